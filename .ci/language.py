@@ -30,6 +30,9 @@ SKIPPED = {"node_modules", "static", "__pycache__", "fixtures", "acts", "history
 
 PRONOUNS = {"what", "it", "one", "that", "those"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+# What the mccabe checker of ruff counts, so that both name the same functions.
+LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
+BRANCHES = (*LOOPS, ast.If, ast.ExceptHandler, ast.match_case)
 
 
 @dataclass(frozen=True)
@@ -126,10 +129,7 @@ def complexity(function: Function) -> int:
     """Return the cyclomatic complexity as the mccabe checker counts it."""
     branches = 1
     for node in ast.walk(function):
-        if isinstance(node, ast.If | ast.For | ast.AsyncFor | ast.While | ast.comprehension):
-            branches += 1
-        elif isinstance(node, ast.ExceptHandler | ast.match_case):
-            branches += 1
+        branches += isinstance(node, BRANCHES)
     return branches
 
 
@@ -180,9 +180,9 @@ def check_comments(path: Path, tree: ast.Module, comments: set[int]) -> Iterator
                     yield Fault("cache without a reason", path, node.lineno, node.name)
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func).split(".")[-1]
-            if name in {"Lock", "RLock", "Condition", "Semaphore"}:
-                if not comments & {node.lineno, node.lineno - 1}:
-                    yield Fault("lock without a reason", path, node.lineno, ast.unparse(node))
+            is_lock = name in {"Lock", "RLock", "Condition", "Semaphore"}
+            if is_lock and not comments & {node.lineno, node.lineno - 1}:
+                yield Fault("lock without a reason", path, node.lineno, ast.unparse(node))
 
 
 # Names

@@ -236,7 +236,7 @@ def test_what_the_caller_may_not_change_is_not_edited(lab):
     unchanged(lab, lambda: coder.edit(1, text="other"), UnknownName, "memory")
     unchanged(lab, lambda: coder.edit(2, text="other"), UnknownName, "memory")
     lab.edit(mine, text="the parser has three owners", creator="user", visibility="project")
-    unchanged(lab, lambda: coder.edit(mine.id, text="other"), NotPermitted, "changes its own alone")
+    unchanged(lab, lambda: coder.edit(mine.id, text="other"), NotPermitted, "changes only its own")
     unchanged(
         lab, lambda: lab.at(viewer="agent:coder").edit(2, text="other"), ReadOnlyLab, "view|read"
     )

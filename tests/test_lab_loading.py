@@ -227,7 +227,7 @@ def test_bad_arguments(lab, tmp_path):
     with pytest.raises(InputError, match="is a file format"):
         lab.load([], format="mem0")
     path = lab.io.export(tmp_path / "a.jsonl")
-    with pytest.raises(InputError, match="columns= is for rows"):
+    with pytest.raises(InputError, match="columns= applies to rows"):
         lab.load(path, columns={"text": "a"})
     assert lab.load([]).count("added") == 0
 

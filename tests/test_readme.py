@@ -15,35 +15,44 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+FIRST, OWN_DATA, FACTS, LOG = range(4)
+
+
 def test_there_are_four_examples():
     assert len(EXAMPLES) == 4
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, pytest.param(3, marks=pytest.mark.slow)])
-def test_an_example_runs_twice_and_the_second_time_is_as_the_first(number, folder):
+@pytest.mark.parametrize("number", [FIRST, OWN_DATA, FACTS, LOG])
+def test_an_example_gives_the_same_result_when_it_runs_again(number, folder):
+    (folder / "chats.jsonl").write_text('{"text": "We decided that the login uses passkeys."}\n')
     first, second = _run(number), _run(number)
-    if number == 0:
-        assert len(first["lab"]) == len(second["lab"]) == 2
-    if number == 2:
+    if "lab" in first:
+        assert len(first["lab"]) == len(second["lab"]) == (1 if number == OWN_DATA else 2)
+    if number == LOG:
         assert (folder / "out.html").exists()
-    if number == 3:
-        assert first["verdict"].frame.equals(second["verdict"].frame)
 
 
-def test_the_swap_puts_another_memory_first(folder):
-    left = _run(0)
-    assert left["hits"][0].text == "The user has moved to four spaces"
-    assert left["swapped"][0].text == "The user indents with tabs"
+def test_the_first_example_ranks_as_its_comments_say(folder):
+    names = _run(FIRST)
+    assert names["hits"][0].text == "The user has moved to four spaces"
+    assert names["swapped"][0].text == "The user indents with tabs"
 
 
-def test_the_log_of_the_third_example_says_which_is_better(folder):
-    rows = {row.policy: row for row in _run(2)["evaluation"].rows}
+def test_the_example_with_own_data_loads_what_it_finds(folder):
+    (folder / "chats.jsonl").write_text('{"text": "We decided that the login uses passkeys."}\n')
+    assert [hit.text for hit in _run(OWN_DATA)["lab"].recall("login?")] == [
+        "We decided that the login uses passkeys."
+    ]
+
+
+def test_the_lab_of_the_past_recalls_the_superseded_fact(folder):
+    past = _run(FACTS)["lab"].at("2026-02-01").recall("Where does Ada live?")
+    assert "Rome" in past[0].text
+
+
+def test_the_log_of_the_last_example_names_the_better_score(folder):
+    rows = {row.policy: row for row in _run(LOG)["evaluation"].rows}
     assert rows["new_score"].verdict == "better"
-
-
-@pytest.mark.long
-def test_the_challenger_of_the_fourth_example_wins():
-    assert _run(3)["verdict"]["memlab"].better == "memlab"
 
 
 def _run(number):

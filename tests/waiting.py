@@ -16,4 +16,4 @@ def until(happened: Callable[[], bool], *, seconds: float = 60) -> bool:
 
 def link_by_hand(lab) -> None:
     """Stop the thread that links what waits, so that ``lab.graph.link_waiting`` alone does."""
-    lab._made("linker").stop()
+    lab._component("linker").stop()

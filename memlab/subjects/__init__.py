@@ -1,8 +1,9 @@
-"""Subjects: extensions of memlab's own, and the lab that offers them.
+"""Subjects: memlab's own extensions, and the lab that offers them.
 
-A subject is a folder: what a person calls, what is decided, what is kept of it and what is returned lie together. Its
-module ``declared`` says what it adds to a lab. A new subject is a folder and its name in ``EXTENSIONS``. If packs may
-decide something of it, its slots are in its module ``extension``, named in ``PACK_DECLARATIONS``.
+A subject is a folder with its verbs, decisions, stored tables and result classes. Its module
+``declared`` lists what it adds to a lab. To add a subject, make a folder and add its name to
+``EXTENSIONS``. Slots that packs may fill are in its module ``extension``, which is listed in
+``PACK_DECLARATIONS``.
 """
 
 EXTENSIONS = (
@@ -25,7 +26,10 @@ EXTENSIONS = (
     "memlab.subjects.rederiving",
     "memlab.subjects.review",
 )
-"""The subjects that declare something. Hooks are called in this order: a correction asks ``extraction`` first."""
+"""The subjects that declare something.
+
+Hooks are called in this order: a correction calls ``extraction`` first.
+"""
 
 PACK_DECLARATIONS = ("memlab.subjects.attribution.extension", "memlab.subjects.context.extension")
-"""The modules whose ``EXTENSION`` declares slots, read before the first pack."""
+"""The modules whose ``EXTENSION`` declares slots; they are read before the first pack."""

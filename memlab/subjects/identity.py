@@ -1,7 +1,8 @@
-"""Who asks and writes: an agent or whoever is connected, its project, and what its role allows. The one place for that.
+"""Identities of agents and connections: project, role, and permission to write.
 
-A *reader* asks. A *member* also writes, and changes what is its own: what it created and nobody else contributed to.
-An *owner* changes whatever it sees. Everybody sees what is not private to another.
+A *reader* recalls. A *member* also writes, and changes memories that it created and nobody else
+contributed to. An *owner* changes every memory it sees. Everybody sees what is not private to
+another creator.
 """
 
 from __future__ import annotations
@@ -24,20 +25,34 @@ __all__ = ["ROLES", "Identity", "Role", "is_fact"]
 Role = Literal["reader", "member", "owner"]
 
 ROLES: tuple[str, ...] = get_args(Role)
+"""The roles, from the fewest permissions to the most."""
+"""The roles, from the fewest permissions to the most."""
 
-_LONGEST = 1000
+_MAX_LENGTH = 1000
+"""Maximum characters of a name, a project or a session, as for names of agents."""
 
 _COMPARED = ("project", "creator", "kind")
-"""Fields of a memory that are held against those of who writes."""
+"""Fields of a memory that must agree with those of its writer."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """``name`` is whom memories are created by and who views ("agent:tutor", "user"); None is nobody, who sees all.
+    """A writer and viewer of a lab: a person, an agent or a connection.
 
-    With a ``project`` it reads that project and what belongs to none, and writes into it alone. ``session`` is what its
-    questions and memories belong to. ``keeps``: what it remembers that is no fact is private to it, where the pack has
-    no rule (the setting ``visibility``) and nothing else is given.
+    Attributes
+    ----------
+    name
+        The creator of its memories and the viewer of its recalls ("agent:tutor", "user"). None is
+        nobody, who sees all memories.
+    project
+        The only project that it reads and writes; it also reads memories without a project.
+    session
+        The session of its queries and memories.
+    role
+        "reader", "member" or "owner".
+    keeps
+        Whether its memories that are not facts are private to it by default. The pack's setting
+        ``visibility`` has precedence.
     """
 
     name: str | None
@@ -50,77 +65,75 @@ class Identity:
         if self.role not in ROLES:
             raise UnknownName("role", self.role, ROLES)
         if self.name is None and self.role == "member":
-            raise InputError(
-                'A member is somebody, such as "agent:coder", who has memories of its own: say who.'
-            )
+            raise InputError('A member needs a name, such as "agent:coder", to own memories.')
         for what, text in (
             ("name", self.name),
             ("project", self.project),
             ("session", self.session),
         ):
-            if text is not None and (not text or len(text) > _LONGEST):
+            if text is not None and (not text or len(text) > _MAX_LENGTH):
                 raise InputError(
-                    f"The {what} of an agent or viewer has 1 to {_LONGEST} characters, not {text!r:.60}."
+                    f"The {what} of an agent or viewer has 1 to {_MAX_LENGTH} characters, "
+                    f"not {text!r:.60}."
                 )
             if text is not None:
                 refuse(checked_text(text, where=what), what)
 
     @property
     def writes(self) -> bool:
-        """Whether its role lets it write at all."""
+        """Whether the role permits writing."""
         return self.role != "reader"
 
     def check_writes(self) -> None:
-        """NotPermitted for a reader."""
+        """Raise NotPermitted for a reader."""
         if not self.writes:
-            raise NotPermitted(
-                f"{self._called} is a reader here: it recalls, and only a member or an owner writes."
-            )
+            raise NotPermitted(f"{self._label} is a reader: only a member or an owner writes.")
 
     def place(self, project: str | None) -> str | None:
-        """The project of a call that names this one or none. NotPermitted for another project than its own."""
+        """Return the project of a call; raise NotPermitted if it is another project."""
         if self.project is None or project in (None, self.project):
             return self.project or project
         raise NotPermitted(
-            f'{self._called} is of the project "{self.project}", and neither reads nor writes '
+            f'{self._label} is of the project "{self.project}", and neither reads nor writes '
             f'"{printable(project or "")[:60]}": leave `project` out.'
         )
 
-    def row(self, pack: Pack, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a memory as this identity writes it.
+    def row(self, pack: Pack, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a memory that this identity writes.
 
-        It is created by it, of its project and session, and an agent is a source of it. Facts are shared by all agents:
-        of a user (personal, preference, goal, trait), said to be of the kind "fact", or with subject and predicate.
+        The memory gets its creator, project and session, and an agent as its source. Facts are
+        visible to all agents: memories about the user (personal, preference, goal, trait), of the
+        kind "fact", or with subject and predicate.
         """
-        self.check_fields(given)
-        row = {**given, "project": self.place(given.get("project"))}
+        self.check_fields(fields)
+        row = {**fields, "project": self.place(fields.get("project"))}
         if row.get("session") is None:
             row["session"] = self.session
         if self.name is not None:
             row["creator"] = self.name
             if is_agent(self.name):
                 row["agents"] = [self.name]
-                if self.keeps and not is_fact(given):
-                    row.setdefault("visibility", _visibility_of_own(pack))
+                if self.keeps and not is_fact(fields):
+                    row.setdefault("visibility", _default_visibility(pack))
         return {name: value for name, value in row.items() if value is not None}
 
-    def check_fields(self, given: Mapping[str, Any]) -> None:
-        """Whether it may give a memory these fields. NotPermitted for another project, creator or source."""
+    def check_fields(self, fields: Mapping[str, Any]) -> None:
+        """Check the fields of a memory; raise NotPermitted for another project or creator."""
         for name in _COMPARED:
-            if not isinstance(given.get(name), str | None):
-                raise InputError(f"{name} is a text, not {shown(given[name])}.")
-        agents = given.get("agents")
-        texts = isinstance(agents, list | tuple) and all(isinstance(one, str) for one in agents)
+            if not isinstance(fields.get(name), str | None):
+                raise InputError(f"{name} is a text, not {shown(fields[name])}.")
+        agents = fields.get("agents")
+        texts = isinstance(agents, list | tuple) and all(isinstance(agent, str) for agent in agents)
         if agents is not None and not texts:
             raise InputError(f"agents is a list of texts, not {shown(agents)}.")
-        self.place(given.get("project"))
+        self.place(fields.get("project"))
         if self.name is not None:
-            self._check_own("creator", given.get("creator"), self.name)
+            self._check_own("creator", fields.get("creator"), self.name)
             if is_agent(self.name):
                 self._check_own("agents", None if agents is None else list(agents), [self.name])
 
     def check_sees(self, state: State, rows: Iterable[int]) -> None:
-        """UnknownName for what it does not see, and for what belongs to another project than its own."""
+        """Raise UnknownName for memories that are hidden or of another project."""
         hidden = None if self.name is None else hidden_from(state, self.name)
         for row in rows:
             project = state.names["project"].at(row)
@@ -129,44 +142,46 @@ class Identity:
                 raise UnknownName("memory", row + 1)
 
     def check_changes(self, state: State, rows: Iterable[int]) -> None:
-        """Whether it may change these memories; NotPermitted for what is not its own, unless it is an owner.
+        """Raise NotPermitted for memories of others, unless the role is owner.
 
-        UnknownName for what it does not see, as if it did not exist.
+        Raises UnknownName for memories that the identity does not see.
         """
         self.check_writes()
         chosen = list(rows)
         self.check_sees(state, chosen)
         for row in chosen if self.role != "owner" else ():
             creator = state.names["creator"].at(row)
-            others = [one for one in state.lists["agents"].at(row) if one != self.name]
+            others = [agent for agent in state.lists["agents"].at(row) if agent != self.name]
             if creator != self.name or others:
-                whose = (
+                ownership = (
                     f"shared with {others[0]}"
                     if creator == self.name
                     else f"of {creator or 'nobody'}"
                 )
                 raise NotPermitted(
                     printable(
-                        f"Memory {row + 1} is {whose[:80]}, and {self._called} changes its own alone: remember what is "
-                        "right, or say with feedback that it failed."
+                        f"Memory {row + 1} is {ownership[:80]}, and {self._label} changes only its "
+                        "own. Remember a corrected text, or give feedback that it failed."
                     )
                 )
 
     def _check_own(self, field: str, value: Any, own: Any) -> None:
+        """Raise NotPermitted if a field names another writer."""
         if value is not None and value != own:
-            raise NotPermitted(f"{self._called} writes as itself: leave {field}= out.")
+            raise NotPermitted(f"{self._label} writes as itself: leave {field}= out.")
 
     @property
-    def _called(self) -> str:
+    def _label(self) -> str:
+        """The name of the identity in messages."""
         return printable(self.name or "This connection")
 
 
-def is_fact(given: Mapping[str, Any]) -> bool:
-    """Whether what is to be remembered is a fact, which all agents share."""
-    stated = given.get("subject") is not None and given.get("predicate") is not None
-    return stated or given.get("kind") in (*OF_THE_USER, "fact")
+def is_fact(fields: Mapping[str, Any]) -> bool:
+    """Return whether a new memory is a fact, which all agents see."""
+    stated = fields.get("subject") is not None and fields.get("predicate") is not None
+    return stated or fields.get("kind") in (*OF_THE_USER, "fact")
 
 
-def _visibility_of_own(pack: Pack) -> str | None:
-    """Who sees what an agent remembers that is no fact: itself, or, with None, whom the pack says."""
+def _default_visibility(pack: Pack) -> str | None:
+    """Return the visibility of an agent's memory that is not a fact; None: the pack's."""
     return "private" if pack.settings["visibility"] == MEMORY["visibility"].default else None

@@ -1,11 +1,11 @@
-"""``Lab``: the verbs of daily use on one page, and an accessor for each other subject.
+"""``Lab``: the verbs of daily use, and one accessor for each other subject.
 
-Verbs of the kernel are called directly. What an extension of memlab's own offers, such as ``lab.clusters`` or
-``lab.purge``, is made by its name when it is asked for, and its modules are imported for type checkers alone.
+The kernel's verbs are called directly. Components of memlab's own extensions, such as
+``lab.graph.clusters`` or ``lab.purge``, are imported by name at their first use.
 """
 
 # mypy: disable-error-code="no-any-return"
-# (what an extension makes is known by its name; the annotation of the verb says what it is)
+# (components are made by name and untyped; the annotation of each verb states the type)
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.features.features import LabFeatures
-from memlab.kernel.verbs.feedback import Judgements, checked_judgement
+from memlab.kernel.verbs.feedback import Judgements, check_judgement
 from memlab.kernel.verbs.policies.policies import LabPolicies
-from memlab.kernel.verbs.projections import KEPT, MADE, PROJECTIONS
+from memlab.kernel.verbs.projections import COMPONENTS, LASTING_COMPONENTS, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, overview
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
-from memlab.subjects.mending import mending
+from memlab.subjects.mending import make_repairer
 
 if TYPE_CHECKING:
     from memlab.science.evaluation import Verdicts
@@ -64,10 +64,47 @@ __all__ = ["ACCESSORS", "Lab"]
 
 
 class Lab(Displayed):
-    """A memory: its journal, the state folded from it, and the pack that decides. Use ``memlab.open``.
+    """A long-term memory: its journal, the state folded from it, and its active pack.
 
-    ``policies``, ``features``, ``facts``, ``graph``, ``agents``, ``upkeep`` and ``io`` hold the verbs of their
-    subjects. Names of earlier versions work throughout 0.2, with a ``RenamedWarning`` that says what to write instead.
+    Use ``memlab.open`` to make one. The accessors ``policies``, ``features``, ``facts``,
+    ``graph``, ``agents``, ``upkeep`` and ``io`` hold the verbs of their subjects. Names of earlier
+    versions work throughout 0.2, with a ``RenamedWarning`` that names the replacement.
+
+    Parameters
+    ----------
+    path
+        The directory of the lab; None for a lab in memory.
+    pack
+        The pack to use from now on. Default: the lab's active pack, "memlab" for a new lab.
+    embedder
+        The source of vectors. Default: the static model that memlab ships.
+    clock
+        A function that returns the current time in microseconds UTC.
+    seed
+        The seed from which exploration items are drawn.
+    read_only
+        Whether to open the lab without writing to it.
+    reembed
+        Whether to embed all memories again if the lab has vectors of another embedder.
+    index
+        The index that proposes neighbours among more than 100,000 memories.
+    backups
+        Whether to keep three backups in the lab's directory.
+    create
+        Whether to make a lab if the directory has none.
+
+    Raises
+    ------
+    LabError
+        If the lab cannot be opened; ``memlab.open`` lists the classes.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memory = lab.remember("The user prefers tabs")
+    >>> lab.recall("tabs or spaces?")[0].text
+    'The user prefers tabs'
     """
 
     _backs_up = False
@@ -88,14 +125,12 @@ class Lab(Displayed):
         create: bool = True,
     ) -> None:
         load_installed()
-        chosen = load_pack(pack) if pack is not None else None
+        loaded_pack = load_pack(pack) if pack is not None else None
         folder = None if path is None else Path(path).expanduser()
         if backups and (folder is None or read_only):
-            raise InputError("backups=True needs a lab in a directory that is opened for writing.")
+            raise InputError("backups=True needs a path and read_only=False.")
         if not create and folder is None:
-            raise InputError(
-                "create=False is for a lab in a directory: one in memory is always new."
-            )
+            raise InputError("create=False needs a path: a lab in memory is always new.")
         if not create and folder is not None and not present(folder):
             raise LabUnavailable.at(folder, "no lab is there")
         store = Store(
@@ -107,52 +142,58 @@ class Lab(Displayed):
             reembed=reembed,
             index=index,
             projections=with_extended(PROJECTIONS),
-            mend=mending(),
+            mend=make_repairer(),
         )
         self._compose(store, seed)
         try:
-            if chosen is not None or store.versions.empty:
-                self.policies.use(chosen or DEFAULT_PACK, compare=0)
+            if loaded_pack is not None or store.versions.empty:
+                self.policies.use(loaded_pack or DEFAULT_PACK, compare=0)
             if not read_only and unreached(store.journal):
-                self._made("mirrors")()
+                self._component("mirrors")()
             if backups:
                 self._backs_up = True
-                self._made("backups")(closing=False)
+                self._component("backups")(closing=False)
         except BaseException:
             store.journal.close()
             raise
 
     def _compose(self, store: Store, seed: int) -> None:
-        """Put the lab together on ``store``."""
+        """Build the lab's verbs on ``store`` and wake its background workers."""
         core = self._core = Core(store, seed)
         self._questions, self._judgements = Questions(core), Judgements(core)
         self._remembering = Remembering(core, partial(_wake_linker, weakref.ref(self)))
         self._corrections = Corrections(core)
-        self._kept: dict[str, Any] = {}
+        self._components: dict[str, Any] = {}
         if store.state.projections["waiting"]:
-            self._made("linker").wake()
+            self._component("linker").wake()
         if not store.journal.read_only and store.state.unembedded:
-            self._made("reembedder").wake()
+            self._component("reembedder").wake()
 
-    def _made(self, name: str) -> Any:
-        """Return what an extension of memlab's own offers of this lab; what is kept with the lab is made once."""
-        if name in self._kept:
-            return self._kept[name]
+    def _component(self, name: str) -> Any:
+        """Return a component of one of memlab's own extensions by name.
+
+        Components that live as long as the lab (``KEPT``) are made once.
+        """
+        # A kept component gets the core without an owner: a reference to the lab would keep it
+        # alive.
+        if name in self._components:
+            return self._components[name]
         if name == "questions":
             return self._questions
-        kept = KEPT.get(name)
-        if kept is None:
+        make = LASTING_COMPONENTS.get(name)
+        if make is None:
             return (
-                MADE[name](self._verbs(self._held, self._made))
-                if name in MADE
+                COMPONENTS[name](self._verbs(self._owned_core, self._component))
+                if name in COMPONENTS
                 else getattr(self, name)
             )
-        made = self._kept[name] = kept(self._verbs(self._core, _kept_alone))
-        if hasattr(made, "stop_soon"):
-            weakref.finalize(self, made.stop_soon)
-        return made
+        component = self._components[name] = make(self._verbs(self._core, _refuse_component))
+        if hasattr(component, "stop_soon"):
+            weakref.finalize(self, component.stop_soon)
+        return component
 
     def _verbs(self, core: Core, made: Callable[[str], Any]) -> Verbs:
+        """Return the verbs of the kernel, from which components are constructed."""
         verbs = self._questions, self._judgements, self._remembering, self._corrections
         return Verbs(core, *verbs, made)
 
@@ -161,47 +202,50 @@ class Lab(Displayed):
     @property
     def policies(self) -> LabPolicies:
         """Choose a pack; install, roll back, pin, compare, watch and attribute policies."""
-        return LabPolicies(self._held)
+        return LabPolicies(self._owned_core)
 
     @property
     def features(self) -> LabFeatures:
-        """Features of one's own, for any policy: from an expression or a function."""
+        """Define features for any policy, from an expression or a function."""
         return LabFeatures()
 
     @property
     def facts(self) -> LabFacts:
-        """Facts as rows and in words, and the entities that they are about."""
-        return self._made("facts")
+        """Read facts as rows and as text, and the entities they are about."""
+        return self._component("facts")
 
     @property
     def graph(self) -> LabGraph:
-        """Link, activate, trace; what is similar, clusters, and the structure of it all."""
-        return self._made("graph")
+        """Link, activate and trace memories; find similar ones, clusters and statistics."""
+        return self._component("graph")
 
     @property
     def upkeep(self) -> LabUpkeep:
-        """What time does: maintain, schedule, forecast, consolidate; what to review; operations; the search index."""
-        return self._made("upkeep")
+        """Apply decay, schedule upkeep, forecast, consolidate, review, run operations."""
+        return self._component("upkeep")
 
     @property
     def agents(self) -> LabAgents:
-        """An agent by its name, ``lab.agents("tutor")``; what agents say, learn and are credited with; their switch."""
-        return self._made("agents")
+        """Give agents their own view, ``lab.agents("tutor")``; observe, extract, verify, credit."""
+        return self._component("agents")
 
     @property
     def io(self) -> LabIO:
-        """Export, mirror, back up, check, embed anew; where the lab is."""
-        return self._made("io")
+        """Export, mirror, back up, check and re-embed the lab."""
+        return self._component("io")
 
     @property
-    def _held(self) -> Core:
-        """For accessors: ``lab.upkeep`` keeps the lab alive, and the lab does not keep its accessors."""
-        return self._core.held_by(self, self._made)
+    def _owned_core(self) -> Core:
+        """A core for accessors that keeps the lab alive.
+
+        The lab does not hold its accessors, so no reference cycle delays its release.
+        """
+        return self._core.held_by(self, self._component)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return what an extension's accessor of this name makes."""
+            """Return what the accessor of an extension makes, or a renamed attribute."""
             if name in RENAMED:
                 return renamed(self, "lab", name, RENAMED)
             if name.startswith("_") or name not in ACCESSORS:
@@ -242,35 +286,70 @@ class Lab(Displayed):
         linking: str | None = None,
         **fields: Any,
     ) -> Memory | Remembered:
-        """Remember a text, or several in one transaction, all or nothing; durable when it returns.
+        """Remember a text, or several in one transaction.
 
-        ``fields`` are those of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...; see
-        docs/reference/memories.md#fields-of-a-memory. Without a ``creator`` nobody is, and the project sees the memory.
-        Several are texts, dicts of ``text`` and any of these fields and ``at``, or a frame with such columns.
-        ``chain=True`` links a memory by a ``next`` edge to the last of its session.
+        The memories are durable when the call returns. Of several texts, all are stored or none.
 
-        ``linking`` says when they are compared with what is there, and with one another: "off" not at all; "now" before
-        they are stored, so that a near-duplicate is never stored; "later" in the background, so that this returns at
-        once and near-duplicates, which have their ids by then, are superseded by what replaces them. Unless given it
-        is the pack's setting; see docs/systems.md#settings-of-each-pack. After "later", ``lab.graph.link_waiting()``
-        waits until that is done. Turns of a conversation (kind "turn") are never compared: they were said.
+        Parameters
+        ----------
+        text
+            A text, or several: an iterable of texts and dicts, or a frame. Dicts and columns have
+            ``text``, any field of ``fields``, and ``at``.
+        at
+            The time of the memory. Default: now. Several texts give their own times.
+        chain
+            Whether to link each memory to the previous one of its session by a ``next`` edge.
+        linking
+            When the memories are compared with stored ones and with one another: "off" never, "now"
+            before they are stored, "later" in the background. Default: the pack's setting
+            (docs/systems.md#settings-of-each-pack).
+        **fields
+            Fields of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...
+            (docs/reference/memories.md#fields-of-a-memory). Without a ``creator`` the memory
+            belongs to nobody, and its project sees it.
 
-        Of one text the memory that represents it is returned: a new one, or the old one that it was merged into or that
-        the pack keeps in its place. Of several the result has these memories, and says in ``outcomes`` what became of
-        each: the pack's ``link`` is asked of each new memory and its neighbours, ``resolve`` where it finds a conflict;
-        docs/policy-language.md#what-link-and-resolve-leave has the edge of each answer.
+        Returns
+        -------
+        Memory or Remembered
+            For one text, the memory that represents it: a new one, or a stored one that it was
+            merged into or that the pack keeps instead. For several, a result whose ``outcomes`` say
+            what became of each.
 
-        InputError if an agent (a creator "agent:...") writes more bytes than the setting ``write-bytes`` or more
-        memories of one session than ``session-writes``; nothing is stored then.
+        Raises
+        ------
+        InputError
+            If a field is invalid, or if an agent (a creator "agent:...") exceeds the setting
+            ``write-bytes`` or ``session-writes``. Nothing is stored then.
+        PrivacyError
+            If a field other than the text holds a secret. Secrets in the text are redacted.
+        MemoryOff
+            If memory is switched off for the project.
 
-        >>> lab.remember("Deploys go out on Tuesdays", kind="convention", project="api")   # doctest: +SKIP
-        >>> lab.remember(["The user likes tea", {"text": "and tabs", "kind": "preference"}]).ids   # doctest: +SKIP
+        Notes
+        -----
+        With "now", a near-duplicate is never stored. With "later", the call returns at once;
+        near-duplicates have ids by then and are superseded by their replacements. After "later",
+        ``lab.graph.link_waiting()`` waits for the comparison. Turns of a conversation (kind "turn")
+        are never compared.
+
+        The pack's policy ``link`` decides on each new memory and its neighbours, ``resolve`` on
+        conflicts. docs/policy-language.md#what-link-and-resolve-leave lists the edge of each
+        answer.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.remember("Deploys go out on Tuesdays", kind="convention", project="api")
+        <Memory 1, convention, active: 'Deploys go out on Tuesdays'>
+        >>> lab.remember(["The user likes tea", {"text": "Use tabs", "kind": "preference"}]).ids
+        range(2, 4)
         """
         if isinstance(text, str):
             return self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
         if at is not None or fields:
             raise InputError(
-                "Several texts say their own fields and times, in dicts or columns: give none beside them."
+                "Several texts take no fields or at= as arguments: write them in dicts or columns."
             )
         return self._remembering.many(text, chain=chain, linking=linking)
 
@@ -289,13 +368,55 @@ class Lab(Displayed):
         extract: bool = False,
         progress: bool = True,
     ) -> Loaded:
-        """Add what a file, a folder, another lab, a frame or a list of messages holds; see ``memlab.load``.
+        """Add the contents of a file, a folder, another lab, a frame or a list of messages.
 
-        ``extract=True`` also stores the facts and observations that ``lab.agents.extract`` finds in what is added.
+        ``memlab.load`` describes the formats.
 
-        >>> lab.load("chat.csv", columns={"text": "body"}).guessed                             # doctest: +SKIP
+        Parameters
+        ----------
+        x
+            A path, a frame, or a list of messages, dicts or texts.
+        format
+            The name of the format. Default: recognized from the contents.
+        columns
+            The column of each field, for example ``{"text": "body"}``; None leaves a field out.
+        project
+            The project of all memories.
+        session
+            The session of memories that name none.
+        linking
+            When the memories are compared, as for ``remember``; every row keeps its own memory.
+        policies
+            Whether to use the pack of an export.
+        strict
+            Whether to raise DatasetError at the first broken line instead of counting it.
+        extract
+            Whether to also store the facts and observations that ``lab.agents.extract`` finds.
+        progress
+            Whether to show a progress bar for work of more than a second.
+
+        Returns
+        -------
+        Loaded
+            The new memories, what was recognized (``guessed``) and what was skipped.
+
+        Raises
+        ------
+        InputError
+            If the file does not exist or its format is not recognized.
+        DatasetError
+            If a line is broken and ``strict`` is True.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> message = {"role": "user", "content": "I moved to Bergen."}
+        >>> loaded = lab.load([message], progress=False)
+        >>> lab[1].text
+        'I moved to Bergen.'
         """
-        return self._made("load")(
+        return self._component("load")(
             x,
             format=format,
             columns=columns or {},
@@ -331,31 +452,85 @@ class Lab(Displayed):
         log: bool = True,
         again: bool | None = True,
     ) -> Hits:
-        """The memories that the live pack puts first for ``query``: at most ``limit``, and now and then a probe.
+        """Retrieve the memories that the active pack ranks highest for ``query``.
 
-        A probe (``hit.probe``) comes from just below, at the pack's ``probe-rate``, so that the log can tell what
-        another policy would have been worth. It comes in addition to the ``limit`` and stands at a random place among
-        the others: ``limit=10`` shows ten or eleven. ``at`` is the time of asking.
-        The slate is logged and what was shown gains an access, unless ``log=False`` or the lab is read-only; then
-        nothing is explored either. ``pack`` asks another pack than the live one, to see what it would show: that is
-        never logged. ``params`` gives other values to parameters of the pack's policies for this recall,
-        ``{"near": 0.5}`` or of one slot alone ``{"eligible:near": 0.5}``; it is logged under the hash that the pack has
-        with them.
+        The slate is logged, and each result counts as an access of its memory, unless ``log=False``
+        or the lab is read-only.
 
-        What takes part: ``project`` and ``branch`` also admit what belongs to none; ``scope``, ``visibility`` and
-        ``status`` (instead of active, staged and confirmed) take one word or several. ``viewer``, who asks, leaves out
-        what is private to another creator, as ``at(viewer=...)`` does. What belongs to a season takes part only while
-        ``season`` names it. ``where`` is any Polars expression over the columns of ``lab.memories``, true or false;
-        aggregates range over all that ``viewer`` sees. What is left out counts in no statistic either.
+        Parameters
+        ----------
+        query
+            The text to search for.
+        limit
+            The maximum number of results. Default: the pack's setting ``limit``. Exploration items
+            are added to it.
+        project
+            Admit memories of this project and memories without a project.
+        session
+            The session of the recall. Memories bound to another session are left out.
+        branch
+            Admit memories of this branch, or of several, and memories without a branch. Default:
+            every branch, except under packs that read ``same-branch`` (``workbench``).
+        scope
+            Admit memories of this scope, or of several.
+        visibility
+            Admit memories of this visibility, or of several.
+        status
+            Admit memories of this status, or of several. Default: active, staged and confirmed.
+        season
+            Admit the memories of this season, or of several, next to memories without a season.
+        viewer
+            The person or agent that recalls: private memories of other creators are left out.
+        where
+            A boolean Polars expression over the columns of ``lab.memories``.
+        at
+            The time of the recall. Default: now.
+        pack
+            A pack to use instead of the active one. Such a recall is never logged.
+        params
+            Other values for parameters of the pack's policies in this recall: ``{"near": 0.5}``, or
+            ``{"eligible:near": 0.5}`` for one slot.
+        log
+            Whether to log the slate and count accesses. Without a log there is no exploration.
+        again
+            Whether to show memories that the viewer has received before in this session. None: as
+            the pack's setting ``recall-again`` says. ``hits.repeated`` lists what was left out.
 
-        Without ``branch`` every branch takes part, except under packs that read ``same-branch`` (``workbench``): there
-        only what has no branch does. A lab knows nothing of merges: name a merged branch as well,
-        ``branch=["main", "feature"]``.
+        Returns
+        -------
+        Hits
+            The results in the order in which they are shown.
 
-        ``again=False`` leaves out what the ``viewer`` was given before in the ``session``, by contexts and by recalls
-        of this kind; None follows the pack's setting ``recall-again``. ``hits.repeated`` lists what was left out.
+        Raises
+        ------
+        InputError
+            If an argument is invalid.
+        UnknownName
+            If a parameter of ``params`` or a word of a filter does not exist.
 
-        >>> lab.recall("release", where=pl.col("tags").list.contains("ci"), status="superseded")  # doctest: +SKIP
+        Notes
+        -----
+        At the pack's ``probe-rate``, an exploration item (``hit.probe``) is drawn from the ranks
+        just below the results. It is added to the ``limit`` results at a random rank, so that
+        ``limit=10`` shows ten or eleven. Its logged probability lets ``memlab.evaluate`` estimate
+        other policies.
+
+        Aggregates in ``where`` range over all memories that ``viewer`` sees. Memories that are left
+        out count in no statistic of the recall.
+
+        A recall with ``params`` is logged under the hash that the pack has with these values. A lab
+        has no record of merges: name a merged branch as well, ``branch=["main", "feature"]``.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> import polars as pl
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("Releases need a tag", tags=["ci"])
+        >>> _ = lab.remember("The release party is on Friday")
+        >>> hits = lab.recall("release", where=pl.col("tags").list.contains("ci"))
+        >>> [hit.text for hit in hits]
+        ['Releases need a tag']
         """
         words = {
             "branch": branch,
@@ -391,14 +566,46 @@ class Lab(Displayed):
         at: When | None = None,
         log: bool = True,
     ) -> Context:
-        """What an agent is to know for ``task``, in at most ``budget`` tokens: text, Markdown or messages for a prompt.
+        """Build a prompt context for ``task`` within a token budget.
 
-        What a prompt always holds, what a trigger, a file (``files`` are at hand) or an entity calls up, and the best
-        of a recall, by the pack's ``inject``, in its tiers; in a ``session`` nothing twice. Logged as a ``recall`` is.
+        It has the memories that every prompt gets, those that a trigger, a file or an entity of the
+        task calls for, and the best results of a recall. The pack's policy ``inject`` selects them.
+        A session receives no memory twice. The context is logged as a recall is.
 
-        >>> lab.context("fix the token refresh", project="api", files=["src/auth.py"]).text  # doctest: +SKIP
+        Parameters
+        ----------
+        task
+            The task or message that the agent works on.
+        budget
+            The maximum length in tokens.
+        session
+            The session of the agent; memories that it has received are left out.
+        project
+            Admit memories of this project and memories without a project.
+        files
+            Paths of the files that the agent works on, one or several.
+        viewer
+            The person or agent who receives the context.
+        at
+            The time of the request. Default: now.
+        log
+            Whether to log the context and count accesses.
+
+        Returns
+        -------
+        Context
+            The text, also as Markdown and as messages, and the selected memories.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("Refresh tokens expire after 30 days", project="api")
+        >>> context = lab.context("fix the token refresh", project="api", files=["src/auth.py"])
+        >>> "30 days" in context.text
+        True
         """
-        return self._made("contexts").make(
+        return self._component("contexts").make(
             task,
             budget=budget,
             session=session,
@@ -439,41 +646,80 @@ class Lab(Displayed):
         at: When | None = None,
         decision: Annotated[int, Within(1, 1 << 62)] | None = None,
     ) -> Feedback | tuple[Feedback, ...]:
-        """Say how a memory that was shown did: ``"success"``, ``"fail"``, or a ``reward``; or how several did.
+        """Record feedback on one retrieved memory or on several.
 
-        ``rating`` says how easily it was remembered: 1 again, 2 hard, 3 good, 4 easy; without an outcome, 1 is a
-        failure and the others are successes. The live pack's ``reinforce`` policy decides what an outcome changes in
-        the memory. A success is shared: edges to the other memories that succeeded in the same recall are made or
-        strengthened, by the setting ``edge-gain``. With ``agent``, the outcome also counts for how far that agent is
-        trusted (``lab.agents.relationships``).
+        The active pack's policy ``reinforce`` decides how an outcome changes the memory. Memories
+        that succeeded in the same recall get edges to one another, or stronger ones, by the setting
+        ``edge-gain``.
 
-        Where the live policy is found to earn less than an earlier one did, the result's ``notice`` proposes, once, to
-        bring that one back, and names the call that does. Nothing changes without it.
+        Parameters
+        ----------
+        hit
+            A hit, a memory or its id; or several judgements as dicts or a frame. Dicts and columns
+            have ``memory`` (in a frame of hits, ``memory_id``) and any of the other arguments; null
+            means not given. Errors name the row.
+        outcome
+            "success" or "fail".
+        rating
+            How easily the memory was recalled: 1 again, 2 hard, 3 good, 4 easy. Without an outcome,
+            1 means "fail" and the others "success".
+        reward
+            A finite number, for outcomes that are a matter of degree.
+        agent
+            The agent that used the memory. Its outcome also counts for the agent's trust
+            (``lab.agents.relationships``).
+        source
+            The person or program that gives the feedback.
+        at
+            The time of the feedback. Default: now.
+        decision
+            The logged recall that showed the memory (``hits.decision``). Default: the recall of the
+            hit, or the last logged recall that showed the memory.
 
-        It belongs to the recall of the hit. For a memory or its id, ``decision`` names the logged recall that showed it
-        (``hits.decision``), else it is the last that did, if any: ``memlab.evaluate`` reads only what has one.
+        Returns
+        -------
+        Feedback or tuple of Feedback
+            The logged judgements. ``notice`` proposes an earlier policy, once, if the active policy
+            earns less than that one did.
 
-        Several are dicts, or a frame with such columns: ``memory`` (an id, a hit or a memory; ``memory_id`` in a frame
-        of ``hits``), and any of the other arguments; null stands for what is not given. All of it is checked first,
-        and all or nothing is logged; errors name the row.
+        Raises
+        ------
+        InputError
+            If there is neither an outcome, a rating nor a reward. Of several judgements, none is
+            logged then.
+        UnknownName
+            If the recall did not show the memory.
 
-        >>> lab.feedback([{"memory": hits[0], "outcome": "success"}, {"memory": 7, "reward": 0}])  # doctest: +SKIP
+        Notes
+        -----
+        ``memlab.evaluate`` reads only the feedback that belongs to a logged recall.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("Deploys go out on Tuesdays")
+        >>> hits = lab.recall("when do deploys go out?")
+        >>> lab.feedback(hits[0], "success").outcome
+        'success'
+        >>> len(lab.feedback([{"memory": hits[0], "outcome": "fail"}, {"memory": 1, "reward": 0}]))
+        2
         """
         if isinstance(hit, pl.DataFrame | list):
             if (outcome, rating, reward, agent, at, decision, source) != (*[None] * 6, "user"):
                 raise InputError(
-                    "Several judgements say it all, in dicts or columns: give nothing beside them."
+                    "Several judgements take no other arguments: write them in dicts or columns."
                 )
             return self._with_notice(self._judgements.feedback_many(hit))
         assert isinstance(hit, Memory | Hit | int)
         now = self._core.instant(at)
-        judgement = checked_judgement(hit, outcome, rating, reward, agent, source, now, decision)
+        judgement = check_judgement(hit, outcome, rating, reward, agent, source, now, decision)
         logged = self._judgements.feedback(judgement)
         return self._with_notice((logged,))[0]
 
     def _with_notice(self, logged: tuple[Feedback, ...]) -> tuple[Feedback, ...]:
-        """Let the last one say whether the live policy has fallen."""
-        notice = self._made("falls").after_feedback() if logged else None
+        """Add a notice to the last judgement if the active policy has become worse."""
+        notice = self._component("falls").after_feedback() if logged else None
         return logged if notice is None else (*logged[:-1], replace(logged[-1], notice=notice))
 
     # -- correcting -------------------------------------------------------------------------------------------
@@ -486,35 +732,64 @@ class Lab(Displayed):
     def edit(
         self, memory: MemoryLike | pl.DataFrame, *, text: str | None = None, **fields: Any
     ) -> Edited | tuple[Edited, ...]:
-        """Correct a memory, and return the one that replaces it; or write a frame of ``lab.memories`` back.
+        """Correct a memory, or write the changed values of a frame back.
 
-        Of a frame with the column ``id``, the values that differ from the lab's are written, all or none; what it
-        returns are the memories that changed.
+        Most fields are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or
+        ``ref`` makes a new memory, which has the other fields of the old one and supersedes it.
 
-        ``fields`` are those of ``memlab.FIELDS``, checked as ``remember`` checks them; None takes a value away. Most
-        are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or ``ref`` makes a new memory,
-        which has all other fields of the old one, supersedes it, and is "user-corrected" from a "user-edit" unless
-        ``provenance`` and ``source`` are given. It keeps the status of a fact, "staged" or "confirmed", and begins with
-        ``access``, ``success`` and ``fail`` at 0; an edit in place keeps them. An edit of a memory that was edited
-        meanwhile, here or in another process, edits the one that replaced it: the last edit counts, and all are kept.
+        Parameters
+        ----------
+        memory
+            A memory, a hit or an id; or a frame with the column ``id``. Of a frame, the values that
+            differ from the lab's are written, all or none.
+        text
+            The corrected text. Secrets in it are redacted.
+        **fields
+            Fields of ``memlab.FIELDS``, checked as by ``remember``; None removes a value.
 
-        A correction reaches what was derived from the text: summary, fact, inferred tags, edges of linking, steps and
-        triggers that repeat its words, facts and observations extracted from it, and summaries of consolidation. What
-        can be read again is rebuilt, the rest is dropped; ``rebuilt``, ``dropped`` and ``notes`` of the result say
-        which. The old words stay in the history (``lab.at``) and in rows with the status "superseded".
+        Returns
+        -------
+        Edited or tuple of Edited
+            The corrected memory; for a frame, the memories that changed. ``rebuilt``, ``dropped``
+            and ``notes`` say which derived values changed.
 
-        Raises InputError for an empty text, for a memory that is deleted, purged or of another lab, for another text of
-        one that another memory superseded, and for a value that ``remember`` would not take; PrivacyError for a secret
-        in a field. A secret in the text is redacted. An edit that changes nothing writes nothing, and says so in
-        ``notes``.
+        Raises
+        ------
+        InputError
+            If the text is empty or a value invalid, if the memory is deleted, purged or of another
+            lab, or if a superseded memory gets another text.
+        PrivacyError
+            If a field holds a secret.
 
-        >>> lab.edit(hit, text="Deploys go out on Wednesdays").notes                       # doctest: +SKIP
-        ('summary: rebuilt from the new text.',)
+        Notes
+        -----
+        The new memory is "user-corrected" from a "user-edit" unless ``provenance`` and ``source``
+        are given. It keeps the status of a fact, "staged" or "confirmed". Its ``access``,
+        ``success`` and ``fail`` begin at 0; an edit in place keeps them.
+
+        If the memory was edited meanwhile, here or in another process, its replacement is edited:
+        the last edit counts, and all versions are stored. An edit that changes nothing writes
+        nothing.
+
+        A correction also reaches derived values: summary, fact, inferred tags, edges of linking,
+        steps, triggers, extracted facts and observations, and summaries of consolidation. What can
+        be derived again is rebuilt, the rest is dropped. The old text stays in the history
+        (``lab.at``) and in rows with the status "superseded".
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> memory = lab.remember("Deploys go out on Tuesdays")
+        >>> lab.edit(memory, text="Deploys go out on Wednesdays")
+        <Memory 2, fact, active: 'Deploys go out on Wednesdays'>
+        >>> lab[1].status
+        'superseded'
         """
         if isinstance(memory, pl.DataFrame):
             if text is not None or fields:
                 raise InputError(
-                    "A frame of edits says itself what changes: give no text or fields beside it."
+                    "A frame of edits takes no text= or fields as arguments: write them in columns."
                 )
             return self._corrections.edit_frame(memory)
         return self._corrections.edit(memory, text=text, fields=fields)
@@ -552,7 +827,7 @@ class Lab(Displayed):
         reason: str = "",
         **origin: Any,
     ) -> Corrected | Quarantined:
-        """Take memories out of every recall. Each way of doing so has a status, and ``restore`` is its inverse.
+        """Take memories out of every recall; ``restore`` is the inverse.
 
         ================  =============  =======================================  =======================
         ``how``           status         which memories                           brought back by
@@ -564,27 +839,57 @@ class Lab(Displayed):
                                          ``creator``
         ================  =============  =======================================  =======================
 
-        A memory that was edited goes with its corrections, whichever version is named: the named one and every edit
-        after it. ``ids`` of the result are the memories that were reached. A newer fact that ended a memory is no
-        correction and stays; ``review`` of the result lists what else may want a look.
+        Parameters
+        ----------
+        memory
+            One memory or several; a frame names them by ``id`` or ``memory_id``.
+        how
+            The way of forgetting, see the table.
+        project
+            With ``how="delete"``, delete all memories of this project and its map of modules.
+        reason
+            The reason, which is stored. For "deprecate" and "quarantine".
+        **origin
+            With ``how="quarantine"``: ``source``, ``session``, ``creator``, ``since``, ``dry_run``,
+            ``replay`` and ``progress`` of ``lab.upkeep.review.quarantine``.
 
-        What is deleted is due to be purged once the live pack's ``grace-days`` are over; ``purge(overdue=True)``
-        removes it, nothing is purged by itself. With ``project`` the map of its modules (``lab.agents.modules``) goes
-        at once. What is deprecated stays, with the reason. A quarantine also takes ``since``, ``dry_run``, ``replay``
-        and ``progress``: see ``lab.upkeep.review.quarantine``.
+        Returns
+        -------
+        Corrected or Quarantined
+            The memories that were reached (``ids``), and related ones to check (``review``).
 
-        >>> lab.forget(1).ids                                                              # doctest: +SKIP
-        (1, 4)
-        >>> lab.forget(hit, how="deprecate", reason="the office has moved").review         # doctest: +SKIP
-        >>> lab.forget(how="quarantine", session="web 17", dry_run=True).shown             # doctest: +SKIP
+        Raises
+        ------
+        InputError
+            If an argument does not belong to ``how``, or no memory is given.
+
+        Notes
+        -----
+        A memory that was edited is forgotten together with every later version of it. A newer fact
+        that ended a memory is not a version of it and stays.
+
+        Deleted memories can be purged after the active pack's ``grace-days``:
+        ``purge(overdue=True)`` removes them, and nothing is purged automatically.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The office is in Oslo", "The user prefers tabs"])
+        >>> lab.forget(1, how="deprecate", reason="the office has moved").ids
+        (1,)
+        >>> lab[1].status
+        'deprecated'
         """
+        # Each way of forgetting takes other arguments; wrong ones are refused before anything is
+        # written.
         if how != "deprecate" and how != "quarantine" and reason:
             raise InputError(
-                f'forget(how="{how}") keeps no reason: use how="deprecate", which does.'
+                f'forget(how="{how}") takes no reason=: use how="deprecate", which stores it.'
             )
         if how != "delete" and project is not None:
             raise InputError(
-                f'forget(how="{how}") takes no project=: use how="delete", which does.'
+                f'forget(how="{how}") takes no project=: use how="delete", which takes it.'
             )
         if how == "quarantine":
             if memory is not None:
@@ -614,27 +919,54 @@ class Lab(Displayed):
         project: str | None = None,
         quarantine: Annotated[Any, AsGiven] = None,
     ) -> Corrected:
-        """Bring back memories that are out of use, all that is deleted of a project, or what a quarantine took.
+        """Bring back forgotten, deleted, expired, deprecated or quarantined memories.
 
-        That is what was forgotten, deprecated, retracted or deleted, ran out or went into a summary. Each gets the
-        status that it had before; a memory that was put out of use with its corrections comes back with them. What was
-        superseded comes back once what took its place is out of use. Bringing back
-        is a use: the pack's ``reinforce`` is asked as of a recall; what a deprecation changed is undone where nothing
-        has changed it since. So a strength that had faded to 0 is what a recall adds to 0 (5 under ``companion``), and
-        time counts from now on; ``access`` stays as it was.
+        Parameters
+        ----------
+        memory
+            One memory or several. A memory that was forgotten together with its corrections comes
+            back with them.
+        project
+            Restore all deleted memories of this project.
+        quarantine
+            The result of ``forget(how="quarantine")``, or the number of its event.
 
-        A summary of ``lab.upkeep.consolidation.run`` that is in use is undone: its members get the status that they
-        had, and the summary is forgotten. A member that left it since stays as it is.
+        Returns
+        -------
+        Corrected
+            The memories that were brought back.
 
-        ``quarantine`` is what ``forget(how="quarantine")`` returned, or the number of its event: each memory gets back
-        what it had before. What has changed since stays as it is.
+        Raises
+        ------
+        InputError
+            If a memory is purged, or superseded by an active one; if there is no such quarantine;
+            or if more than one argument is given.
 
-        InputError for what is superseded by a memory in use, or purged, and for what is no quarantine of this lab.
+        Notes
+        -----
+        Each memory gets its previous status. Values that changed since stay as they are, and so
+        does ``access``. A superseded memory can be restored once its replacement is out of use.
+
+        A restored memory counts as used: the pack's ``reinforce`` is applied as after a recall, and
+        decay starts from now. A strength of 0 becomes what a recall adds to 0 (5 under
+        ``companion``).
+
+        Restoring an active summary of ``lab.upkeep.consolidation.run`` undoes it: its members get
+        their previous status, and the summary is forgotten.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> memory = lab.remember("The office is in Oslo")
+        >>> _ = lab.forget(memory)
+        >>> lab.restore(memory).ids
+        (1,)
         """
         if quarantine is None:
             return self._corrections.restore(memory, project=project)
         if memory is not None or project is not None:
-            raise InputError("restore takes memories, a project= or a quarantine=: one of them.")
+            raise InputError("restore takes one of: memories, project=, quarantine=.")
         return self.upkeep.review.release(quarantine)
 
     @checked
@@ -650,27 +982,65 @@ class Lab(Displayed):
         remove_exports: bool = False,
         reason: str = "",
     ) -> Purged:
-        """Remove memories for good, and return a receipt.
+        """Delete memories permanently, and return a receipt.
 
-        They are ``memory`` (without its edits, which are memories of their own: ``review`` of the result lists those
-        joined to it), those of a ``project``, ``session``, ``subject`` or ``creator``, or with ``overdue`` what
-        was deleted for longer than ``grace-days``. Names narrow each other: ``project="web", session="monday"`` are the
-        memories that have both. ``subject`` is an entity under all its names, aliases and merged ones too, and what is
-        known of it goes: the facts, its own names unless a memory that stays has them, and questions that name it. A
-        memory that only mentions it stays, and the receipt tells of it.
+        Names narrow each other: ``project="web", session="monday"`` purges the memories of both.
 
-        Texts, names, lists, notes and vectors go from the journal, logged recalls (questions that quote or name what
-        goes too), snapshots, sealed slates, indexes, backups and mirrors; files of ``export`` stay unless
-        ``remove_exports`` is True. Then every file of the lab, its backups, mirrors and known exports is searched, and
-        the receipt tells what was searched and found. What stays: the row with the status "purged", its numbers, times
-        and kind, and a keyed hash of the text, by which imports know it again. ``reason`` is kept: it should not repeat
-        what goes. docs/your-data.md says all of it.
-        It is done or not begun: whoever opens the lab next ends what a killed process left. LabBusy where another
-        process is in the way for a minute. A thousand of 100,000 memories took 14 seconds of processor time.
+        Parameters
+        ----------
+        memory
+            One memory or several. Their other versions are separate memories: ``review`` of the
+            result lists them.
+        project
+            Purge the memories of this project.
+        session
+            Purge the memories of this session.
+        subject
+            Purge what is known of this entity under all its names: facts, names and queries that
+            name it. The receipt lists memories that only mention it; they stay.
+        creator
+            Purge the memories of this creator.
+        overdue
+            Purge memories that were deleted more than ``grace-days`` ago.
+        remove_exports
+            Whether to delete known files of ``export`` as well.
+        reason
+            The reason, which is stored: do not repeat the purged content.
 
-        >>> lab.purge(subject="Ada Lovelace").found                                        # doctest: +SKIP
+        Returns
+        -------
+        Purged
+            The receipt: what was purged, what was searched, and what was found.
+
+        Raises
+        ------
+        InputError
+            If no argument says what to purge.
+        LabBusy
+            If another process blocks the purge for a minute.
+
+        Notes
+        -----
+        Texts, names, lists, notes and vectors are removed from the journal, logged recalls,
+        snapshots, indexes, backups and mirrors, together with queries that quote or name them. Then
+        every file of the lab, its backups, mirrors and known exports is searched. What stays is the
+        row with the status "purged", its numbers, times and kind, and a keyed hash of the text, by
+        which imports recognize it. docs/your-data.md has the details.
+
+        An interrupted purge is completed when the lab is opened next. Purging a thousand of 100,000
+        memories took 14 seconds of processor time.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["Ada lives in Oslo", "The user prefers tabs"])
+        >>> lab.purge(1, reason="on request").ids
+        (1,)
+        >>> lab[1].status
+        'purged'
         """
-        return self._made("purge")(
+        return self._component("purge")(
             memory,
             project=project,
             session=session,
@@ -681,23 +1051,23 @@ class Lab(Displayed):
             reason=reason,
         )
 
-    # -- looking ----------------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------------
 
     @property
     @checked
     def memories(self) -> pl.DataFrame:
-        """Every memory as a row, in the order of their ids, whatever its status: a copy.
+        """Every memory as a row, ordered by id, whatever its status.
 
-        Columns: docs/reference/memories.md#columns-of-labmemories.
+        The frame is a copy. Columns: docs/reference/memories.md#columns-of-labmemories.
         """
         return self._core.memories()
 
     @property
     @checked
     def edges(self) -> pl.DataFrame:
-        """Every edge as a row, in the order in which they were made: a copy.
+        """Every edge as a row, in the order of creation.
 
-        Columns: docs/reference/memories.md#columns-of-labedges.
+        The frame is a copy. Columns: docs/reference/memories.md#columns-of-labedges.
         """
         with self._core.reading() as state:
             return state.edge_frame()
@@ -705,19 +1075,32 @@ class Lab(Displayed):
     @property
     @checked
     def log(self) -> pl.DataFrame:
-        """Every event as a row: ``event``, ``at``, ``kind``, ``memories`` (whom it concerned), ``edges``, ``what``.
+        """Every event as a row: ``event``, ``at``, ``kind``, ``memories``, ``edges``, ``what``.
 
-        ``lab.log.filter(pl.col("memories").list.contains(7))`` is the history of one memory.
+        ``memories`` are the ids of the memories concerned, ``what`` is a description in words.
+        ``lab.log.filter(pl.col("memories").list.contains(7))`` is the history of memory 7.
         """
         with self._core.reading() as state:
             hidden = state.hidden if isinstance(state, Seen) else None
-            return self._made("log")(self._core.store.journal.events(), hidden=hidden)
+            return self._component("log")(self._core.store.journal.events(), hidden=hidden)
 
     @checked
     def slates(self) -> Slates:
-        """Every logged recall and what was said about it, as four lazy frames.
+        """Return every logged recall and its feedback as four lazy frames.
 
-        >>> memlab.evaluate(lab.slates(), "mine.hy")                                       # doctest: +SKIP
+        Returns
+        -------
+        Slates
+            The log that ``memlab.evaluate`` reads.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The user prefers tabs")
+        >>> _ = lab.recall("tabs or spaces?")
+        >>> lab.slates().decisions.collect().height
+        1
         """
         return self._core.store.slates(lab=self)
 
@@ -730,32 +1113,61 @@ class Lab(Displayed):
         viewer: str | None = None,
         progress: bool = True,
     ) -> Self:
-        """The lab as it was, at a time or after an event, or as ``viewer`` sees it, or both: to read and to ask.
+        """Return the lab at a past time or event, as a viewer sees it, or both.
 
-        At a time is after the last event that had happened by then. The pack that decided then decides, the clock
-        stands still, and nothing is logged. It is folded from the beginning, about a second for 20,000 events or
-        100,000 memories, and ends with this lab. What was purged since is not there.
+        The result can be read and queried, but not written. Nothing is logged in it, and it is
+        closed together with this lab.
 
-        For a ``viewer`` what is private to another creator does not exist: it is in no frame, text, count, score,
-        cluster or export, and moves none. Without a time such a lab goes on as this one does, and ends with it. Nothing
-        is logged there: ``recall`` and ``turns`` of the lab itself take ``viewer=``. The first question folds the
-        journal, about 0.3 s for 100,000 memories.
+        Parameters
+        ----------
+        when
+            A time: the lab is as it was after the last event up to then.
+        event
+            The number of an event (``lab.log``): the lab is as it was after it.
+        viewer
+            A person or agent. Private memories of other creators are in no frame, text, count,
+            score, cluster or export.
+        progress
+            Whether to show a progress bar for work of more than a second.
 
-        InputError before the lab had a pack, for an event that is not there, for what is no viewer, for another one
-        than this lab is viewed by already, or unless one of the three is given.
+        Returns
+        -------
+        Lab
+            A lab without writes. In the past, the pack that was active then decides and the clock
+            stands still; for a viewer alone, the lab follows this one.
 
-        >>> lab.at("2026-11-01").recall("where does Ada live?")                            # doctest: +SKIP
-        >>> lab.at(viewer="agent:coder").memories                                          # doctest: +SKIP
+        Raises
+        ------
+        InputError
+            If none of ``when``, ``event`` and ``viewer`` is given, if the lab had no pack then, if
+            the event does not exist, or if the viewer is invalid.
+
+        Notes
+        -----
+        The past is folded from the first event: about a second for 20,000 events or 100,000
+        memories. A viewer's lab folds the journal at the first query, about 0.3 s for 100,000
+        memories. To log the recalls of a viewer, use ``recall(viewer=...)``. Purged content is not
+        in the past either.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("Ada lives in Oslo")
+        >>> before = lab.log["event"].max()
+        >>> _ = lab.edit(1, text="Ada lives in Bergen")
+        >>> lab.at(event=before).recall("where does Ada live?")[0].text
+        'Ada lives in Oslo'
         """
         store = self._core.store
         if viewer is None or when is not None or event is not None:
-            store = self._made("at")(when, event=event, progress=progress)
+            store = self._component("at")(when, event=event, progress=progress)
         if viewer is not None:
-            store = self._made("viewed_by")(store, viewer)
-        return self if store is self._core.store else self._on(store)
+            store = self._component("viewed_by")(store, viewer)
+        return self if store is self._core.store else self._open_on(store)
 
-    def _on(self, store: Store) -> Self:
-        """A lab on another store, to read and to ask."""
+    def _open_on(self, store: Store) -> Self:
+        """Return a lab on another store, to read and query."""
         lab = type(self).__new__(type(self))
         lab._compose(store, self._core.seed)
         return lab
@@ -799,9 +1211,41 @@ class Lab(Displayed):
         rate: Annotated[float, Within(0.01, 1)] = 1.0,
         reason: str = "",
     ) -> Challenge:
-        """Compare a pack with the live one from the next recall on; see ``lab.policies.challenge``.
+        """Compare a pack with the active one from the next recall on.
 
-        >>> lab.challenge("companion", reason="is fresh better?")                              # doctest: +SKIP
+        See ``lab.policies.challenge`` for the designs, and ``lab.verdict`` for the result.
+
+        Parameters
+        ----------
+        pack
+            The challenger.
+        design
+            How recalls are divided: "extra" adds items of the challenger, "lot" draws from the
+            results of all packs, "ab" shows the results of one pack.
+        extra
+            The number of added items per recall, 1 to 20, for ``design="extra"``.
+        rate
+            The share of recalls that take part, 0.01 to 1.
+        reason
+            The reason, which is stored.
+
+        Returns
+        -------
+        Challenge
+            The challenge, which ``lab.policies.end_challenge`` ends.
+
+        Raises
+        ------
+        InputError
+            If the pack is active or a challenger already, or if another challenge has another
+            design.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.challenge("companion", reason="Are recent memories better?").name
+        'companion'
         """
         return self.policies.challenge(pack, design=design, extra=extra, rate=rate, reason=reason)
 
@@ -816,9 +1260,48 @@ class Lab(Displayed):
         level: float = 0.95,
         reward_range: tuple[float, float] | None = None,
     ) -> Verdicts:
-        """Whether each challenger is better than the live pack, valid at every look; see ``memlab.verdict``.
+        """Compare each challenger with the active pack; valid at every interim analysis.
 
-        >>> lab.verdict(horizon="1d", missing="zero")                                          # doctest: +SKIP
+        See ``memlab.verdict`` for the statistics.
+
+        Parameters
+        ----------
+        challenger
+            The name of one challenger. Default: all.
+        horizon
+            How long after a recall its feedback counts, for example "1d". Recalls whose horizon has
+            not passed are left out.
+        missing
+            How missing feedback counts, as in ``memlab.evaluate``.
+        cluster
+            The unit of recalls that belong together: "session", "day" or a column of the decisions.
+            Default: each recall alone.
+        level
+            The level of confidence at which all verdicts of the log hold together.
+        reward_range
+            The lower and upper bound of rewards.
+
+        Returns
+        -------
+        Verdicts
+            One verdict per challenger.
+
+        Raises
+        ------
+        InputError
+            If the log has no recall or no challenge.
+        UnknownName
+            If there is no such challenger.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["Deploys go out on Tuesdays", "The user prefers tabs"])
+        >>> _ = lab.challenge("companion")
+        >>> _ = lab.feedback(lab.recall("when do deploys go out?")[0], "success")
+        >>> lab.verdict(missing="zero").frame["challenger"].to_list()
+        ['companion']
         """
         from memlab.science.evaluation import verdict
 
@@ -834,13 +1317,22 @@ class Lab(Displayed):
 
     @checked
     def close(self) -> None:
-        """End watches, the schedule and turns, write a snapshot if that will save time, and close the journal."""
-        for worker in self._kept.values():
+        """Stop background workers, write a snapshot if it saves time, and close the journal.
+
+        Closing twice has no effect. ``with memlab.open(path) as lab:`` closes the lab at the end.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.close()
+        """
+        for worker in self._components.values():
             if hasattr(worker, "stop"):
                 worker.stop()
         try:
             if self._backs_up and not self._core.store.journal.closed:
-                self._made("backups")(closing=True)
+                self._component("backups")(closing=True)
         finally:
             self._core.store.close()
 
@@ -857,15 +1349,16 @@ class Lab(Displayed):
 
 
 def _wake_linker(lab: weakref.ref[Lab]) -> None:
-    """Wake the worker that links in the background what was remembered, if the lab is still there."""
-    here = lab()
-    if here is not None:
-        here._made("linker").wake()
+    """Wake the worker that links memories in the background, if the lab still exists."""
+    target = lab()
+    if target is not None:
+        target._component("linker").wake()
 
 
-def _kept_alone(name: str) -> Any:
+def _refuse_component(name: str) -> Any:
+    """Refuse a component to a component that lives as long as the lab."""
     raise LookupError(
-        f"What is kept with a lab is made without {name}: that would keep the lab alive."
+        f"A component that lives as long as its lab cannot use {name}: it would keep the lab alive."
     )
 
 
@@ -897,19 +1390,21 @@ RENAMED: dict[str, str | tuple[str, Callable[[Lab], Any]]] = {
     "verify": "agents.verify",
     "viewed_by": ("at(viewer=...)", lambda lab: lambda viewer: lab.at(viewer=viewer)),
 }
-"""Names of earlier versions, and what replaces each."""
+"""Attributes of earlier versions, and the replacement of each."""
 
 
-def _refusal(accessor: Accessor) -> str | None:
-    """Return why an extension's accessor is refused."""
+def _find_refusal(accessor: Accessor) -> str | None:
+    """Return why an extension's accessor is refused, or None."""
     if not accessor.name.isidentifier() or accessor.name.startswith("_"):
-        return f"The accessor {accessor.name!r} is no name of an attribute."
+        return f"The accessor {accessor.name!r} is not a valid attribute name."
     return (
-        f"Lab has an attribute {accessor.name} of its own."
+        f"Lab has an attribute {accessor.name} already: choose another name."
         if accessor.name in RENAMED or hasattr(Lab, accessor.name)
         else None
     )
 
 
-ACCESSORS: Registry[Accessor] = Registry("accessor", kind="accessors", about="doc", check=_refusal)
+ACCESSORS: Registry[Accessor] = Registry(
+    "accessor", kind="accessors", about="doc", check=_find_refusal
+)
 """The accessors that extensions declare."""

@@ -1,4 +1,4 @@
-"""Servers of this machine alone: a socket of the loopback, the names by which it may be asked, and a token."""
+"""Local servers: a socket on the loopback address, its host names, and an access token."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import socket
 
 from memlab.errors import InputError
 
-__all__ = ["HOST", "is_loopback", "listening", "matches", "new_token", "own_names"]
+__all__ = ["HOST", "is_loopback", "is_same_token", "new_token", "open_socket", "own_host_names"]
 
 HOST = "127.0.0.1"
+"""The address of this machine that no other machine can reach."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this machine's own, which no other machine can reach.
+    """Return whether a host name or address is reachable from this machine alone.
 
     >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
     (True, True, False)
@@ -29,40 +30,44 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def listening(port: int, host: str = HOST) -> socket.socket:
-    """A socket that listens on a port, or on any free one for 0.
+def open_socket(port: int, host: str = HOST) -> socket.socket:
+    """Return a socket that listens on a port; port 0 selects a free one.
 
-    InputError for a port that is taken or reserved, and for an address that other machines can reach.
+    Raises InputError for a port in use or reserved, and for an address that is not local.
     """
     if not is_loopback(host):
         raise InputError(
-            f"{host!r} is not an address of this machine alone, such as {HOST}, ::1 or localhost."
+            f"{host!r} is reachable from other machines: use {HOST}, ::1 or localhost."
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found = socket.create_server((host, port), family=family)
+        server = socket.create_server((host, port), family=family)
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             raise
-        what = "taken" if error.errno == errno.EADDRINUSE else "reserved"
+        problem = "taken" if error.errno == errno.EADDRINUSE else "reserved"
         raise InputError(
-            f"Port {port} of this machine is {what}: choose another, or 0 for any free one."
+            f"Port {port} of this machine is {problem}: choose another, or 0 for any free one."
         ) from None
-    # connections inherit it: asyncio sets it on sockets of its own making alone, and an answer would wait for 40 ms
-    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return found
+    # Connections inherit the option. asyncio sets it only on sockets that it makes itself, and
+    # without it an answer waits for 40 ms.
+    server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return server
 
 
-def own_names(port: int, host: str = HOST) -> set[str]:
-    """What the header ``Host`` of a request may say; another name may be one that an attacker lets point here."""
+def own_host_names(port: int, host: str = HOST) -> set[str]:
+    """Return the valid values of the header ``Host`` of a request.
+
+    Other names are refused, because an attacker may let a name of his own point to this machine.
+    """
     return {f"{f'[{name}]' if ':' in name else name}:{port}" for name in (host, HOST, "localhost")}
 
 
 def new_token() -> str:
-    """A token that nobody guesses: 32 characters that may stand in an address."""
+    """Return an unguessable token of 32 characters that are valid in a URL."""
     return secrets.token_urlsafe(24)
 
 
-def matches(given: str, token: str) -> bool:
-    """Whether two tokens are the same; how long it takes does not tell how much of them is."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
+def is_same_token(received: str, token: str) -> bool:
+    """Return whether two tokens are equal, in constant time."""
+    return hmac.compare_digest(received.encode("utf-8", "replace"), token.encode())

@@ -1,4 +1,4 @@
-"""``memlab.open`` and ``memlab.load``: a lab in a directory, in memory, or made of what a file holds."""
+"""``memlab.open`` and ``memlab.load``: labs in a directory, in memory or from a file."""
 
 from __future__ import annotations
 
@@ -29,28 +29,71 @@ def open_lab(
     backups: bool = False,
     create: bool = True,
 ) -> Lab:
-    """Open the lab in the directory ``path``, or a new one there; without a path, a lab in memory.
+    """Open the lab in a directory, or make a new one.
 
-    ``pack`` is used from now on (a new lab starts with "memlab"). ``embedder`` is the shipped static model, or a
-    model2vec folder or hub name, or a callable from texts to vectors. A lab that holds vectors of another embedder
-    is refused, unless ``reembed=True`` embeds every memory again before this returns, or ``reembed="background"`` does
-    so in a thread, the newest first; until a memory has its new vector it is found by its words alone, and
-    ``lab.io.reembedding()`` says how far that is. What is left when the lab is closed goes on at the next opening.
+    Without a path, the lab is in memory.
 
-    ``seed`` decides, with what the lab has seen, which probes are drawn. ``index`` is what proposes neighbours among
-    more than 100,000 memories: "annoy".
+    Parameters
+    ----------
+    path
+        The directory of the lab; None for a lab in memory.
+    pack
+        The pack to use from now on. Default: the lab's active pack, "memlab" for a new lab.
+    embedder
+        The source of vectors: a model2vec folder or hub name, or a callable from texts to
+        vectors. Default: the static model that memlab ships.
+    clock
+        A function that returns the current time in microseconds UTC, for tests.
+    seed
+        The seed from which, together with the recalls so far, exploration items are drawn.
+    read_only
+        Whether to open the lab without writing to it.
+    reembed
+        What to do if the lab has vectors of another embedder: False refuses it, True embeds every
+        memory before the call returns, "background" embeds in a thread, the newest first.
+    index
+        The index that proposes neighbours among more than 100,000 memories: "annoy".
+    backups
+        Whether to keep three backups in the lab's directory: one is made on opening if the newest
+        is a day old, and one on closing if anything has changed.
+    create
+        Whether to make a lab if the directory has none. False is for a disk that may be absent.
 
-    ``backups=True`` keeps three backups in the lab's folder: one is made on opening if the newest is a day old, and one
-    on closing if anything happened since; ``lab.io.backup()`` makes one at any time. Each reads every page of
-    the journal, so that damage is noticed (DamagedLab) while there is a sound copy.
+    Returns
+    -------
+    Lab
+        The lab; use it in a ``with`` block, or call ``close``.
 
-    ``create=False`` is for a lab on a disk that may be away: where no lab is at ``path`` nothing is made, and
-    LabUnavailable says so. A lab whose folder goes away while it is open raises LabUnavailable from every call, writes
-    nothing anywhere, and goes on once the folder is back.
+    Raises
+    ------
+    NotALab
+        If the path is a file or a directory of something else.
+    NewerLab
+        If a later version of memlab wrote the lab.
+    DamagedLab
+        If the journal is damaged.
+    ReadOnlyLab
+        If the directory cannot be written.
+    LabUnavailable
+        If ``create`` is False and the directory has no lab, or if the directory disappears while
+        the lab is open. The lab continues once the directory is back.
+    EmbedderMismatch
+        If the lab has vectors of another embedder and ``reembed`` is False.
+    MissingExtra
+        If the embedder or index needs a package that is not installed.
 
-    Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab, LabUnavailable, EmbedderMismatch, MissingExtra.
+    Notes
+    -----
+    While ``reembed="background"`` runs, memories without a new vector match by their words alone.
+    ``lab.io.reembedding()`` reports the progress, and the next opening continues it.
 
-    >>> with open_lab() as lab:
+    ``lab.io.backup()`` makes a backup at any time. Each backup reads every page of the journal, so
+    damage is noticed while an intact copy exists.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> with memlab.open() as lab:
     ...     _ = lab.remember("The user prefers tabs", kind="preference")
     ...     lab.recall("tabs or spaces?")[0].text
     'The user prefers tabs'
@@ -85,36 +128,88 @@ def load_lab(
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
 ) -> Lab:
-    """A lab in memory with what ``x`` holds; ``lab.load(x)`` adds it to a lab that is there.
+    """Load a file, a folder, a frame or messages into a new lab in memory.
 
-    ``x`` is a path or what Python holds:
+    ``lab.load`` adds to an existing lab. Loading the same again adds nothing, and an interrupted
+    load continues where it stopped.
 
-    - messages with a role and content, as OpenAI, Anthropic and LangChain write them (dicts or objects), with calls of
-      tools and their results; conversations of such; the exports of ChatGPT and Claude; transcripts of coding
-      assistants: JSON, JSON Lines or lists.
-    - rows: a frame of Polars or pandas, CSV, Parquet, JSON, JSON Lines, a list of dicts or of texts.
-    - logs in Markdown or text ("User:", "**Ida:**", "## Assistant"); Markdown without speakers, as paragraphs.
-    - a folder of all these, of BEAM's chats; a file of LoCoMo.
-    - an export of a lab ("jsonl", "parquet", "markdown", "sexp"), a lab's folder ("lab"), what mem0 or LangGraph
-      exports. Of these every memory keeps its times, counts and status; it is one transaction.
+    Parameters
+    ----------
+    x
+        A path or a Python object in one of the formats below.
+    format
+        The name of the format. Default: recognized from the contents.
+    columns
+        The column of each field of a memory, of ``role`` or of ``at``; None leaves a field out.
+    project
+        The project of all memories.
+    session
+        The session of memories that name none.
+    linking
+        When the memories are compared, as for ``Lab.remember``; every row keeps its own memory,
+        and "now" links them before the call returns.
+    policies
+        Whether to use the pack of an export.
+    strict
+        Whether to raise DatasetError at the first broken line instead of counting it.
+    extract
+        Whether to also store the facts and observations that ``lab.agents.extract`` finds. "I" is
+        the speaker among several people, and the user in a conversation with an assistant.
+    progress
+        Whether to show a progress bar for work of more than a second.
+    embedder
+        The source of vectors, as for ``memlab.open``.
+    clock
+        A function that returns the current time in microseconds UTC.
 
-    What it is, is guessed; ``loaded.guessed`` of ``lab.load`` says what was. ``format`` overrides it: one of the words
-    above, or "messages", "records", "csv", "log", "notes", "locomo", "beam". ``columns`` says from which column a field
-    of a memory is taken, or ``role`` or ``at``; None: from none. ``project`` is given to all memories, ``session`` to
-    those that name none. What is said is stored as turns (kind "turn") in its session's order; a speaker without a name
-    is called by the role. ``linking`` is that of ``remember``, but every row has a memory of its own: "now" links
-    them before it returns. ``policies`` also uses the pack of an export. ``extract=True`` also stores the facts and
-    observations that ``lab.agents.extract`` finds in what is added: "I" is the speaker by name where several people
-    talk, and the user where one person talks with an assistant. What an assistant says of the user is staged.
+    Returns
+    -------
+    Lab
+        A lab in memory with the loaded memories.
 
-    The same again adds nothing, and a load that was killed goes on where it was: batches are transactions, and a memory
-    is known by its project, session, speaker, text and time. Texts pass the privacy gate, and nothing is run.
+    Raises
+    ------
+    InputError
+        If the file does not exist or its format is not recognized.
+    UnknownName
+        If the format or a column does not exist.
+    DatasetError
+        If a line is broken and ``strict`` is True.
+    PrivacyError
+        If a name holds a secret. Secrets in texts are redacted.
+    NotALab
+        If a folder is not a lab though ``format="lab"``.
+    NewerLab
+        If a later version of memlab wrote the lab or export.
+    DamagedLab
+        If the lab or export is damaged.
 
-    Lines that are broken, longer than 16 MiB or of no known time are skipped and counted (``loaded.skipped``,
-    ``loaded.places``); ``strict=True`` raises DatasetError at the first. InputError where there is no file or it is
-    nothing that is read here; UnknownName for a format or a column; PrivacyError, NotALab, NewerLab, DamagedLab.
+    Notes
+    -----
+    Formats are recognized from the contents:
 
-    >>> lab = load_lab([{"role": "user", "content": "I moved to Bergen."}])
+    - messages with a role and content, as OpenAI, Anthropic and LangChain write them, with tool
+      calls and results; exports of ChatGPT and Claude; transcripts of coding assistants. They are
+      JSON, JSON Lines or lists.
+    - rows: a frame of Polars or pandas, CSV, Parquet, JSON, JSON Lines, a list of dicts or texts.
+    - logs in Markdown or text ("User:", "**Ida:**", "## Assistant"), and Markdown without
+      speakers as paragraphs.
+    - a folder of such files, or of BEAM's chats; a file of LoCoMo.
+    - an export of a lab ("jsonl", "parquet", "markdown", "sexp"), a lab's folder ("lab"), and
+      exports of mem0 and LangGraph. Their memories keep times, counts and status.
+
+    ``format`` takes one of the words above, or "messages", "records", "csv", "log", "notes",
+    "locomo", "beam". Messages become memories of the kind "turn" in the order of their session; a
+    speaker without a name is called by the role.
+
+    Lines that are broken, longer than 16 MiB or without a valid time are skipped and counted
+    (``skipped`` and ``places`` of ``lab.load``). A loaded memory is recognized by its project,
+    session, speaker, text and time.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.load([{"role": "user", "content": "I moved to Bergen."}])
     >>> lab.recall("where do I live?")[0].text
     'I moved to Bergen.'
     """

@@ -1,7 +1,8 @@
-"""Verifiers: who looks at what a recall showed and lets each hit pass or not.
+"""Verifiers: functions that accept or reject the hits of a recall.
 
-A verifier is any callable from ``Hits`` to the hits (or ids) that pass, or to a ``Verdict``, which may also name how
-they are related: a language model, a person, a rule. ``lab.agents.verify(hits, verifier)`` carries its verdict out.
+A verifier is a callable from ``Hits`` to the accepted hits (or ids), or to a ``Verdict``, which
+may also relate them. It may be a language model, a person or a rule.
+``lab.agents.verify(hits, verifier)`` applies its verdict.
 """
 
 from __future__ import annotations
@@ -19,20 +20,36 @@ from memlab.subjects.reading.claims import claim, conflicts, updates
 __all__ = ["Verdict", "Verifier", "local", "overlap"]
 
 _CLOSE = 0.5
-"""Closeness from which ``local`` lets a hit pass that shares few words. Of the evidence that recalls of 300 LoCoMo
-questions showed, .93 passes with it and .90 without (.82 and .77 under the default pack), and .12 and .13 (.15 and .16)
-of what passes is evidence; where evidence was shown, nothing passes at .01 of the questions and .04 (.02 and .04).
+"""Minimum closeness at which ``local`` accepts a hit that shares few words with the query.
+
+Measured on recalls of 300 LoCoMo questions, in brackets under the default pack. Of the evidence
+among the hits, .93 is accepted with it and .90 without (.82 and .77). Of the accepted hits, .12
+and .13 are evidence (.15 and .16). Where evidence was among the hits, nothing is accepted for .01
+and .04 of the questions (.02 and .04).
 """
 
 _COMPARED = 10
-"""The best hits that pass of which each two are compared: 45 pairs of short texts take some milliseconds."""
+"""Number of accepted hits that are compared: 45 pairs of short texts take milliseconds."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The hits, or their ids, that pass; ``rejected`` those that do not, without it all others that were shown.
+    """A verifier's decision on the hits of a recall.
 
-    ``relations`` says what joins two that pass, from the first id of a pair to the second: ``{(3, 7): "supersedes"}``.
+    Attributes
+    ----------
+    accepted
+        The accepted hits, or their ids.
+    rejected
+        The rejected hits, or their ids. Default: all other hits.
+    relations
+        Relations between accepted memories, from the first id of a pair to the second:
+        ``{(3, 7): "supersedes"}``.
+
+    Examples
+    --------
+    >>> Verdict([3, 7], relations={(3, 7): "supersedes"}).accepted
+    [3, 7]
     """
 
     accepted: Iterable[Memory | Hit | int]
@@ -41,18 +58,34 @@ class Verdict:
 
 
 Verifier = Callable[[Hits], "Verdict | Iterable[Memory | Hit | int]"]
+"""A callable from the hits of a recall to the accepted ones or a `Verdict`."""
 
 
 @checked
 def overlap(hits: Hits) -> Verdict:
-    """A verifier without a model: a hit passes if it holds enough of what the question asks for.
+    """Accept the hits that contain enough words of the query.
 
-    Enough is a share ``verify-coverage`` (a setting) of the question's words, each counted by how rare it is among the
-    memories that could have been found (the feature ``coverage``); stems count, stop words do not. A hit that was
-    called by one of its triggers passes too. It is strict with paraphrases: what shares no word with the question is
-    rejected, however near it is. It reads the slate alone, so it costs next to nothing and its verdicts can be had
-    again from a log.
+    Enough is the share ``verify-coverage`` (a setting) of the query's words, weighted by how rare
+    each is among the candidates (the feature ``coverage``). Stems count, stop words do not. A hit
+    that one of its triggers called for is accepted too.
 
+    Parameters
+    ----------
+    hits
+        The hits of a recall.
+
+    Returns
+    -------
+    Verdict
+        The accepted hits.
+
+    Notes
+    -----
+    Paraphrases that share no word with the query are rejected. The verifier reads the slate alone,
+    so it is fast and its verdicts can be repeated from a log.
+
+    Examples
+    --------
     >>> import memlab
     >>> with memlab.open() as lab:
     ...     _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
@@ -69,13 +102,29 @@ def overlap(hits: Hits) -> Verdict:
 
 @checked
 def local(hits: Hits) -> Verdict:
-    """The verifier of turns unless they are given another: ``overlap``, paraphrases, and relations by rules.
+    """Accept hits by words or closeness, and relate them by rules.
 
-    A hit passes that ``overlap`` lets pass, and one whose closeness to the question is at least a half. Of two that
-    pass, the later ``contradicts`` the earlier where short statements exclude one another, and ``updates`` it where it
-    says that something changed (plain English; in other languages nothing is named). Neither retires a memory. It
-    reads the slate and the texts, asks no model, and takes some milliseconds.
+    This is the default verifier of turns. It accepts the hits that ``overlap`` accepts and those
+    with a closeness to the query of at least 0.5. Of two accepted hits, the later ``contradicts``
+    the earlier if short statements exclude each other, and ``updates`` it if it reports a change.
+    Relations are found in plain English only, and retire no memory.
 
+    Parameters
+    ----------
+    hits
+        The hits of a recall.
+
+    Returns
+    -------
+    Verdict
+        The accepted hits and their relations.
+
+    Notes
+    -----
+    It reads the slate and the texts, uses no model, and takes some milliseconds.
+
+    Examples
+    --------
     >>> import memlab
     >>> with memlab.open() as lab:
     ...     _ = lab.remember(["The user speaks French fluently", "The user speaks no French"])
@@ -83,17 +132,17 @@ def local(hits: Hits) -> Verdict:
     {(2, 1): 'contradicts'}
     """
     slate = hits.slate
-    shared = {hit.id for hit in overlap(hits).accepted}  # type: ignore[union-attr]
-    shared.update(slate.ids[np.flatnonzero(slate.numbers["closeness"] >= _CLOSE)].tolist())
-    passed = [hit for hit in hits if hit.id in shared]
+    accepted = {hit.id for hit in overlap(hits).accepted}  # type: ignore[union-attr]
+    accepted.update(slate.ids[np.flatnonzero(slate.numbers["closeness"] >= _CLOSE)].tolist())
+    accepted_hits = [hit for hit in hits if hit.id in accepted]
     age = dict(zip(slate.ids.tolist(), slate.numbers["age-days"].tolist(), strict=True))
-    compared = sorted(passed[:_COMPARED], key=lambda hit: (age[hit.id], -hit.id))
+    compared = sorted(accepted_hits[:_COMPARED], key=lambda hit: (age[hit.id], -hit.id))
     claims = [claim(hit.text) for hit in compared]
     relations: dict[tuple[int, int], str] = {}
-    for place, (new, mine) in enumerate(zip(compared, claims, strict=True)):
-        for old, other in zip(compared[place + 1 :], claims[place + 1 :], strict=True):
-            if updates(mine, other):
+    for index, (new, new_claim) in enumerate(zip(compared, claims, strict=True)):
+        for old, old_claim in zip(compared[index + 1 :], claims[index + 1 :], strict=True):
+            if updates(new_claim, old_claim):
                 relations[new.id, old.id] = "updates"
-            elif conflicts(mine, other):
+            elif conflicts(new_claim, old_claim):
                 relations[new.id, old.id] = "contradicts"
-    return Verdict(passed, relations=relations)
+    return Verdict(accepted_hits, relations=relations)

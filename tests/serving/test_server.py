@@ -348,17 +348,17 @@ def test_what_a_connection_may_do_is_its_role(lab):
         ("forget", {"memories": [1]}),
         ("remember", {"text": "x", "replaces": 1}),
     ):
-        assert "agent:coder changes its own alone" in refused(lab, tool, arguments, **member)
+        assert "agent:coder changes only its own" in refused(lab, tool, arguments, **member)
     assert done(lab, "forget", {"memories": [2]}, **member)["forgotten"] == [2]
     assert done(lab, "forget", {"memories": [1]}, **owner)["forgotten"] == [1]
-    with pytest.raises(memlab.InputError, match="A member is somebody"):
+    with pytest.raises(memlab.InputError, match="A member needs a name"):
         lab_server(lab, role="member")
 
 
 def test_a_member_of_the_command_line_is_somebody(run, tmp_path):
     refusal = run("serve", tmp_path / "a.memlab", "--role", "member")
     assert refusal.exit_code
-    assert "A member is somebody" in refusal.stderr
+    assert "A member needs a name" in refusal.stderr
 
 
 def test_while_memory_is_off_it_says_so(lab):
@@ -567,8 +567,8 @@ def test_without_the_package_the_way_to_install_it_is_told(lab, monkeypatch):
     [
         ({"token": "short"}, "at least 16"),
         ({"token": "ä" * 20}, "ASCII"),
-        ({"host": "0.0.0.0"}, "this machine alone"),
-        ({"host": "example.org"}, "this machine alone"),
+        ({"host": "0.0.0.0"}, "reachable from other machines"),
+        ({"host": "example.org"}, "reachable from other machines"),
     ],
 )
 def test_http_is_of_this_machine_and_has_a_token(lab, how, why):

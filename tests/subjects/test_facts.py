@@ -6,7 +6,7 @@ import pytest
 from memlab.errors import InputError
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import NEVER, STATUSES
-from memlab.kernel.verbs.fact_rows import entities_of, renamed
+from memlab.kernel.verbs.fact_rows import get_entities, rename_entities
 from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.fact_rows import fact_text, facts_of, held_at, intervals, phrase, relevance
 from memlab.subjects.facts.entities import merged, undone
@@ -128,20 +128,20 @@ class TestNames:
         lab.facts.add("Ada", "knows", object="Grace")
         lab.facts.add("Bob", "knows", object="Ada")
         state = state_of(lab)
-        columns, change = renamed(state, 0, {"subject": "ADA"})
+        columns, change = rename_entities(state, 0, {"subject": "ADA"})
         assert (columns, bool(change)) == ({"subject": "Ada"}, False)
-        columns, change = renamed(state, 0, {"subject": "grace"})
+        columns, change = rename_entities(state, 0, {"subject": "grace"})
         assert columns == {"subject": "Grace"}
         assert change.body() == {"unlink": [0]}
-        columns, change = renamed(state, 1, {"object": "Eve", "confidence": 0.5})
+        columns, change = rename_entities(state, 1, {"object": "Eve", "confidence": 0.5})
         assert columns == {"object": "Eve", "confidence": 0.5}
         assert change.body()["join"][0]["target"] == ["Eve"]
-        columns, change = renamed(state, 0, {"subject": None, "object": None})
+        columns, change = rename_entities(state, 0, {"subject": None, "object": None})
         assert change.body() == {"unlink": [0, 1]}
 
     def test_an_empty_state_has_no_facts(self):
         assert facts_of(new_state()).tolist() == []
-        assert len(entities_of(new_state())) == 0
+        assert len(get_entities(new_state())) == 0
 
     def test_a_merge_decides_without_writing(self, lab):
         lab.facts.add("Ada", "knows", object="A. L.")

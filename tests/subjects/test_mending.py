@@ -4,9 +4,9 @@ import pytest
 
 from memlab.kernel.journal import Event
 from memlab.kernel.state import PLACEHOLDER, join_of, values_of
-from memlab.kernel.verbs.fact_rows import entities_of
+from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.kernel.verbs.projections import new_state
-from memlab.subjects.mending import mended
+from memlab.subjects.mending import repair_names
 
 MOVED = {"subject": [], "object": [], "edges": [], "shared": []}
 
@@ -16,32 +16,36 @@ def event(kind, seq=9, **body):
 
 
 def test_what_is_whole_is_left_alone():
-    assert mended(event("entity", name="Ada", type=None, aliases=["A."])) is None
-    assert mended(event("merge-entity", entity="Ada", into="Bob", moved=MOVED)) is None
-    assert mended(event("remember", first=1, count=1, columns={})) is None
+    assert repair_names(event("entity", name="Ada", type=None, aliases=["A."])) is None
+    assert repair_names(event("merge-entity", entity="Ada", into="Bob", moved=MOVED)) is None
+    assert repair_names(event("remember", first=1, count=1, columns={})) is None
 
 
 def test_a_name_is_taken_from_what_the_event_still_tells():
     lost = event("entity", name="", type="person", aliases=["Ada", " "])
-    assert mended(lost) == {"name": "Ada", "type": "person", "aliases": []}
+    assert repair_names(lost) == {"name": "Ada", "type": "person", "aliases": []}
     joined = {"join": [join_of([1, 2], "entity", ["[purged 7-1]", "Ada"], "mentions")]}
     assert (
-        mended(event("merge-entity", entity="Bob", into="", moved=MOVED, **joined))["into"] == "Ada"
+        repair_names(event("merge-entity", entity="Bob", into="", moved=MOVED, **joined))["into"]
+        == "Ada"
     )
     renamed = {"set": [values_of([2], subject="Ada")]}
     assert (
-        mended(event("split-entity", **{"from": "Bob"}, entity="", aliases=[], **renamed))["entity"]
+        repair_names(event("split-entity", **{"from": "Bob"}, entity="", aliases=[], **renamed))[
+            "entity"
+        ]
         == "Ada"
     )
 
 
 def test_what_no_event_tells_has_a_placeholder_of_its_own():
-    both = mended(event("merge-entity", entity="", into="", moved=MOVED))
+    both = repair_names(event("merge-entity", entity="", into="", moved=MOVED))
     assert both["entity"].startswith(PLACEHOLDER)
     assert both["into"].startswith(PLACEHOLDER)
     assert both["entity"] != both["into"]
     assert (
-        mended(event("merge-entity", entity="rest", into="Rest", moved=MOVED))["entity"] != "rest"
+        repair_names(event("merge-entity", entity="rest", into="Rest", moved=MOVED))["entity"]
+        != "rest"
     )
 
 
@@ -49,13 +53,15 @@ def test_imported_registers_and_clusters_have_names_again():
     entities = {"entries": [["", None, 1, 3, None, {}], ["Ada", None, 0, 3, None, {}]]}
     entities |= {"names": ["", "Ada", ""], "owners": [0, 1, 1]}
     lost = event("import", registers={"entities": entities, "recalls": [0, []]})
-    body = mended(lost)
+    body = repair_names(lost)
     state = new_state()
     state.fold([Event(9, 0, "import", body)], None)
-    assert [entry.name for entry in entities_of(state).entries] == ["[purged 9-00]", "Ada"]
-    assert entities_of(state).listed()[1].aliases == ()
+    assert [entry.name for entry in get_entities(state).entries] == ["[purged 9-00]", "Ada"]
+    assert get_entities(state).listed()[1].aliases == ()
     clusters = [{"id": 4, "name": "", "size": 2}, {"id": 5, "size": 2}]
-    assert mended(event("cluster", clusters=clusters))["clusters"][0]["name"] == "[purged 9-04]"
+    assert (
+        repair_names(event("cluster", clusters=clusters))["clusters"][0]["name"] == "[purged 9-04]"
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,4 +84,4 @@ def test_imported_registers_and_clusters_have_names_again():
 def test_the_fold_takes_what_was_mended(body):
     kind = body.pop("kind")
     embedder = Event(1, 0, "embedder", {"fingerprint": "f", "name": "f", "dim": 4})
-    new_state().fold([embedder, Event(9, 0, kind, mended(event(kind, **body)))], None)
+    new_state().fold([embedder, Event(9, 0, kind, repair_names(event(kind, **body)))], None)

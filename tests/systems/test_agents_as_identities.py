@@ -115,7 +115,7 @@ class TestWorkbench:
         other = workbench.remember("Tests run with tox", project="web", creator="agent:coder")
         with pytest.raises(
             NotPermitted,
-            match=r"Memory 1 is of agent:reviewer, and agent:coder changes its own alone",
+            match=r"Memory 1 is of agent:reviewer, and agent:coder changes only its own",
         ):
             coder.forget(theirs)
         with pytest.raises(UnknownName):
@@ -171,7 +171,7 @@ class TestWorkbench:
             lambda: guest.end_session(["I live in Rome"]),
         ]
         for act in acts:
-            with pytest.raises(NotPermitted, match="agent:guest is a reader here"):
+            with pytest.raises(NotPermitted, match="agent:guest is a reader"):
                 act()
 
     def test_the_same_agent_by_either_name(self, workbench):

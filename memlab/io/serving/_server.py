@@ -40,7 +40,7 @@ from memlab.io.serving.forms import LONGEST_REQUEST, faults_of, schema_of
 from memlab.io.serving.tools import TOOLS, Said, Tool
 from memlab.kernel.base.printable import printable
 from memlab.kernel.version import __version__
-from memlab.subjects.loopback import listening, matches, own_names
+from memlab.subjects.loopback import is_same_token, open_socket, own_host_names
 
 __all__ = ["run_http", "run_stdio", "server_of"]
 
@@ -238,8 +238,8 @@ def run_http(
     servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: Callable[[str], object]
 ) -> None:
     """Serve until SIGINT or SIGTERM, each token its own server. No session is kept between two requests."""
-    bound = listening(port, host)
-    names = own_names(bound.getsockname()[1], host)
+    bound = open_socket(port, host)
+    names = own_host_names(bound.getsockname()[1], host)
     hosts = sorted(names)
     security = TransportSecuritySettings(
         allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts]
@@ -293,5 +293,5 @@ class _Guarded:
         kind, _, token = (
             given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
         )
-        fits = [app for known, app in self._apps.items() if matches(token.strip(), known)]
+        fits = [app for known, app in self._apps.items() if is_same_token(token.strip(), known)]
         return fits[0] if fits and kind.lower() == "bearer" else None

@@ -1,1 +1,1 @@
-"""What a lab does every day: remember, link, recall, take feedback, correct, change policies."""
+"""The verbs of daily use: remember, link, recall, feedback, correct, change policies."""

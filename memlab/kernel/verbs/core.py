@@ -1,4 +1,4 @@
-"""What every verb of a lab stands on: its store, its recaller, and how a memory is named."""
+"""The context that every verb of a lab needs: store, recaller, clock and memory lookup."""
 
 from __future__ import annotations
 
@@ -29,19 +29,23 @@ __all__ = ["PARTS", "Core", "Latencies", "Memories", "MemoryLike", "listed_memor
 MemoryLike = Annotated[
     Memory | Hit | int, Taken("a memory (what remember returned, a hit such as hits[0], or an id)")
 ]
-"""One memory, as a caller may name it: a `Memory` that a call returned, a `Hit` of a recall, or its id, an int."""
+"""One memory: a `Memory` that a call returned, a `Hit` of a recall, or its id, an int."""
 
 Memories = MemoryLike | pl.DataFrame | Iterable[MemoryLike]
-"""One memory or several: a `MemoryLike`, any number of these (a list, the hits of a recall), or a Polars frame.
+"""One memory or several: a `MemoryLike`, an iterable of them, or a Polars frame.
 
-A frame names memories by its column ``id`` or ``memory_id``: rows of ``lab.memories``, say, or of ``hits.frame``. An
-empty list names none.
+A frame names memories by its column ``id`` or ``memory_id``, for example rows of
+``lab.memories`` or of ``hits.frame``. An empty list names none.
 """
 
 
+# The parts of a call whose durations `lab.agents.metrics` reports.
 PARTS = ("embedding", "search", "write")
 _KEPT = 1_000
-"""Durations of each part that are kept, the latest: a median of a thousand is steady, and 24 kB hold all three."""
+"""Number of durations stored per part.
+
+The median of a thousand is steady, and the three parts need 24 kB.
+"""
 
 
 class Latencies:
@@ -49,6 +53,7 @@ class Latencies:
 
     def __init__(self) -> None:
         self._durations: dict[str, deque[float]] = {part: deque(maxlen=_KEPT) for part in PARTS}
+        # Recalls run in several threads, and each adds its own durations.
         self._lock = ThreadLock()
 
     @contextmanager
@@ -59,12 +64,14 @@ class Latencies:
         self.add(part, perf_counter() - start)
 
     def add(self, part: str, seconds: float) -> None:
-        """Count one call of ``part``."""
+        """Add the duration of one call of ``part``, in seconds."""
         with self._lock:
             self._durations[part].append(1000.0 * seconds)
 
     def typical(self, part: str) -> tuple[float | None, int]:
-        """Return the median of the calls of ``part`` that are kept, None without any, and their number.
+        """Return the median duration of ``part`` in milliseconds and the number of calls.
+
+        The median is None if there was no call.
 
         >>> Latencies().typical("search")
         (None, 0)
@@ -75,13 +82,15 @@ class Latencies:
 
 
 def _unheld(name: str) -> Any:
-    raise LookupError(f"Only what is held by a lab can offer its {name}.")
+    """Refuse a component that only a core with an owner can make."""
+    raise LookupError(f"The component {name} needs a core that a lab owns.")
 
 
 class Core:
-    """The store of one lab. ``seed`` decides, with what the lab has seen, which probes are drawn.
+    """The store, the recaller and the seed of one lab.
 
-    ``row`` and ``rows`` need the state to be held: within ``reading`` or ``store.writing``.
+    ``seed`` and the recalls so far decide which exploration items are drawn. ``row`` and ``rows``
+    need the state to be locked: call them within ``reading`` or ``store.writing``.
     """
 
     def __init__(
@@ -97,41 +106,44 @@ class Core:
         self.latencies = Latencies()
         self.recaller = Recaller(store.embedder) if recaller is None else recaller
         self.owner, self.made = owner, made
-        """The lab, for an accessor: what it is used for is not ended while the accessor is at hand."""
+        # An accessor holds its lab, so that the lab's workers do not end while it is in use.
 
     def held_by(self, owner: object, made: Callable[[str], Any]) -> Core:
-        """The same, which keeps ``owner`` alive; ``made`` gives accessors what they offer of other subjects."""
-        held = Core(self.store, self.seed, self.recaller, owner=owner, made=made)
-        held.latencies = self.latencies
-        return held
+        """Return a core on the same store that keeps ``owner`` alive.
+
+        ``made`` gives accessors the components of other subjects by name.
+        """
+        core = Core(self.store, self.seed, self.recaller, owner=owner, made=made)
+        core.latencies = self.latencies
+        return core
 
     def reading(self) -> AbstractContextManager[State]:
-        """The state as it is now, which nobody changes within the block."""
+        """Lock the state for reading; nobody changes it within the block."""
         return self.store.reading()
 
     @property
     def pack(self) -> Pack:
-        """The live pack, as of the state that is held."""
+        """The active pack of the locked state."""
         return self.store.versions.pack
 
     def memories(self) -> pl.DataFrame:
-        """Every memory as a row: a copy."""
+        """Return a copy of the frame of all memories."""
         with self.reading() as state:
             return state.memories()
 
     def count(self) -> int:
-        """How many memories there are to see."""
+        """Return the number of visible memories."""
         with self.reading() as state:
             seen = seen_rows(state)
             return len(state) if seen is None else len(seen)
 
     def memory(self, memory: MemoryLike) -> Memory:
-        """A memory as it stands; UnknownName if there is none."""
+        """Return a memory with its current values; raise UnknownName if it does not exist."""
         with self.reading() as state:
             return Memory.of(state, self.row(memory))
 
     def row(self, memory: MemoryLike) -> int:
-        """The row of a memory in the folded state; UnknownName if there is none."""
+        """Return the row of a memory in the state; raise UnknownName if it does not exist."""
         state = self.store.state
         id = memory.id if isinstance(memory, Memory | Hit) else memory
         if not 1 <= id <= state.rows:
@@ -141,37 +153,40 @@ class Core:
         return id - 1
 
     def rows(self, memories: Memories) -> list[int]:
-        """The rows of one memory or several, each once, in the order given."""
+        """Return the distinct rows of one memory or several, in their order."""
         return list(dict.fromkeys(map(self.row, listed_memories(memories))))
 
     def personal(self) -> frozenset[str]:
-        """The kinds of personal identifiers that the live pack has redacted, besides secrets."""
+        """Return the kinds of personal identifiers that the active pack redacts."""
         with self.reading():
             return personal_kinds(self.pack.settings)
 
     @property
     def open_words(self) -> bool:
-        """Whether the live pack lets in kinds and relations that have no name here."""
+        """Whether the active pack admits kinds and relations outside the built-in lists."""
         with self.reading():
             return bool(self.pack.settings["open-words"])
 
     def instant(self, at: When | None, *, name: str = "at=") -> Micros:
-        """Microseconds UTC: ``at``, or now; ``name`` is that of the argument, for its errors."""
+        """Return ``at``, or the current time, as microseconds UTC.
+
+        ``name`` is the name of the argument in error messages.
+        """
         return self.store.clock() if at is None else datable(to_micros(at), name)
 
 
 def listed_memories(memories: Memories) -> list[MemoryLike]:
-    """Return one memory, several, or those that a frame names, as a list."""
+    """Return one memory, several, or those of a frame as a list."""
     if isinstance(memories, Memory | Hit | int):
         return [memories]
     return list(_ids_of(memories)) if isinstance(memories, pl.DataFrame) else list(memories)
 
 
 def _ids_of(frame: pl.DataFrame) -> list[int]:
-    """Return the ids of a frame of memories or of hits."""
+    """Return the ids in the column ``id`` or ``memory_id`` of a frame."""
     name = next((name for name in ("id", "memory_id") if name in frame.columns), None)
     if name is None or not frame[name].dtype.is_integer() or frame[name].null_count():
         raise InputError(
-            "A frame that names memories has the column id or memory_id, with a whole number in each row."
+            "A frame of memories needs the column id or memory_id, with an integer in each row."
         )
     return frame[name].to_list()

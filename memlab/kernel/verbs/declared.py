@@ -1,4 +1,4 @@
-"""What a folder of memlab's own adds to a lab, declared in its ``declared.py``."""
+"""Declarations of memlab's own subjects, one ``declared.py`` per folder."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from typing import Any
 from memlab.kernel.hooks import Hook, loaded
 from memlab.kernel.state import EventType, Field, Projection
 
-__all__ = ["Declared", "Make", "bound", "made_of"]
+__all__ = ["Declared", "Make", "bind", "construct"]
 
 Make = Callable[[Any], Any]
-"""From the `Verbs` of a lab to what an extension offers of it."""
+"""A function from the `Verbs` of a lab to a component of it."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """The declarations of one folder; those of users are a ``memlab.Extension``.
+    """The declarations of one folder; users declare a ``memlab.Extension`` instead.
 
     Parameters
     ----------
     projections
-        Tables that are folded from events, with the events that they declare.
+        Tables folded from events, together with the kinds of events that they declare.
     events
         Kinds of events that no projection declares.
     fields
-        Fields that it writes into events of others, by kind.
+        Fields added to events of other folders, by kind of event.
     hooks
-        Functions that the kernel calls; each names its module, which is imported when it is first called.
+        Functions that the kernel calls. Each names its module, which is imported at the first call.
     accessors
-        By name, what makes an object of the lab's `Verbs`, each time anew. It imports what it needs when it is called.
+        Functions by name, each of which makes a new component from the lab's `Verbs` at every
+        access. They import their modules when they are called.
     kept
-        Likewise, made once for each lab; a method ``stop`` is called when the lab is closed.
+        Functions by name, whose component is made once for each lab. Its method ``stop`` is called
+        when the lab is closed.
     """
 
     projections: Sequence[type[Projection]] = ()
@@ -44,19 +46,28 @@ class Declared:
     kept: Mapping[str, Make] = field(default_factory=dict)
 
 
-def made_of(named: str, *needs: str) -> Make:
-    """Return what makes a class of some `Verbs`, by name; its module is imported when it is first made.
+def construct(path: str, *needs: str) -> Make:
+    """Return a function that constructs a class from `Verbs`; it imports the class when called.
 
     Parameters
     ----------
-    named
-        ``"module:class"``.
+    path
+        The class as ``"module:class"``.
     *needs
-        The arguments, as names of `Verbs` or of what other folders declare; ``store`` is that of the core.
+        The constructor's arguments: names of `Verbs` or of components that other folders declare;
+        ``store`` is the store of the core.
     """
-    return lambda verbs: loaded(named)(*(verbs.get(name) for name in needs))
+    return lambda verbs: loaded(path)(*(verbs.get(name) for name in needs))
 
 
-def bound(named: str, *needs: str) -> Make:
-    """Return likewise a function whose first arguments are given."""
-    return lambda verbs: partial(loaded(named), *(verbs.get(name) for name in needs))
+def bind(path: str, *needs: str) -> Make:
+    """Return a function that binds the first arguments of a function from `Verbs`.
+
+    Parameters
+    ----------
+    path
+        The function as ``"module:function"``.
+    *needs
+        Its first arguments, named as for ``made_of``.
+    """
+    return lambda verbs: partial(loaded(path), *(verbs.get(name) for name in needs))

@@ -1,4 +1,4 @@
-"""The names in facts: subjects and objects as entities, predicates in one spelling, and the edges that follow."""
+"""Names in facts: entities as subject and object, one spelling of predicates, mention edges."""
 
 from __future__ import annotations
 
@@ -13,69 +13,88 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import Change, Entities, State, entity_key, entity_name, join_of
 
-__all__ = ["entities_of", "mention_edges", "mentioned", "named", "predicate_of", "renamed"]
+__all__ = [
+    "build_mention_edges",
+    "canonicalize_names",
+    "find_mention_edges",
+    "get_entities",
+    "normalize_predicate",
+    "rename_entities",
+]
 
 Rows = NDArray[np.int64]
 
 
+# The code of the relation "mentions", the columns that hold names of entities, and the two ways
+# in which the words of a predicate are separated: livesIn, and lives_in or "lives in".
 _MENTIONS = RELATIONS.index("mentions")
 _NAMING = ("subject", "object")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PARTS = re.compile(r"[-_\s]+")
 
 
-def predicate_of(name: str) -> str:
-    """A predicate as it is kept: in small letters, its words joined, however they were told apart.
+def normalize_predicate(name: str) -> str:
+    """Return a predicate in its stored spelling: lower case, words joined by hyphens.
 
-    >>> predicate_of("Lives in"), predicate_of("livesIn"), predicate_of("lives_in"), predicate_of("prefers:theme")
-    ('lives-in', 'lives-in', 'lives-in', 'prefers:theme')
+    >>> predicate_of("Lives in"), predicate_of("livesIn"), predicate_of("prefers:theme")
+    ('lives-in', 'lives-in', 'prefers:theme')
     """
     words = _PARTS.split(_HUMP.sub("-", name).casefold().strip("-_ \t\n"))
     return "-".join(words) or name.casefold()
 
 
-def named(state: State, pack: Pack, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """What is about to be remembered, with each subject and object called by its entity's name.
+def canonicalize_names(
+    state: State, pack: Pack, columns: Mapping[str, list[Any]]
+) -> dict[str, list[Any]]:
+    """Return columns with the canonical entity name for each subject and object.
 
-    A fact (a subject and a predicate) for which no status is given begins as the setting ``fact-status`` says.
+    A fact (a subject and a predicate) without a status gets the setting ``fact-status``.
     """
-    after = dict(columns)
-    called: dict[str, str] = {}
-    given = [column for column in _NAMING if column in columns]
-    names = dict.fromkeys(name for column in given for name in columns[column] if name is not None)
+    # The default status is not written for facts of an "active" pack, so that events stay short.
+    result = dict(columns)
+    canonical: dict[str, str] = {}
+    present = [column for column in _NAMING if column in columns]
+    names = dict.fromkeys(
+        name for column in present for name in columns[column] if name is not None
+    )
     if names:
-        entities = entities_of(state)
+        entities = get_entities(state)
         for name in names:
-            called.setdefault(entity_key(name), entities.canonical(name) or entity_name(name))
-    for column in given:
-        after[column] = [
-            None if name is None else called[entity_key(name)] for name in columns[column]
+            canonical.setdefault(entity_key(name), entities.canonical(name) or entity_name(name))
+    for column in present:
+        result[column] = [
+            None if name is None else canonical[entity_key(name)] for name in columns[column]
         ]
     if "predicate" in columns:
-        after["predicate"] = [
-            None if name is None else predicate_of(name) for name in columns["predicate"]
+        result["predicate"] = [
+            None if name is None else normalize_predicate(name) for name in columns["predicate"]
         ]
-    first = str(pack.settings["fact-status"])
-    if "status" not in columns and first != "active" and {"subject", "predicate"} <= columns.keys():
+    initial = str(pack.settings["fact-status"])
+    if (
+        "status" not in columns
+        and initial != "active"
+        and {"subject", "predicate"} <= columns.keys()
+    ):
         pairs = zip(columns["subject"], columns["predicate"], strict=True)
-        after["status"] = ["active" if None in pair else first for pair in pairs]
-    return after
+        result["status"] = ["active" if None in pair else initial for pair in pairs]
+    return result
 
 
-def mentioned(
+def build_mention_edges(
     columns: Mapping[str, Sequence[str | None]],
     ids: Sequence[int],
     named_in: Mapping[int, Sequence[str]] | None = None,
 ) -> Change:
-    """The edges from memories with these ids to the entities that they name as subject or object, or in their texts.
+    """Return the edges from memories to the entities that they mention.
 
-    ``named_in`` has the names in a text by the place of its row.
+    An entity is mentioned as subject, as object or in the text; ``named_in`` has the names found in
+    each text by position in ``ids``.
     """
-    given = [columns[column] for column in _NAMING if column in columns]
+    present = [columns[column] for column in _NAMING if column in columns]
     texts = named_in or {}
     pairs = [
         (id, name)
-        for row, (id, *names) in enumerate(zip(ids, *given, strict=True))
+        for row, (id, *names) in enumerate(zip(ids, *present, strict=True))
         for name in dict.fromkeys([*names, *texts.get(row, ())])
         if name is not None
     ]
@@ -85,31 +104,36 @@ def mentioned(
     return Change(join=[join_of(source, "entity", target, "mentions")])
 
 
-def renamed(state: State, row: int, given: Mapping[str, Any]) -> tuple[dict[str, Any], Change]:
-    """Another ``subject`` or ``object`` for a memory: called by their entities' names, and the mentions that follow."""
-    entities, after = entities_of(state), dict(given)
+def rename_entities(
+    state: State, row: int, fields: Mapping[str, Any]
+) -> tuple[dict[str, Any], Change]:
+    """Return changed fields with canonical entity names, and the change of mention edges."""
+    # An entity that is still subject or object keeps its edge; only the difference is written.
+    entities, after = get_entities(state), dict(fields)
     before = {column: state.names[column].at(row) for column in _NAMING}
-    for column in (column for column in _NAMING if column in given):
-        name = given[column]
+    for column in (column for column in _NAMING if column in fields):
+        name = fields[column]
         after[column] = None if name is None else entities.canonical(name) or entity_name(name)
     if after.get("predicate") is not None:
-        after["predicate"] = predicate_of(after["predicate"])
-    now = {name for column in before if (name := after.get(column, before[column])) is not None}
-    was = {name for name in before.values() if name is not None}
-    place = np.array([row])
-    gone = [int(mention_edges(state, place, name)[0]) for name in sorted(was - now)]
-    fresh = sorted(now - was)
+        after["predicate"] = normalize_predicate(after["predicate"])
+    current = {name for column in before if (name := after.get(column, before[column])) is not None}
+    previous = {name for name in before.values() if name is not None}
+    rows = np.array([row])
+    obsolete = [
+        int(find_mention_edges(state, rows, name)[0]) for name in sorted(previous - current)
+    ]
+    fresh = sorted(current - previous)
     join = [join_of([row + 1] * len(fresh), "entity", fresh, "mentions")] if fresh else []
-    return after, Change(unlink=[edge for edge in gone if edge >= 0], join=join)
+    return after, Change(unlink=[edge for edge in obsolete if edge >= 0], join=join)
 
 
-def entities_of(state: State) -> Entities:
-    """The register of entities."""
+def get_entities(state: State) -> Entities:
+    """Return the register of entities."""
     return state.projection(Entities)
 
 
-def mention_edges(state: State, rows: Rows, name: str) -> Rows:
-    """The edge by which each row mentions an entity, -1 where it does not."""
+def find_mention_edges(state: State, rows: Rows, name: str) -> Rows:
+    """Return the edge by which each row mentions an entity, -1 where there is none."""
     node = int(state.nodes.find("entity", [name])[0])
     if node < 0:
         return np.full(len(rows), -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Use: what came of the memories that a recall showed, and what that changes."""
+"""Feedback: judgements of retrieved memories and the changes that follow from them."""
 
 from __future__ import annotations
 
@@ -27,45 +27,51 @@ from memlab.kernel.verbs.registers import Judged, LastShown
 from memlab.kernel.verbs.reinforcement import days_before, joined, pairs_with, reinforced, remaining
 from memlab.kernel.verbs.results import Feedback, Memory
 
-__all__ = ["Judgements", "Stated", "checked_judgement"]
+__all__ = ["Judgement", "Judgements", "check_judgement"]
 
 
 class Judgements:
-    """What came of the memories that a recall showed."""
+    """The verb ``feedback`` of one lab."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def feedback(self, judgement: Stated) -> Feedback:
-        """Log one judgement and what it changes; see ``Lab.feedback``."""
+    def feedback(self, judgement: Judgement) -> Feedback:
+        """Log one judgement and its changes; see ``Lab.feedback``."""
         with self._core.store.writing() as tx:
-            return self._logged(tx, judgement)
+            return self._log_judgement(tx, judgement)
 
     def feedback_many(
         self, rows: Iterable[Mapping[str, Any]] | pl.DataFrame
     ) -> tuple[Feedback, ...]:
-        """Log several judgements, all or nothing; see ``Lab.feedback``."""
-        stated = judgements_of(rows, self._core.instant)
-        if not stated:
+        """Log several judgements, all or none; see ``Lab.feedback``."""
+        judgements = parse_judgements(rows, self._core.instant)
+        if not judgements:
             return ()
         logged: list[Feedback] = []
         with self._core.store.writing() as tx:
-            for number, one in enumerate(stated):
-                with naming_row(number):
-                    self._core.row(one.hit)
-                    _judged_recall(one.hit, self._core.store, self._core.row(one.hit), one.decision)
-            for one in stated:
-                # what a judgement changes is decided of the memory as the one before it left it
+            for number, judgement in enumerate(judgements):
+                with name_row_in_errors(number):
+                    self._core.row(judgement.hit)
+                    _find_judged_recall(
+                        judgement.hit,
+                        self._core.store,
+                        self._core.row(judgement.hit),
+                        judgement.decision,
+                    )
+            for judgement in judgements:
+                # A judgement's changes depend on the memory as the previous judgement left it.
                 if logged:
                     self._core.store.settle(tx)
-                logged.append(self._logged(tx, one))
+                logged.append(self._log_judgement(tx, judgement))
         return tuple(logged)
 
-    def _logged(self, tx: Transaction, stated: Stated) -> Feedback:
+    def _log_judgement(self, tx: Transaction, stated: Judgement) -> Feedback:
+        """Write the event of one judgement and return its record."""
         hit, outcome, rating, reward, agent, source, now, decision = stated
         state, pack = self._core.store.state, self._core.pack
         row = self._core.row(hit)
-        recall = _judged_recall(hit, self._core.store, row, decision)
+        recall = _find_judged_recall(hit, self._core.store, row, decision)
         decision = None if recall is None else recall.decision
         body: dict[str, Any] = {"decision": decision, "memory": row + 1, "outcome": outcome}
         body |= {"reward": reward, "source": source}
@@ -73,9 +79,9 @@ class Judgements:
             body |= {"pack": recall.pack, "probe": recall.probe}
         if rating is not None:
             body["rating"] = rating
-        body |= _of_outcome(state, pack, row, stated, recall).body()
+        body |= _compute_change(state, pack, row, stated, recall).body()
         if agent is not None:
-            # how it did is known to whoever sees the memory, and so is what follows of it
+            # The outcome is visible to all viewers of the memory, and so are its consequences.
             visible = seen(self._core.store.journal, state, audience_of(state, row))
             for fields_of in hooks("feedback"):
                 body |= fields_of(visible, pack, agent, outcome)
@@ -84,7 +90,7 @@ class Judgements:
 
 
 class _JudgedRecall(NamedTuple):
-    """The recall that a judgement belongs to; one that was not logged has no ``decision``."""
+    """The recall that a judgement belongs to; an unlogged recall has no ``decision``."""
 
     decision: int | None
     at: Micros
@@ -92,13 +98,19 @@ class _JudgedRecall(NamedTuple):
     probe: bool
 
 
-def _judged_recall(
+def _find_judged_recall(
     hit: MemoryLike, store: Store, row: int, decision: int | None
 ) -> _JudgedRecall | None:
-    """The recall that showed the memory: the hit's, the logged one that ``decision`` names, or the last logged one."""
+    """Return the recall that showed the memory, or None if no logged recall did.
+
+    It is the recall of the hit, the logged recall ``decision``, or the last logged recall that
+    showed the memory, in this order.
+    """
     if isinstance(hit, Hit):
         if decision not in (None, hit.decision):
-            raise InputError(f"This hit was shown by recall {hit.decision}, not by {decision}.")
+            raise InputError(
+                f"The hit belongs to recall {hit.decision}, not to {decision}: leave decision= out."
+            )
         return _JudgedRecall(hit.decision, hit._hits.slate.at, hit._hits.pack.hash, hit.probe)
     if decision is None:
         last = store.state.projection(LastShown).decision(row + 1)
@@ -113,15 +125,15 @@ def _judged_recall(
     return _JudgedRecall(decision, slate.at, slate.pack_hash, row + 1 in slate.probes)
 
 
-def _of_outcome(
-    state: State, pack: Pack, row: int, stated: Stated, recall: _JudgedRecall | None
+def _compute_change(
+    state: State, pack: Pack, row: int, stated: Judgement, recall: _JudgedRecall | None
 ) -> Change:
-    """What feedback changes: in the memory, and in the edges to what succeeded with it."""
+    """Return the changes of an outcome: of the memory and of edges to other successes."""
     outcome, now = stated.outcome, stated.at
     if outcome is None or not remaining(state, [row + 1]):
         return Change()
     rows = np.array([row])
-    used, decision = (None, None) if recall is None else (recall.at, recall.decision)
+    recalled, decision = (None, None) if recall is None else (recall.at, recall.decision)
     change = reinforced(
         state,
         pack,
@@ -129,26 +141,28 @@ def _of_outcome(
         now,
         outcome="success" if outcome == "success" else "fail",
         rating=stated.rating,
-        elapsed=lambda: days_before(state, rows, now, used=used, counted=decision is not None),
+        elapsed=lambda: days_before(state, rows, now, used=recalled, counted=decision is not None),
     )
     if outcome == "success" and decision is not None:
-        kept = state.projection(Judged)
-        others = remaining(state, kept.successes(decision))
+        judged = state.projection(Judged)
+        others = remaining(state, judged.successes(decision))
         if row + 1 not in others:
             change += joined(state, pack, pairs_with(row + 1, others, pack.count("edge-pairs")))
     return change
 
 
-# -- what somebody says, checked: one judgement, or many as rows ------------------------------------------------------
+# -- checks of judgements: one, or many as rows -----------------------------------------------------------------------
 
 
+# The fields of a judgement, other names of its memory in frames, and the largest event number
+# that fits an integer column.
 _FIELDS = ("memory", "outcome", "rating", "reward", "agent", "source", "at", "decision")
 _OTHER_NAMES = {"memory_id": "memory", "id": "memory"}
 _LAST_EVENT = 1 << 62
 
 
-class Stated(NamedTuple):
-    """One judgement: an outcome, a rating or a reward, of a memory that ``decision`` (or the last recall) showed."""
+class Judgement(NamedTuple):
+    """One judgement of a memory: an outcome, a rating or a reward, with its recall."""
 
     hit: MemoryLike
     outcome: str | None
@@ -160,7 +174,7 @@ class Stated(NamedTuple):
     decision: int | None
 
 
-def checked_judgement(
+def check_judgement(
     hit: MemoryLike,
     outcome: str | None,
     rating: int | None,
@@ -169,8 +183,11 @@ def checked_judgement(
     source: str,
     at: Micros,
     decision: int | None,
-) -> Stated:
-    """It, with the outcome that a rating stands for. InputError where it says nothing, UnknownName for an outcome."""
+) -> Judgement:
+    """Return a checked judgement; a rating without an outcome implies one.
+
+    Raises InputError if it has neither outcome nor reward, UnknownName for an unknown outcome.
+    """
     if outcome is None and rating is not None:
         outcome = "fail" if rating == 1 else "success"
     if outcome is None and reward is None:
@@ -180,13 +197,16 @@ def checked_judgement(
     refuse(checked_text(source, where="source"), "the source of feedback")
     if agent is not None:
         check_agent(agent)
-    return Stated(hit, outcome, rating, reward, agent, source, at, decision)
+    return Judgement(hit, outcome, rating, reward, agent, source, at, decision)
 
 
-def judgements_of(
+def parse_judgements(
     rows: Iterable[Mapping[str, Any]] | pl.DataFrame, instant: Callable[[Any], Micros]
-) -> list[Stated]:
-    """Judgements given as dicts or as a frame, checked; ``instant`` reads a time. The error names the row."""
+) -> list[Judgement]:
+    """Return checked judgements from dicts or a frame; errors name the row.
+
+    ``instant`` converts a time to microseconds.
+    """
     if not isinstance(rows, pl.DataFrame) and (
         isinstance(rows, str | Mapping) or not isinstance(rows, Iterable)
     ):
@@ -194,19 +214,19 @@ def judgements_of(
             f"Feedback in batches is a list of rows or a Polars frame, not {type(rows).__name__}."
         )
     try:
-        given = list(rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows)
+        records = list(rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows)
     except Exception as error:
         raise InputError(f"The rows cannot be read: {type(error).__name__}.") from error
-    found = []
-    for number, row in enumerate(given):
-        with naming_row(number):
-            found.append(_judgement(row, instant))
-    return found
+    judgements = []
+    for number, row in enumerate(records):
+        with name_row_in_errors(number):
+            judgements.append(_parse_judgement(row, instant))
+    return judgements
 
 
 @contextmanager
-def naming_row(number: int) -> Iterator[None]:
-    """What is wrong within the block is wrong in this row."""
+def name_row_in_errors(number: int) -> Iterator[None]:
+    """Add the number of the row to errors that the block raises."""
     try:
         yield
     except MemlabError as error:
@@ -214,53 +234,58 @@ def naming_row(number: int) -> Iterator[None]:
         raise
 
 
-def _judgement(row: object, instant: Callable[[Any], Micros]) -> Stated:
+def _parse_judgement(row: object, instant: Callable[[Any], Micros]) -> Judgement:
+    """Return the checked judgement of one row."""
+    # Values of frames are untyped, so each field is checked as ``Lab.feedback`` checks its
+    # argument.
     if not isinstance(row, Mapping):
         raise InputError(
             f"Feedback is an object with some of {', '.join(_FIELDS)}, not {type(row).__name__}."
         )
-    named = {str(name): value for name, value in row.items() if value is not None}
-    given = {_OTHER_NAMES.get(name, name): value for name, value in named.items()}
-    unknown = next((name for name in given if name not in _FIELDS), None)
+    fields = {str(name): value for name, value in row.items() if value is not None}
+    judgement = {_OTHER_NAMES.get(name, name): value for name, value in fields.items()}
+    unknown = next((name for name in judgement if name not in _FIELDS), None)
     if unknown is not None:
         raise UnknownName("field of feedback", unknown, _FIELDS)
-    memory = given.get("memory")
+    memory = judgement.get("memory")
     if not isinstance(memory, Memory | Hit | int) or isinstance(memory, bool):
         raise InputError(
             f"Feedback names a memory (its id, a hit or a memory), not {memory!r:.60}."
         )
     for name in ("outcome", "agent", "source"):
-        if not isinstance(given.get(name, ""), str):
-            raise InputError(f"The {name} of feedback is a text, not {given[name]!r:.60}.")
-    return checked_judgement(
+        if not isinstance(judgement.get(name, ""), str):
+            raise InputError(f"The {name} of feedback is a text, not {judgement[name]!r:.60}.")
+    return check_judgement(
         memory,
-        given.get("outcome"),
-        _whole(given, "rating", 4),
-        _reward(given.get("reward")),
-        given.get("agent"),
-        given.get("source", "user"),
-        instant(given.get("at")),
-        _whole(given, "decision", _LAST_EVENT),
+        judgement.get("outcome"),
+        _parse_integer(judgement, "rating", 4),
+        _parse_reward(judgement.get("reward")),
+        judgement.get("agent"),
+        judgement.get("source", "user"),
+        instant(judgement.get("at")),
+        _parse_integer(judgement, "decision", _LAST_EVENT),
     )
 
 
-def _whole(given: Mapping[str, Any], name: str, most: int) -> int | None:
-    value = given.get(name)
+def _parse_integer(fields: Mapping[str, Any], name: str, maximum: int) -> int | None:
+    """Return a field as an integer from 1 to ``maximum``, None if it is missing."""
+    value = fields.get(name)
     if value is None:
         return None
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
         or value != value // 1
-        or not 1 <= value <= most
+        or not 1 <= value <= maximum
     ):
         raise InputError(
-            f"The {name} of feedback is a whole number from 1 to {most}, not {value!r:.60}."
+            f"The {name} of feedback is an integer from 1 to {maximum}, not {value!r:.60}."
         )
     return int(value)
 
 
-def _reward(value: object) -> float | None:
+def _parse_reward(value: object) -> float | None:
+    """Return a reward as a float, None if it is missing."""
     if value is None:
         return None
     if (

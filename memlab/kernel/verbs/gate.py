@@ -1,4 +1,4 @@
-"""Who writes, by name, and whether memory is on: what every verb checks before it reads or writes."""
+"""Checks before reads and writes: names of agents, memory switched off, consent."""
 
 from __future__ import annotations
 
@@ -32,28 +32,29 @@ from memlab.kernel.storage.store import Store
 __all__ = [
     "Consents",
     "Switches",
-    "as_agent",
+    "apply_switches",
     "check_agent",
     "check_disclosed",
     "check_on",
-    "consent_of",
-    "disclosure",
-    "filters_while_off",
+    "consent_fields",
+    "describe_disclosure",
+    "explain_off",
+    "format_agent",
     "is_agent",
     "lacks_consent",
-    "why_off",
 ]
 
 
 # -- names of agents, as creators, sources and viewers ----------------------------------------------------------------
 
 
+# Prefixes of creators that are programs.
 _AGENT = "agent:"
 _PROGRAMS = (_AGENT, "runner:")
 
 
 def is_agent(creator: object) -> bool:
-    """Return whether a creator is a program and not a person: an agent or a runner.
+    """Return whether a creator is a program, an agent or a runner, and not a person.
 
     >>> is_agent("agent:coder"), is_agent("runner:insights"), is_agent("user")
     (True, True, False)
@@ -61,8 +62,8 @@ def is_agent(creator: object) -> bool:
     return isinstance(creator, str) and creator.startswith(_PROGRAMS)
 
 
-def as_agent(name: str) -> str:
-    """How a creator, a source and a viewer are written that is the agent of this name.
+def format_agent(name: str) -> str:
+    """Return the creator, source and viewer of the agent with this name.
 
     >>> as_agent("coder"), as_agent("agent:coder")
     ('agent:coder', 'agent:coder')
@@ -71,7 +72,7 @@ def as_agent(name: str) -> str:
 
 
 def check_agent(agent: object) -> None:
-    """Raise InputError for what is no name of an agent, PrivacyError for a secret."""
+    """Raise InputError for an invalid agent name, PrivacyError for a secret in it."""
     if not isinstance(agent, str) or not agent or len(agent) > 1000:
         raise InputError(
             f'An agent is a name of 1 to 1000 characters, such as "coder", not {agent!r:.60}.'
@@ -79,10 +80,12 @@ def check_agent(agent: object) -> None:
     refuse(checked_text(agent, where="agent"), "the name of an agent")
 
 
-# -- memory switched off, for all or for a project: what is refused then, and what a recall leaves out ----------------
+# -- memory switched off, for all or for a project --------------------------------------------------------------------
 
-# Under a pack whose setting ``consent`` is "needed" a project is off until somebody has switched it on.
+# Writes are refused and recalls leave the project out. Under a pack whose setting ``consent`` is
+# "needed", a project is off until a person has switched it on.
 
+# Columns of ``Switches.frame`` and ``Consents.frame``.
 _SCHEMA: dict[str, Any] = {"project": pl.String, "since": pl.Int64, "reason": pl.String}
 _CONSENTS: dict[str, Any] = {
     "project": pl.String,
@@ -94,12 +97,13 @@ _CONSENTS: dict[str, Any] = {
 }
 
 
+# A switch holds its project even if no memory has it, so a purge must know the role of the name.
 _DECLARED_PROJECT = replace(PROJECT, held="declared")
 _CREATOR = Field("creator", held="reference", shared=True)
 
 
 class Switches(Projection):
-    """What is switched off: all (None), or projects, each since when and why."""
+    """Memory switched off: for all (None) or for projects, each with its time and reason."""
 
     name: ClassVar[str] = "switches"
     kinds: ClassVar[tuple[str, ...]] = ("switch",)
@@ -124,7 +128,7 @@ class Switches(Projection):
         self._off: dict[str | None, tuple[int, str]] = {}
 
     def off(self, project: str | None) -> str | None:
-        """Why memory is off for what belongs to this project, or to none; None where it is on."""
+        """Return why memory is off for a project, or for no project; None if it is on."""
         for name in dict.fromkeys((None, project)):
             if name in self._off:
                 since, reason = self._off[name]
@@ -133,15 +137,16 @@ class Switches(Projection):
         return None
 
     def has(self, project: str | None) -> bool:
-        """Whether this project, or with None all, is switched off by itself."""
+        """Return whether a project, or all (None), is switched off explicitly."""
         return project in self._off
 
     @property
     def projects(self) -> tuple[str, ...]:
-        """The projects that are off."""
+        """The projects that are switched off, sorted."""
         return tuple(sorted(name for name in self._off if name is not None))
 
     def fold(self, event: Event) -> None:
+        """Apply a "switch" event."""
         project = event.body["project"]
         if event.body["on"]:
             self._off.pop(project, None)
@@ -150,7 +155,7 @@ class Switches(Projection):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for all (project null) and each project that is off: project, since, reason."""
+        """One row per switch that is off (project null for all): project, since, reason."""
         rows = [
             {"project": project, "since": since, "reason": why}
             for project, (since, why) in self._off.items()
@@ -159,17 +164,22 @@ class Switches(Projection):
         return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
     def dump(self) -> Any:
+        """Return the switches as plain values."""
         return [
             {"project": project, "since": since, "reason": why}
             for project, (since, why) in self._off.items()
         ]
 
     def load(self, dumped: Any) -> None:
+        """Restore the switches from the result of ``dump``."""
         self._off = {row["project"]: (row["since"], row["reason"]) for row in dumped}
 
 
 class Consents(Projection):
-    """Who consented to memory for which projects (None: for what has none). No export holds it: it is of this lab."""
+    """Consents to memory by project (None: no project).
+
+    They are valid for this lab alone, so no export contains them.
+    """
 
     name: ClassVar[str] = "consents"
     kinds: ClassVar[tuple[str, ...]] = ("switch",)
@@ -188,103 +198,111 @@ class Consents(Projection):
     exported: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        self._given: dict[str | None, dict[str, Any]] = {}
+        self._consents: dict[str | None, dict[str, Any]] = {}
 
     def to(self, project: str | None, remote: str | None) -> bool:
-        """Whether somebody consented to memory for a project whose texts go to ``remote``.
+        """Return whether a person consented to memory for a project with this embedder.
 
-        Consent to an embedder on this machine, or to one elsewhere, is none to another one elsewhere.
+        Consent covers a local embedder and the remote embedder that was named, no other remote one.
         """
-        given = self._given.get(project)
-        return given is not None and remote in (None, given["remote"])
+        consent = self._consents.get(project)
+        return consent is not None and remote in (None, consent["remote"])
 
     def fold(self, event: Event) -> None:
+        """Apply a "switch" event."""
         project, body = event.body["project"], event.body
         if not body["on"]:
-            self._given.pop(project, None)
+            self._consents.pop(project, None)
         elif "consent" in body:
-            told = {"creator": body["creator"], "reason": body["reason"], **body["consent"]}
-            self._given[project] = {"since": event.at, **told}
+            consent = {"creator": body["creator"], "reason": body["reason"], **body["consent"]}
+            self._consents[project] = {"since": event.at, **consent}
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each consent: project, since, creator, reason, embedder, remote."""
+        """One row per consent: project, since, creator, reason, embedder, remote."""
         frame = pl.DataFrame(self.dump(), schema=_CONSENTS).sort("project", nulls_last=False)
         return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
     def dump(self) -> Any:
-        return [{"project": project, **given} for project, given in self._given.items()]
+        """Return the consents as plain values."""
+        return [{"project": project, **consent} for project, consent in self._consents.items()]
 
     def load(self, dumped: Any) -> None:
-        self._given = {
+        """Restore the consents from the result of ``dump``."""
+        self._consents = {
             row["project"]: {name: row[name] for name in _CONSENTS if name != "project"}
             for row in dumped
         }
 
 
-def disclosure(store: Store) -> str:
-    """A sentence that says where texts and questions go to be embedded; empty where they stay on this machine."""
+def describe_disclosure(store: Store) -> str:
+    """Return where texts are sent to be embedded as a sentence; empty for a local embedder."""
     embedder = store.embedder
     if embedder.remote is None:
         return ""
-    return f"Texts and questions are sent to {embedder.remote} to be embedded ({embedder.name})."
+    return f"Texts and queries are sent to {embedder.remote} to be embedded ({embedder.name})."
 
 
-def consent_of(store: Store) -> dict[str, str | None]:
-    """What whoever consents now is told, as an event keeps it."""
+def consent_fields(store: Store) -> dict[str, str | None]:
+    """Return the embedder that a consent covers, as fields of its event."""
     return {"embedder": store.embedder.name, "remote": store.embedder.remote}
 
 
 def lacks_consent(store: Store, state: State, project: str | None) -> bool:
-    """Whether the live pack needs a consent for this project, or for what has none, that nobody gave."""
+    """Return whether the active pack needs a consent for this project that nobody gave."""
     if store.versions.pack.settings["consent"] != "needed":
         return False
     return not state.projection(Consents).to(project, store.embedder.remote)
 
 
-def why_off(store: Store, state: State, project: str | None) -> str | None:
-    """Why memory is off for what belongs to this project, or to none; None where it is on."""
+def explain_off(store: Store, state: State, project: str | None) -> str | None:
+    """Return why memory is off for a project, or for no project; None if it is on."""
     why = state.projection(Switches).off(project)
     if why is None and lacks_consent(store, state, project):
-        what = "what belongs to no project" if project is None else f'the project "{project}"'
-        why = f"Memory is off for {what} until somebody consents to it (setting consent of the live pack)."
-        if said := disclosure(store):
-            why = f"{why} {said}"
+        what = "memories without a project" if project is None else f'the project "{project}"'
+        why = f"Memory is off for {what}: the active pack needs consent (setting consent)."
+        if sentence := describe_disclosure(store):
+            why = f"{why} {sentence}"
     return why
 
 
 def check_on(store: Store, state: State, projects: Iterable[str | None]) -> None:
-    """MemoryOff where something is to be remembered for a project, or for none, for which memory is off."""
+    """Raise MemoryOff if memory is off for one of the projects of a write."""
     switches = state.projection(Switches)
     for project in dict.fromkeys(projects):
-        why = why_off(store, state, project)
+        why = explain_off(store, state, project)
         if why is not None:
             all_off = switches.has(None) or project is None
-            again = (
+            call = (
                 "lab.agents.switch_on()"
                 if all_off
                 else f"lab.agents.switch_on(project={project!r})"
             )
-            raise MemoryOff(f"{why} Nothing is remembered until {again}.")
+            raise MemoryOff(f"{why} Nothing is remembered until you call {call}.")
 
 
 def check_disclosed(store: Store, state: State, project: str | None) -> None:
-    """MemoryOff where an embedder elsewhere would be sent a text of a project without consent to it."""
+    """Raise MemoryOff if a remote embedder would get a text of a project without consent."""
     if store.embedder.remote is not None and lacks_consent(store, state, project):
         check_on(store, state, [project])
 
 
-def filters_while_off(
+def apply_switches(
     store: Store, state: State, project: str | None, filters: Filters
 ) -> tuple[Filters, str | None]:
-    """What a recall from this project admits, and why it admits nothing; None where it does."""
-    why = why_off(store, state, project)
+    """Return the filters of a recall without projects that are off, and why it admits nothing.
+
+    The second value is None if the recall admits memories.
+    """
+    why = explain_off(store, state, project)
     if why is not None:
         return replace(filters, without=None), why
     without: tuple[str | None, ...] = state.projection(Switches).projects
     if store.versions.pack.settings["consent"] == "needed":
-        named = [None, *state.names["project"].vocabulary]
+        projects = [None, *state.names["project"].vocabulary]
         without = tuple(
-            dict.fromkeys([*without, *(one for one in named if lacks_consent(store, state, one))])
+            dict.fromkeys(
+                [*without, *(name for name in projects if lacks_consent(store, state, name))]
+            )
         )
     return (replace(filters, without=without) if without else filters), None

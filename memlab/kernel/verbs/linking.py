@@ -1,4 +1,7 @@
-"""Linking as the verbs of the kernel use it: what compares new memories with those at hand is an extension's."""
+"""Interfaces of linking: the comparison of memories and the background worker.
+
+Extensions implement both; the kernel's verbs only call them.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,14 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.results import Linked
 
-__all__ = ["LINKING", "Comparing", "Linker", "check_linking", "comparing", "linking_mode"]
+__all__ = ["LINKING", "Comparer", "Linker", "check_linking", "choose_linking", "get_comparer"]
 
 LINKING = ("off", "now", "later")
+"""When new memories are compared with stored ones; see ``Lab.remember``."""
 
 
-class Comparing(Protocol):
-    """Compares memories of one lab under its pack as it is now; writes nothing."""
+class Comparer(Protocol):
+    """A comparison of one lab's memories under its active pack; it writes nothing."""
 
     def before(
         self,
@@ -32,43 +36,52 @@ class Comparing(Protocol):
         first: int,
         now: int,
     ) -> Linked:
-        """Decide what becomes of memories that are not stored yet, which have ids from ``first`` on."""
+        """Decide the outcome of memories that are not stored yet.
+
+        Their ids begin at ``first``.
+        """
 
     def after(self, ids: range) -> Linked:
-        """Decide what becomes of stored memories."""
+        """Decide the outcome of stored memories."""
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Return the closeness of the nearest memory that a recall may find, None where there is none."""
+        """Return the closeness of the nearest memory that a recall may show, None if none."""
 
 
 class Linker(Protocol):
-    """The worker of one lab that links in the background what was remembered with linking "later"."""
+    """The background worker of one lab for memories with linking "later"."""
 
     @property
     def waiting(self) -> list[int]:
-        """The ids of the memories that wait, ascending."""
+        """The ids of the memories that wait to be linked, ascending."""
 
     def wake(self) -> None:
-        """Link what waits, soon."""
+        """Start linking the waiting memories soon."""
 
     def link_all(self, timeout: float | None) -> bool:
-        """Link until nothing waits, for at most ``timeout`` seconds; return whether nothing does."""
+        """Link until no memory waits, for at most ``timeout`` seconds.
+
+        Returns whether no memory waits.
+        """
 
 
-def comparing(core: Core) -> Comparing:
-    """Return what compares memories of a lab: the last that was declared at the hook "compare"."""
-    made: Comparing = hooks("compare")[-1](core)
-    return made
+def get_comparer(core: Core) -> Comparer:
+    """Return the comparison of a lab: the last one declared at the hook "compare"."""
+    comparer: Comparer = hooks("compare")[-1](core)
+    return comparer
 
 
-def check_linking(given: object) -> None:
-    """Refuse what is no way of linking; None stands for that of the pack."""
-    if given is not None and given not in LINKING:
-        raise UnknownName("way of linking", given, LINKING)
+def check_linking(linking: object) -> None:
+    """Raise UnknownName for an unknown way of linking; None means the pack's."""
+    if linking is not None and linking not in LINKING:
+        raise UnknownName("way of linking", linking, LINKING)
 
 
-def linking_mode(pack: Pack, given: str | None, columns: Mapping[str, list[Any]]) -> str:
-    """Return when new memories are linked: as the caller says, else the pack. Turns alone are not linked."""
-    how = str(pack.settings["linking"]) if given is None else given
+def choose_linking(pack: Pack, linking: str | None, columns: Mapping[str, list[Any]]) -> str:
+    """Return the linking of new memories: the caller's choice or else the pack's.
+
+    Turns of a conversation are not linked.
+    """
+    mode = str(pack.settings["linking"]) if linking is None else linking
     kinds = columns.get("kind")
-    return "off" if kinds is not None and all(kind == "turn" for kind in kinds) else how
+    return "off" if kinds is not None and all(kind == "turn" for kind in kinds) else mode

@@ -1,4 +1,4 @@
-"""The projections, events and hooks of memlab's own folders. Importing this module declares them."""
+"""The projections, events and hooks of memlab's own folders; importing declares them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.verbs.declared import Declared, Make
 
-__all__ = ["KEPT", "MADE", "PROJECTIONS", "new_state"]
+__all__ = ["COMPONENTS", "LASTING_COMPONENTS", "PROJECTIONS", "new_state"]
 
 _MODULES = (
     *(f"{name}.declared" for name in import_module("memlab.subjects").EXTENSIONS),
     "memlab.kernel.verbs.registers",
     *(f"memlab.kernel.verbs.{name}.declared" for name in ("recalling", "remembering")),
 )
-"""The modules that declare something. Hooks are called in this order."""
+"""The declaring modules. Hooks are called in this order."""
 
+# Read at import: events must be declared before a journal is folded.
 _DECLARED: tuple[Declared, ...] = tuple(import_module(name).DECLARED for name in _MODULES)
 
+# Sorted by name, so that snapshots do not depend on the order of the folders.
 PROJECTIONS: tuple[type[Projection], ...] = tuple(
     sorted(
         (kind for declared in _DECLARED for kind in declared.projections),
@@ -33,13 +35,14 @@ PROJECTIONS: tuple[type[Projection], ...] = tuple(
     )
 )
 
-MADE: dict[str, Make] = {
+COMPONENTS: dict[str, Make] = {
     name: make for declared in _DECLARED for name, make in declared.accessors.items()
 }
-KEPT: dict[str, Make] = {
+"""Constructors of components by name, called at each access."""
+LASTING_COMPONENTS: dict[str, Make] = {
     name: make for declared in _DECLARED for name, make in declared.kept.items()
 }
-"""What the folders offer of a lab by name: made anew each time, and kept with the lab."""
+"""Constructors of components by name, called once for each lab."""
 
 declare_projections(PROJECTIONS)
 for _declared in _DECLARED:
@@ -51,5 +54,5 @@ for _declared in _DECLARED:
 
 
 def new_state() -> State:
-    """A state before the first event."""
+    """Return the state before the first event."""
     return State(with_extended(PROJECTIONS))

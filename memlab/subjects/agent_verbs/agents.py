@@ -17,13 +17,13 @@ from memlab.kernel.recall import Filters, Hits, WordOrWords
 from memlab.kernel.state import State, checked_text, columns_of
 from memlab.kernel.verbs.core import Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected
-from memlab.kernel.verbs.feedback import checked_judgement
+from memlab.kernel.verbs.feedback import check_judgement
 from memlab.kernel.verbs.gate import (
     Consents,
     Switches,
-    as_agent,
     check_agent,
-    consent_of,
+    consent_fields,
+    format_agent,
     lacks_consent,
 )
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
@@ -72,7 +72,7 @@ def identity_of(
     short = name.removeprefix("agent:")
     own = f"{short} {from_micros(now).isoformat()}"
     return Identity(
-        as_agent(name) if short else "",
+        format_agent(name) if short else "",
         project,
         own if session is None else session,
         role,
@@ -270,7 +270,7 @@ class Agent(Displayed):
         with self._core.reading() as state:
             self._identity.check_sees(state, [self._core.row(hit)])
         now = self._core.instant(at)
-        judgement = checked_judgement(
+        judgement = check_judgement(
             hit, outcome, rating, reward, self._short, source, now, decision
         )
         return self._verbs.judgements.feedback(judgement)
@@ -731,7 +731,7 @@ class LabAgents:
         with store.writing() as tx:
             consents = on and lacks_consent(store, store.state, project)
             if consents or store.state.projection(Switches).has(project) == on:
-                told = {"creator": by, "consent": consent_of(store)} if consents else {}
+                told = {"creator": by, "consent": consent_fields(store)} if consents else {}
                 tx.event(
                     "switch",
                     {"project": project, "on": on, "reason": reason, **told},

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
 
 _NEEDS = ("verbs", "observing", "verifying", "turns", "extraction")
 
 DECLARED = Declared(
-    accessors={"agents": made_of("memlab.subjects.agent_verbs.agents:LabAgents", *_NEEDS)}
+    accessors={"agents": construct("memlab.subjects.agent_verbs.agents:LabAgents", *_NEEDS)}
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memlab.kernel.hooks import Hook
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.agents.relationships import Relationships
 
 __all__ = ["DECLARED"]
@@ -16,7 +16,7 @@ DECLARED = Declared(
         ),
     ),
     kept={
-        "turns": made_of("memlab.subjects.agents.turns:BegunTurns"),
-        "verifying": made_of("memlab.subjects.agents.verifying:Verifying", "core"),
+        "turns": construct("memlab.subjects.agents.turns:BegunTurns"),
+        "verifying": construct("memlab.subjects.agents.verifying:Verifying", "core"),
     },
 )

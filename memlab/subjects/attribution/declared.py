@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.attribution.known import Calibrated, Credited
 
 __all__ = ["DECLARED"]
@@ -14,9 +14,9 @@ DECLARED = Declared(
         Credited,
     ),
     accessors={
-        "credits": made_of(
+        "credits": construct(
             "memlab.subjects.attribution.attribution:LabCredits", "core", "attributions"
         ),
-        "attributions": made_of("memlab.subjects.attribution.attribution:Attributions", "core"),
+        "attributions": construct("memlab.subjects.attribution.attribution:Attributions", "core"),
     },
 )

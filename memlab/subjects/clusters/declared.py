@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memlab.kernel.hooks import Hook
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.clusters.registers import Centroids, Recalls, Summaries
 
 __all__ = ["DECLARED"]
@@ -29,8 +29,10 @@ DECLARED = Declared(
         ),
     ),
     accessors={
-        "clusters": made_of("memlab.subjects.clusters.clusters:LabClusters", "core"),
-        "consolidation": made_of("memlab.subjects.clusters.consolidation:LabConsolidation", "core"),
-        "graph": made_of("memlab.subjects.clusters.clusters:LabGraph", "core", "linker"),
+        "clusters": construct("memlab.subjects.clusters.clusters:LabClusters", "core"),
+        "consolidation": construct(
+            "memlab.subjects.clusters.consolidation:LabConsolidation", "core"
+        ),
+        "graph": construct("memlab.subjects.clusters.clusters:LabGraph", "core", "linker"),
     },
 )

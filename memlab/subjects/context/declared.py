@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
 
 
 DECLARED = Declared(
-    kept={"contexts": made_of("memlab.subjects.context.context:Contexts", "core", "questions")},
+    kept={"contexts": construct("memlab.subjects.context.context:Contexts", "core", "questions")},
 )

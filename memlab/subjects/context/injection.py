@@ -42,7 +42,7 @@ from memlab.kernel.recall import (
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import State
-from memlab.kernel.verbs.fact_rows import entities_of
+from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.subjects.context.writing import (
     LEAST,
@@ -265,7 +265,7 @@ class Injection:
 
     def _of_entities(self, asked: QuestionFeatures) -> Iterable[tuple[str, Rows]]:
         """The facts of each entity that the task names, that hold."""
-        entities = entities_of(self._state)
+        entities = get_entities(self._state)
         if not len(entities):
             return
         words = [

@@ -19,7 +19,7 @@ import msgspec
 from memlab.io.formats import Message
 from memlab.kernel.base.printable import printable
 from memlab.kernel.english import words_of
-from memlab.kernel.verbs.fact_rows import predicate_of
+from memlab.kernel.verbs.fact_rows import normalize_predicate
 from memlab.subjects.extraction.clause import TEAM, USER, Fact, table
 from memlab.subjects.extraction.proposing import MOST_TOKENS, Heard, Where
 from memlab.subjects.extraction.staged import Proposed
@@ -148,7 +148,7 @@ class _Taking:
             _subject(_line(one.subject, _LONGEST_NAME)),
             _line(one.object, _LONGEST_VALUE),
         )
-        predicate = predicate_of(_line(one.predicate, _LONGEST_NAME))
+        predicate = normalize_predicate(_line(one.predicate, _LONGEST_NAME))
         start, stop = self._place(one.quote, one.kind, _FACTS, one.confidence)
         if not _plain(subject) - {USER, TEAM} <= self.words:
             raise _Dropped("a subject that nobody names")

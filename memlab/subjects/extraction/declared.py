@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memlab.kernel.hooks import Hook
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 
 if TYPE_CHECKING:
     from memlab.kernel.verbs.verbs import Verbs
@@ -42,7 +42,7 @@ DECLARED = Declared(
         Hook("extraction-facts", "read-facts", "memlab.subjects.extraction.reading:facts_in"),
     ),
     accessors={
-        "extraction": made_of(
+        "extraction": construct(
             "memlab.subjects.extraction.extraction:Extraction", "core", "remembering", "observing"
         ),
         "extract": _extract,

@@ -21,7 +21,7 @@ from memlab.kernel.state import checked_text
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_agent, check_on
-from memlab.kernel.verbs.linking import comparing
+from memlab.kernel.verbs.linking import get_comparer
 from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Remembered
@@ -409,7 +409,7 @@ class Extraction:
         taught = lessons(said, where, budget=_SESSION_TOKENS, open_words=self._core.open_words)
         with self._core.reading():
             off = self._core.pack.settings["linking"] == "off"
-            near = comparing(self._core)
+            near = get_comparer(self._core)
             fresh = [
                 one
                 for one in taught

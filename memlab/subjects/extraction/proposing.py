@@ -15,7 +15,7 @@ from typing import Any
 
 from memlab.io.formats import Message
 from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
-from memlab.kernel.verbs.gate import as_agent
+from memlab.kernel.verbs.gate import format_agent
 from memlab.subjects.extraction.circumstances import Setting, kept_of, setting_of
 from memlab.subjects.extraction.clause import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.durable import has_happened, is_durable_event, is_hypothetical
@@ -76,7 +76,7 @@ class Heard:
     def fields(self, *, own: bool) -> dict[str, Any]:
         """Return what a memory of this message has; ``own``: it is the agent's and nobody else's."""
         where, numbered = self.where, self.number if self.where.session is not None else None
-        agent = None if where.agent is None else as_agent(where.agent)
+        agent = None if where.agent is None else format_agent(where.agent)
         given = {
             "project": where.project,
             "session": where.session,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memlab.kernel.hooks import Hook
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.fact_rows import FactTimes
 
 __all__ = ["DECLARED"]
@@ -12,9 +12,9 @@ DECLARED = Declared(
     projections=(FactTimes,),
     hooks=(Hook("facts-succession", "facts-stored", "memlab.subjects.facts.lifecycle:succession"),),
     accessors={
-        "facts": made_of(
+        "facts": construct(
             "memlab.subjects.facts.facts:LabFacts", "core", "remembering", "questions"
         ),
-        "entities": made_of("memlab.subjects.facts.entities:LabEntities", "core"),
+        "entities": construct("memlab.subjects.facts.entities:LabEntities", "core"),
     },
 )

@@ -34,7 +34,7 @@ from memlab.kernel.state import (
     values_of,
 )
 from memlab.kernel.verbs.core import Core, Memories
-from memlab.kernel.verbs.fact_rows import entities_of, mention_edges
+from memlab.kernel.verbs.fact_rows import find_mention_edges, get_entities
 
 __all__ = [
     "Decided",
@@ -99,7 +99,7 @@ def declared(entities: Entities, name: str, type: str | None, aliases: Sequence[
 
 def merged(state: State, name: str, into: str) -> Decided:
     """All that is known of one entity becomes known of another, and its names stand for that one."""
-    entities = entities_of(state)
+    entities = get_entities(state)
     one, other = entity_named(entities, name), entity_named(entities, into)
     if one == other:
         raise InputError(
@@ -108,7 +108,7 @@ def merged(state: State, name: str, into: str) -> Decided:
     gone, kept = entities.entries[one].name, entities.entries[other].name
     subjects, objects = _rows_with(state, "subject", gone), _rows_with(state, "object", gone)
     edges, rows = _mentions(state, gone)
-    both = mention_edges(state, rows, kept) >= 0
+    both = find_mention_edges(state, rows, kept) >= 0
     change = _renamed(subjects, "subject", kept) + _renamed(objects, "object", kept)
     change += Change(unlink=edges.tolist()) + _join(
         rows[~both], kept, state.edges.weight[edges[~both]]
@@ -126,7 +126,7 @@ def merged(state: State, name: str, into: str) -> Decided:
 
 def undone(state: State, name: str) -> Decided:
     """An entity that was merged is one of its own again, with the facts that it gave away and that stayed there."""
-    entities = entities_of(state)
+    entities = get_entities(state)
     entity_named(entities, name)
     owner = entities.owner(name)
     entry = None if owner is None else entities.entries[owner]
@@ -143,7 +143,7 @@ def undone(state: State, name: str) -> Decided:
         for column in ("subject", "object")
     }
     back = np.array(entry.moved["edges"], dtype=np.int64) - 1
-    edges = mention_edges(state, back, kept)
+    edges = find_mention_edges(state, back, kept)
     there = edges >= 0  # what was unlinked since stays unlinked
     named = [np.setdiff1d(_rows_with(state, column, kept), rows) for column, rows in taken.items()]
     own = np.array(entry.moved["shared"], dtype=np.int64) - 1
@@ -162,7 +162,7 @@ def split(
     state: State, name: str, new: str, rows: Sequence[int], aliases: Sequence[str]
 ) -> Decided:
     """A new entity that takes some facts and some names of another: two of one name become two entities."""
-    entities = entities_of(state)
+    entities = get_entities(state)
     number = entity_named(entities, name)
     kept, called = entities.entries[number].name, entity_name(new)
     names = {entity_key(alias): entity_name(alias) for alias in (new, *aliases)}
@@ -184,7 +184,7 @@ def split(
         column: np.intersect1d(wanted, _rows_with(state, column, kept))
         for column in ("subject", "object")
     }
-    edges = mention_edges(state, wanted, kept)
+    edges = find_mention_edges(state, wanted, kept)
     strange = wanted[(edges < 0) & ~np.isin(wanted, np.concatenate(list(taken.values())))]
     if len(strange):
         raise InputError(
@@ -365,7 +365,7 @@ class LabEntities:
         ``last_mentioned``, ``merged_into`` (null for one of its own).
         """
         with self._core.reading() as state:
-            every, inferred = entities_of(state).listed(), inferred_types(state)
+            every, inferred = get_entities(state).listed(), inferred_types(state)
         # what stands for a name that was purged keeps its number, and is nobody
         listed = [entity for entity in every if not entity.name.startswith(PLACEHOLDER)]
         return pl.DataFrame(
@@ -398,12 +398,12 @@ class LabEntities:
         for one in (name, *aliases):
             check_name("name", one)
         with self._core.reading() as state:
-            entities = entities_of(state)
+            entities = get_entities(state)
             known = entities.number(name)
             same = known is not None and type in (None, entities.entries[known].type)
             if same and all(entities.number(alias) == known for alias in aliases):
                 return self._listed(state, name)
-        return self._decide(name, lambda state: declared(entities_of(state), name, type, aliases))
+        return self._decide(name, lambda state: declared(get_entities(state), name, type, aliases))
 
     @checked
     def merge(self, entity: str, into: str) -> Entity:
@@ -450,7 +450,7 @@ class LabEntities:
 
     @staticmethod
     def _listed(state: State, name: str) -> Entity:
-        entities = entities_of(state)
+        entities = get_entities(state)
         return Entity.of(entities.listed_one(entity_named(entities, name)), inferred_types(state))
 
 

@@ -16,8 +16,8 @@ from memlab.kernel.recall import Filters, Hits, Question
 from memlab.kernel.schema import STATUSES, spelled
 from memlab.kernel.state import State, checked_text, entity_key
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
-from memlab.kernel.verbs.fact_rows import entities_of, predicate_of
-from memlab.kernel.verbs.gate import filters_while_off
+from memlab.kernel.verbs.fact_rows import get_entities, normalize_predicate
+from memlab.kernel.verbs.gate import apply_switches
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Memory
@@ -98,7 +98,7 @@ class LabFacts:
             )
         if text is None:
             with self._core.reading() as state:
-                entities = entities_of(state)
+                entities = get_entities(state)
                 called = [
                     entities.canonical(name) or name
                     for name in (subject, object)
@@ -144,7 +144,7 @@ class LabFacts:
             if predicate is not None:
                 rows = rows[
                     state.names["predicate"].codes[rows]
-                    == state.names["predicate"].code(predicate_of(predicate))
+                    == state.names["predicate"].code(normalize_predicate(predicate))
                 ]
             if statuses is not None:
                 rows = rows[with_status(state, rows, statuses)]
@@ -228,13 +228,13 @@ class LabFacts:
         """
         now = self._core.instant(at)
         with self._core.reading() as state:
-            pack, entities = self._core.pack, entities_of(state)
+            pack, entities = self._core.pack, get_entities(state)
             known = entities.number(subject)
             if known is None and entity_key(subject) != USER:
                 entity_named(entities, subject)
             entry = None if known is None else entities.entries[known]
             called = subject if entry is None else entry.name
-            filters, _ = filters_while_off(self._core.store, state, project, Filters.of())
+            filters, _ = apply_switches(self._core.store, state, project, Filters.of())
             question = Question("", at=now, project=project, session=session, filters=filters)
             among = self._core.recaller.population(state, question).mask
             most = pack.count("tier-1-tokens") if budget_tokens is None else budget_tokens
@@ -243,7 +243,7 @@ class LabFacts:
 
     def _called(self, state: State, name: str) -> str:
         check_name("subject", name)
-        entities = entities_of(state)
+        entities = get_entities(state)
         return entities.entries[entity_named(entities, name)].name
 
 

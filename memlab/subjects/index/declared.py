@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
 
 
 DECLARED = Declared(
-    accessors={"index": made_of("memlab.subjects.index.index:LabIndex", "store")},
+    accessors={"index": construct("memlab.subjects.index.index:LabIndex", "store")},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memlab.kernel.hooks import Hook
-from memlab.kernel.verbs.declared import Declared, bound, made_of
+from memlab.kernel.verbs.declared import Declared, bind, construct
 from memlab.subjects.io.synced import Synced
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ DECLARED = Declared(
     projections=(Synced,),
     hooks=(Hook("io-mirrors", "copies", "memlab.subjects.io.mirror:reach_mirrors"),),
     accessors={
-        "backups": bound("memlab.subjects.io.backups:back_up_if_due", "store"),
-        "io": made_of("memlab.subjects.io.io:LabIO", "core", "reembedder"),
-        "keeping": made_of("memlab.subjects.io.keeping:LabKeeping", "store"),
+        "backups": bind("memlab.subjects.io.backups:back_up_if_due", "store"),
+        "io": construct("memlab.subjects.io.io:LabIO", "core", "reembedder"),
+        "keeping": construct("memlab.subjects.io.keeping:LabKeeping", "store"),
         "load": _load,
-        "mirrors": bound("memlab.subjects.io.io:reach_lost_mirrors", "store"),
+        "mirrors": bind("memlab.subjects.io.io:reach_lost_mirrors", "store"),
     },
-    kept={"reembedder": made_of("memlab.subjects.io.reembedding:Reembedder", "store")},
+    kept={"reembedder": construct("memlab.subjects.io.reembedding:Reembedder", "store")},
 )

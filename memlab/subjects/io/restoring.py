@@ -41,7 +41,7 @@ from memlab.kernel.journal import (
 from memlab.kernel.storage.backup_folders import BACKUPS, UNCOPIED, BackupFolder, backups_in, places
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
 from memlab.subjects.io.checking import find_lab
-from memlab.subjects.mending import mending
+from memlab.subjects.mending import make_repairer
 
 __all__ = ["Restored", "restore"]
 
@@ -158,7 +158,7 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
                 if chosen is None
                 else _put_in_place(folder, chosen, recorded, sound=own is not None)
             )
-        with Journal.open(folder, create=False, mend=mending()) as journal:
+        with Journal.open(folder, create=False, mend=make_repairer()) as journal:
             journal.settle()
             return Restored(folder, chosen, journal.head, replaced)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from memlab.kernel.hooks import Hook
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.linking.waiting import Waiting
 
 __all__ = ["DECLARED"]
 
 DECLARED = Declared(
     projections=(Waiting,),
-    kept={"linker": made_of("memlab.subjects.linking.linking:Linker", "core")},
+    kept={"linker": construct("memlab.subjects.linking.linking:Linker", "core")},
     hooks=(Hook("linking-compare", "compare", "memlab.subjects.linking.linking:Comparing"),),
 )

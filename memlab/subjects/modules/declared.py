@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memlab.kernel.hooks import Hook
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.modules.module_map import ModuleMaps
 
 __all__ = ["DECLARED"]
@@ -15,5 +15,5 @@ DECLARED = Declared(
         Hook("modules-delete", "delete-project", "memlab.subjects.modules.module_map:has_map"),
         Hook("modules-map", "project-map", "memlab.subjects.modules.module_map:words_of_map"),
     ),
-    accessors={"modules": made_of("memlab.subjects.modules.modules:LabModules", "core")},
+    accessors={"modules": construct("memlab.subjects.modules.modules:LabModules", "core")},
 )

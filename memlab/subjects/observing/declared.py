@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from memlab.kernel.hooks import Hook
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
 
 DECLARED = Declared(
     hooks=(Hook("reading-tags", "describe-text", "memlab.subjects.reading.tags:describing"),),
     accessors={
-        "observing": made_of("memlab.subjects.observing.observing:Observing", "core", "remembering")
+        "observing": construct(
+            "memlab.subjects.observing.observing:Observing", "core", "remembering"
+        )
     },
 )

@@ -19,8 +19,8 @@ from memlab.kernel.privacy import screen
 from memlab.kernel.schema import ROLES, role_of
 from memlab.kernel.state import EVERYONE, checked_columns, checked_text, hidden_from, refuse_names
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate import why_off
-from memlab.kernel.verbs.linking import Comparing, check_linking, comparing
+from memlab.kernel.verbs.gate import explain_off
+from memlab.kernel.verbs.linking import Comparer, check_linking, get_comparer
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.remembering.rows import visibility_of
 from memlab.kernel.verbs.results import Memory
@@ -148,8 +148,8 @@ class Observing:
         screened = screen(checked_text(text), personal=self._core.personal()).text
         with self._core.reading() as state:
             # what is off is compared with nothing, and no embedder is sent it
-            off = why_off(self._core.store, state, project) is not None
-            near = None if off else comparing(self._core)
+            off = explain_off(self._core.store, state, project) is not None
+            near = None if off else get_comparer(self._core)
             return _admission(
                 self._core.pack,
                 near,
@@ -229,7 +229,7 @@ class Observing:
 
 def _admission(
     pack: Pack,
-    near: Comparing | None,
+    near: Comparer | None,
     text: str,
     shown: Utterance,
     role: str,

@@ -12,7 +12,7 @@ from memlab.kernel.recall import Filters, Question
 from memlab.kernel.slates import question_of
 from memlab.kernel.state import State
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate import filters_while_off
+from memlab.kernel.verbs.gate import apply_switches
 
 _LEAST_TURNS = 10
 """Turns from which a lab is one of chats."""
@@ -109,7 +109,7 @@ def _questions(state: State, most: int) -> list[_Asked]:
 
 def _top(core: Core, state: State, pack: Pack, asked: _Asked, limit: int) -> list[int]:
     text, project, own = asked
-    filters, _ = filters_while_off(core.store, state, project, Filters.of())
+    filters, _ = apply_switches(core.store, state, project, Filters.of())
     question = Question(text, project=project, filters=filters, at=core.store.clock())
     slate = core.recaller.recall(state, pack, question, limit=limit + 1)
     return [id for id in slate.shown if id != own][:limit]

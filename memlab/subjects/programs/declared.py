@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memlab.kernel.state import HASH, MEMORY_ID, WORD, EventType
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 
 DECLARED = Declared(
     events=(
@@ -14,10 +14,10 @@ DECLARED = Declared(
         ),
     ),
     accessors={
-        "operations": made_of("memlab.subjects.programs.operations:LabOperations", "lab", "core")
+        "operations": construct("memlab.subjects.programs.operations:LabOperations", "lab", "core")
     },
     kept={
-        "falls": made_of("memlab.subjects.programs.adapting:FallWatch", "store"),
-        "watches": made_of("memlab.subjects.programs.watch:Watches", "core"),
+        "falls": construct("memlab.subjects.programs.adapting:FallWatch", "store"),
+        "watches": construct("memlab.subjects.programs.watch:Watches", "core"),
     },
 )

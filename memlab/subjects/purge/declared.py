@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memlab.kernel.verbs.declared import Declared, bound
+from memlab.kernel.verbs.declared import Declared, bind
 
 __all__ = ["DECLARED"]
 
 
 DECLARED = Declared(
-    accessors={"purge": bound("memlab.subjects.purge.purge:purge", "core")},
+    accessors={"purge": bind("memlab.subjects.purge.purge:purge", "core")},
 )

@@ -20,7 +20,7 @@ from memlab.kernel.state import Change, State, entity_key
 from memlab.kernel.storage.backup_folders import backups_in, places
 from memlab.kernel.storage.copies import copies, forget_copy
 from memlab.kernel.storage.store import Store
-from memlab.kernel.verbs.fact_rows import entities_of
+from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import PurgePlan
 from memlab.subjects.purge.traces import SearchReport, SearchTerms, search_files, search_terms
 
@@ -172,7 +172,7 @@ def chosen_by(
 
 def _names_of(state: State, subject: str) -> tuple[str, ...]:
     """All names of an entity, of those that were merged into it too; or the name itself, which no entity may bear."""
-    entities = entities_of(state)
+    entities = get_entities(state)
     number = entities.number(subject)
     if number is None:
         return (subject,)

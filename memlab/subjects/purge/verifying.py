@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
 from memlab.kernel.schema import MEMORY, RELATIONS
 from memlab.kernel.state import PLACEHOLDER, Entities, Listed, State, Tombstones
-from memlab.kernel.verbs.fact_rows import entities_of
+from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import Cut, cut_of
 from memlab.subjects.purge.rewriting import without_redactable
 
@@ -163,7 +163,7 @@ def _of_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
 
 
 def _listed(state: State) -> dict[str, Listed]:
-    every = entities_of(state).listed()
+    every = get_entities(state).listed()
     return {one.name: one for one in every if not one.name.startswith(PLACEHOLDER)}
 
 

@@ -20,7 +20,7 @@ from memlab.kernel.hooks import hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.corrections.replacing import FACT, Rederived
-from memlab.kernel.verbs.fact_rows import predicate_of
+from memlab.kernel.verbs.fact_rows import normalize_predicate
 from memlab.subjects.fact_rows import fact_text
 from memlab.subjects.reading.tags import emotional_weight, summary_of, tags_of
 
@@ -320,7 +320,8 @@ def _restate(work: _Work, fact: Fact, was: tuple[str, str, str], column: str) ->
     if fact.subject.casefold() != subject.casefold():
         work.rebuild("subject", fact.subject)
     same = (
-        predicate_of(fact.predicate) == predicate.partition(":")[0] or fact.predicate == predicate
+        normalize_predicate(fact.predicate) == predicate.partition(":")[0]
+        or fact.predicate == predicate
     )
     if not same:
         work.rebuild("predicate", fact.predicate)
@@ -369,7 +370,7 @@ def _stated(text: str, subject: str, predicate: str) -> Fact | None:
     found = [fact for fact in found if _is_value(fact.value)]
     own = [fact for fact in found if fact.subject.casefold() == subject.casefold()] or found
     by = [
-        fact for fact in own if predicate_of(fact.predicate) == predicate.partition(":")[0]
+        fact for fact in own if normalize_predicate(fact.predicate) == predicate.partition(":")[0]
     ] or own
     return by[0] if len({(fact.subject, fact.predicate, fact.value) for fact in by}) == 1 else None
 

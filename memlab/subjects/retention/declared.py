@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memlab.kernel.state import HASH, EventType
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
 
@@ -16,7 +16,7 @@ DECLARED = Declared(
         ),
     ),
     accessors={
-        "upkeep": made_of("memlab.subjects.retention.retention:LabUpkeep", "core", "scheduler")
+        "upkeep": construct("memlab.subjects.retention.retention:LabUpkeep", "core", "scheduler")
     },
-    kept={"scheduler": made_of("memlab.subjects.retention.retention:Scheduler", "store")},
+    kept={"scheduler": construct("memlab.subjects.retention.retention:Scheduler", "store")},
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memlab.kernel.state import NUMBER, REASON, EventType, Field, listed
-from memlab.kernel.verbs.declared import Declared, made_of
+from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
 
@@ -18,5 +18,7 @@ DECLARED = Declared(
     ),
     # which quarantine a restoring event undid
     fields={"restore": {"quarantine": NUMBER}},
-    accessors={"review": made_of("memlab.subjects.review.review:LabReview", "core", "corrections")},
+    accessors={
+        "review": construct("memlab.subjects.review.review:LabReview", "core", "corrections")
+    },
 )

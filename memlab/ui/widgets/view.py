@@ -29,7 +29,7 @@ from memlab.errors import MemlabError
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.disk import writing
 from memlab.subjects.lab import Lab
-from memlab.subjects.loopback import HOST, listening, matches, new_token, own_names
+from memlab.subjects.loopback import HOST, is_same_token, new_token, open_socket, own_host_names
 from memlab.ui import widgets
 from memlab.ui.widgets._widget import WIDGETS, Widget
 from memlab.ui.widgets.bundles import bundle
@@ -85,10 +85,10 @@ class Page:
             ],
             log_function=lambda _: None,  # which would write the token into a log
         )
-        found = listening(port)
+        found = open_socket(port)
         found.setblocking(False)
         self.port = found.getsockname()[1]
-        application.settings["hosts"] = own_names(self.port)
+        application.settings["hosts"] = own_host_names(self.port)
         self._server = HTTPServer(application)
         self._server.add_socket(found)
         self.url = f"http://{HOST}:{self.port}/?token={self.token}"
@@ -187,7 +187,7 @@ class _Handler(_OfThisMachine):
     def prepare(self) -> None:
         super().prepare()
         given = self.get_query_argument("token", "")
-        if not matches(given, self.page.token):
+        if not is_same_token(given, self.page.token):
             raise HTTPError(403, reason="The address needs the token that memlab printed")
 
 

@@ -15,7 +15,7 @@ from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import FIELDS, MEMORY, NEVER, RECALLABLE, RELATIONS
 from memlab.kernel.state import Change, State, edges_of, stamps, values_of
-from memlab.kernel.verbs.fact_rows import renamed
+from memlab.kernel.verbs.fact_rows import rename_entities
 
 __all__ = [
     "carried_fields",
@@ -73,7 +73,7 @@ def versions_from(state: State, row: int) -> list[int]:
 
 def edited(state: State, row: int, columns: Mapping[str, Any], now: int) -> Change:
     """Other values for fields of a memory that are not ``FIXED``; ``columns`` are checked. Its entities follow."""
-    columns, joins = renamed(state, row, columns)
+    columns, joins = rename_entities(state, row, columns)
     listed = {
         name: [value] if MEMORY[name].storage == "list" else value
         for name, value in columns.items()

@@ -24,9 +24,9 @@ from memlab.kernel.verbs.corrections.editing import (
     superseding,
     without_use,
 )
-from memlab.kernel.verbs.fact_rows import named
+from memlab.kernel.verbs.fact_rows import canonicalize_names
 from memlab.kernel.verbs.gate import check_disclosed
-from memlab.kernel.verbs.linking import comparing
+from memlab.kernel.verbs.linking import get_comparer
 from memlab.kernel.verbs.remembering.rows import event_body, names_in_texts
 
 __all__ = [
@@ -273,7 +273,7 @@ class Editor:
             **derived.columns,
             **columns,
         }
-        listed = named(
+        listed = canonicalize_names(
             state, pack, {name: [value] for name, value in complete.items() if value is not None}
         )
         names = names_in_texts(state, pack, listed, [words])
@@ -457,7 +457,7 @@ def _linked_again(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
     """
     if core.pack.settings["linking"] == "off":
         return {}, []
-    linked = comparing(core).after(range(id, id + 1))
+    linked = get_comparer(core).after(range(id, id + 1))
     if not linked.outcomes:
         return {}, []
     outcome, other = linked.outcomes[0], linked.standing[0]

@@ -37,7 +37,7 @@ from memlab.kernel.storage.purging import last_purge
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import SeenJournal, SeenStore, seen
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.gate import filters_while_off
+from memlab.kernel.verbs.gate import apply_switches
 from memlab.kernel.verbs.projections import new_state
 from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.kernel.verbs.reinforcement import coactivated, reinforced
@@ -291,7 +291,7 @@ class Questions:
                 live.with_params(params) if params else live,
                 seen(store.journal, state, filters.viewer),
             )
-            filters, off = filters_while_off(store, state, project, filters)
+            filters, off = apply_switches(store, state, project, filters)
             screening = screen(query, personal=personal_kinds(asked.settings))
             # an embedder may be elsewhere: it is not sent what is not answered
             vector = None if off is None else np.zeros(store.embedder.dim, dtype=np.int8)

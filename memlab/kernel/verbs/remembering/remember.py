@@ -14,9 +14,9 @@ from memlab.kernel.journal import Transaction
 from memlab.kernel.privacy import Finding, screen, screen_many
 from memlab.kernel.state import Change, checked_columns, columns_of, redactions, refuse_names
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.fact_rows import named
+from memlab.kernel.verbs.fact_rows import canonicalize_names
 from memlab.kernel.verbs.gate import check_on
-from memlab.kernel.verbs.linking import check_linking, comparing, linking_mode
+from memlab.kernel.verbs.linking import check_linking, choose_linking, get_comparer
 from memlab.kernel.verbs.remembering.known import Known
 from memlab.kernel.verbs.remembering.rows import (
     Rows,
@@ -90,7 +90,7 @@ class Remembering:
             if known is not None:
                 fresh.keep(known.still(store.state))
             self._complete(fresh)
-            first, how = tx.next_id, linking_mode(store.versions.pack, linking, fresh.columns)
+            first, how = tx.next_id, choose_linking(store.versions.pack, linking, fresh.columns)
             if how == "now":
                 linked = self._compare(fresh, first, now, chain=chain)
                 told = tellings_in(linked, fresh.columns, now)
@@ -149,13 +149,13 @@ class Remembering:
         fresh.fill_from_pack(pack)
         if "creator" in fresh.columns:
             fresh.check_bytes(pack)
-        fresh.columns = named(state, pack, fresh.columns)
+        fresh.columns = canonicalize_names(state, pack, fresh.columns)
 
     def _compare(self, fresh: Rows, first: int, now: int, *, chain: bool) -> Linked:
         """Decide what becomes of the rows beside what is stored."""
         columns, count = fresh.columns, len(fresh)
         edges = chained(self._core.store.state, columns, first, count) if chain else None
-        return comparing(self._core).before(
+        return get_comparer(self._core).before(
             columns, edges, fresh.texts, fresh.vectors, first=first, now=now
         )
 

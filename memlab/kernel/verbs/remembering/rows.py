@@ -24,7 +24,7 @@ from memlab.kernel.state import (
     hidden_from,
     with_speaker,
 )
-from memlab.kernel.verbs.fact_rows import entities_of, mentioned
+from memlab.kernel.verbs.fact_rows import build_mention_edges, get_entities
 from memlab.kernel.verbs.gate import is_agent
 
 __all__ = [
@@ -248,7 +248,7 @@ def names_in_texts(
         return {}
     nothing: list[Any] = [None] * len(texts)
     kinds, predicates = columns.get("kind", nothing), columns.get("predicate", nothing)
-    speakers, entities = columns.get("speaker", nothing), entities_of(state)
+    speakers, entities = columns.get("speaker", nothing), get_entities(state)
     found: dict[int, list[str]] = {}
     for row, text in enumerate(texts):
         if kinds[row] == "turn" or predicates[row] is not None:
@@ -284,7 +284,7 @@ def event_body(
         "count": count,
         "columns": compact(columns) if count else {},
     }
-    body |= mentioned(columns, range(first, first + count), named_in).body()
+    body |= build_mention_edges(columns, range(first, first + count), named_in).body()
     if chain:
         body["edges"] = chained(state, columns, first, count)
     return body

@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = join(here, "..", "static");
@@ -13,6 +13,16 @@ for (const name of readdirSync(here).sort()) {
   const index = join(here, name, "index.tsx");
   if (existsSync(index)) entries[name] = index;
 }
+// Styles are imported as texts, which esbuild does not minify.
+const minifiedStyles = {
+  name: "minified-styles",
+  setup(bundle) {
+    bundle.onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await transform(readFileSync(path, "utf8"), { loader: "css", minify: true });
+      return { contents: code.trim(), loader: "text" };
+    });
+  },
+};
 const settings = {
   absWorkingDir: here,
   outdir: out,
@@ -22,22 +32,30 @@ const settings = {
   target: "es2022",
   jsx: "automatic",
   jsxImportSource: "preact",
-  loader: { ".css": "text" },
+  plugins: [minifiedStyles],
   legalComments: "none",
   banner: { js: "/* Built from memlab/ui/widgets/src. Licences of what is bundled: NOTICE. */" },
   logLevel: "warning",
 };
 const made = await Promise.all([
   build({ ...settings, entryPoints: entries, format: "esm" }),
-  build({ ...settings, entryPoints: ["page", "app"].map((name) => join(here, "hosts", `${name}.ts`)), format: "iife" }),
+  build({
+    ...settings,
+    entryPoints: ["page", "app"].map((name) => join(here, "hosts", `${name}.ts`)),
+    format: "iife",
+  }),
 ]);
 const outputFiles = made.flatMap((one) => one.outputFiles);
 
 mkdirSync(out, { recursive: true });
 const built = new Map(outputFiles.map((file) => [file.path, Buffer.from(file.contents)]));
-const stale = readdirSync(out).map((name) => join(out, name)).filter((path) => !built.has(path));
+const stale = readdirSync(out)
+  .map((name) => join(out, name))
+  .filter((path) => !built.has(path));
 if (process.argv.includes("--check")) {
-  const differ = [...built].filter(([path, bytes]) => !existsSync(path) || !readFileSync(path).equals(bytes));
+  const differ = [...built].filter(
+    ([path, bytes]) => !existsSync(path) || !readFileSync(path).equals(bytes),
+  );
   const wrong = [...differ.map(([path]) => path), ...stale];
   if (wrong.length) {
     console.error(`Not what "npm run build" makes: ${wrong.join(", ")}`);
@@ -47,4 +65,5 @@ if (process.argv.includes("--check")) {
   for (const path of stale) rmSync(path);
   for (const [path, bytes] of built) writeFileSync(path, bytes);
 }
-for (const [path, bytes] of built) console.log(`${path.slice(out.length + 1)}  ${(bytes.length / 1024).toFixed(1)} kB`);
+for (const [path, bytes] of built)
+  console.log(`${path.slice(out.length + 1)}  ${(bytes.length / 1024).toFixed(1)} kB`);

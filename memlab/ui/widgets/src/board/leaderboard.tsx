@@ -1,7 +1,7 @@
 /** The policies on one scale, each with its interval, its verdict and its gates. */
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
-import { scale, type Scale } from "../shared/scale";
+import { type Scale, scale } from "../shared/scale";
 import { num, visible } from "../shared/text";
 import type { Evaluation, Gate, Row } from "./types";
 
@@ -9,7 +9,11 @@ export function Leaderboard({ found }: { found: Evaluation }) {
   const rows = found.rows!;
   const [open, setOpen] = useState<string | null>(null);
   const base = rows.find((row) => row.policy === found.baseline)?.value ?? null;
-  const on = scale(rows.flatMap((row) => (row.value === null ? [row.lower, row.upper] : [row.value, row.low, row.high])));
+  const on = scale(
+    rows.flatMap((row) =>
+      row.value === null ? [row.lower, row.upper] : [row.value, row.low, row.high],
+    ),
+  );
   return (
     <section aria-label="Leaderboard">
       <h3 class="headline">{visible(found.headline)}</h3>
@@ -18,10 +22,16 @@ export function Leaderboard({ found }: { found: Evaluation }) {
         <thead>
           <tr>
             <th scope="col">policy</th>
-            <th scope="col" class="drawing"><Axis on={on} label="reward per recall" /></th>
-            <th scope="col" class="number">value</th>
+            <th scope="col" class="drawing">
+              <Axis on={on} label="reward per recall" />
+            </th>
+            <th scope="col" class="number">
+              value
+            </th>
             <th scope="col" class="number">{`to ${visible(found.baseline)}`}</th>
-            <th scope="col" class="number">p</th>
+            <th scope="col" class="number">
+              p
+            </th>
             <th scope="col">gates</th>
             <th scope="col">verdict</th>
           </tr>
@@ -30,35 +40,64 @@ export function Leaderboard({ found }: { found: Evaluation }) {
           {rows.map((row) => (
             <Fragment key={row.policy}>
               <tr class={row.policy === found.baseline ? "base" : ""}>
-                <th scope="row"><code>{visible(row.policy)}</code></th>
-                <td class="drawing"><Whisker row={row} on={on} base={base} /></td>
-                <td class="number">{row.value === null ? "–" : num(row.value, 3)}<br /><span class="note">{span(row.low, row.high)}</span></td>
-                <td class="number">
-                  {row.difference === null ? "" : num(row.difference, 3, true)}<br />
-                  <span class="note">{row.difference === null ? "" : span(row.difference_low, row.difference_high, true)}</span>
+                <th scope="row">
+                  <code>{visible(row.policy)}</code>
+                </th>
+                <td class="drawing">
+                  <Whisker row={row} on={on} base={base} />
                 </td>
-                <td class="number">{row.p === null ? "" : row.p < 0.001 ? "< .001" : num(row.p, 3)}</td>
+                <td class="number">
+                  {row.value === null ? "–" : num(row.value, 3)}
+                  <br />
+                  <span class="note">{span(row.low, row.high)}</span>
+                </td>
+                <td class="number">
+                  {row.difference === null ? "" : num(row.difference, 3, true)}
+                  <br />
+                  <span class="note">
+                    {row.difference === null
+                      ? ""
+                      : span(row.difference_low, row.difference_high, true)}
+                  </span>
+                </td>
+                <td class="number">
+                  {row.p === null ? "" : row.p < 0.001 ? "< .001" : num(row.p, 3)}
+                </td>
                 <td>
                   <button
-                    type="button" class="plain gates" aria-expanded={open === row.policy}
+                    type="button"
+                    class="plain gates"
+                    aria-expanded={open === row.policy}
                     aria-label={`Gates of ${visible(row.policy)}: ${states(row.gates)}`}
                     onClick={() => setOpen(open === row.policy ? null : row.policy)}
                   >
                     <Lights gates={row.gates} />
                   </button>
                 </td>
-                <td><Finding row={row} base={found.baseline} /></td>
+                <td>
+                  <Finding row={row} base={found.baseline} />
+                </td>
               </tr>
               {open === row.policy && (
-                <tr><td colSpan={7} class="detail"><Gates row={row} /></td></tr>
+                <tr>
+                  <td colSpan={7} class="detail">
+                    <Gates row={row} />
+                  </td>
+                </tr>
               )}
             </Fragment>
           ))}
           {found.refusals.map((one) => (
             <tr key={one.policy}>
-              <th scope="row"><code>{visible(one.policy)}</code></th>
-              <td colSpan={5} class="note">{visible(one.reason)}</td>
-              <td><span class="tag withheld">✕ refused</span></td>
+              <th scope="row">
+                <code>{visible(one.policy)}</code>
+              </th>
+              <td colSpan={5} class="note">
+                {visible(one.reason)}
+              </td>
+              <td>
+                <span class="tag withheld">✕ refused</span>
+              </td>
             </tr>
           ))}
         </tbody>
@@ -66,8 +105,13 @@ export function Leaderboard({ found }: { found: Evaluation }) {
       <Waiting rows={rows} />
       <details class="method">
         <summary>How these numbers were made</summary>
-        <p>{visible(found.method)}. Dots are values, lines their intervals, pale bars what the value may be, sampling error left aside. p-values are Holm-adjusted.</p>
-        {found.notes.map((one) => <p key={one}>{visible(one)}</p>)}
+        <p>
+          {visible(found.method)}. Dots are values, lines their intervals, pale bars what the value
+          may be, sampling error left aside. p-values are Holm-adjusted.
+        </p>
+        {found.notes.map((one) => (
+          <p key={one}>{visible(one)}</p>
+        ))}
       </details>
     </section>
   );
@@ -76,7 +120,11 @@ export function Leaderboard({ found }: { found: Evaluation }) {
 function Axis({ on, label }: { on: Scale; label: string }) {
   return (
     <div class="axis" aria-hidden="true" title={label}>
-      {on.ticks.map((tick) => <span key={tick} style={{ left: `${100 * on.place(tick)}%` }}>{num(tick, on.digits)}</span>)}
+      {on.ticks.map((tick) => (
+        <span key={tick} style={{ left: `${100 * on.place(tick)}%` }}>
+          {num(tick, on.digits)}
+        </span>
+      ))}
     </div>
   );
 }
@@ -84,18 +132,34 @@ function Axis({ on, label }: { on: Scale; label: string }) {
 function Whisker({ row, on, base }: { row: Row; on: Scale; base: number | null }) {
   const at = (value: number) => Math.min(100, Math.max(0, 100 * on.place(value)));
   const bar = (low: number | null, high: number | null) =>
-    low === null || high === null ? undefined : { left: `${at(low)}%`, width: `${Math.max(0.3, at(high) - at(low))}%` };
-  const said = row.value === null
-    ? `no value; between ${num(row.lower, 3)} and ${num(row.upper, 3)} by what is known`
-    : `${num(row.value, 3)}, interval ${span(row.low, row.high)}`;
+    low === null || high === null
+      ? undefined
+      : { left: `${at(low)}%`, width: `${Math.max(0.3, at(high) - at(low))}%` };
+  const said =
+    row.value === null
+      ? `no value; between ${num(row.lower, 3)} and ${num(row.upper, 3)} by what is known`
+      : `${num(row.value, 3)}, interval ${span(row.low, row.high)}`;
   return (
     <div class="whisker" role="img" aria-label={`${visible(row.policy)}: ${said}`} title={said}>
-      {on.ticks.map((tick) => <s key={tick} style={{ left: `${at(tick)}%` }} />)}
+      {on.ticks.map((tick) => (
+        <s key={tick} style={{ left: `${at(tick)}%` }} />
+      ))}
       {base !== null && <b class="baseline" style={{ left: `${at(base)}%` }} />}
-      {bar(row.lower, row.upper) && <i class={row.value === null ? "bounds alone" : "bounds"} style={bar(row.lower, row.upper)} />}
-      {row.value !== null && bar(row.low, row.high) && <i class="line" style={bar(row.low, row.high)} />}
+      {bar(row.lower, row.upper) && (
+        <i
+          class={row.value === null ? "bounds alone" : "bounds"}
+          style={bar(row.lower, row.upper)}
+        />
+      )}
+      {row.value !== null && bar(row.low, row.high) && (
+        <i class="line" style={bar(row.low, row.high)} />
+      )}
       {row.value !== null && <i class={`dot ${tone(row)}`} style={{ left: `${at(row.value)}%` }} />}
-      {row.value === null && <span class="withheld" style={{ left: `${row.upper === null ? 0 : at(row.upper) + 1}%` }}>withheld</span>}
+      {row.value === null && (
+        <span class="withheld" style={{ left: `${row.upper === null ? 0 : at(row.upper) + 1}%` }}>
+          withheld
+        </span>
+      )}
     </div>
   );
 }
@@ -105,7 +169,15 @@ const SIGNS = { open: "✓", closed: "✕", untested: "?", "not needed": "–" }
 function Lights({ gates }: { gates: Gate[] }) {
   return (
     <span class="lights" aria-hidden="true">
-      {gates.map((gate) => <i key={gate.name} class={gate.state.replace(" ", "-")} title={`${gate.name}: ${gate.state}`}>{SIGNS[gate.state]}</i>)}
+      {gates.map((gate) => (
+        <i
+          key={gate.name}
+          class={gate.state.replace(" ", "-")}
+          title={`${gate.name}: ${gate.state}`}
+        >
+          {SIGNS[gate.state]}
+        </i>
+      ))}
     </span>
   );
 }
@@ -114,15 +186,29 @@ function Gates({ row }: { row: Row }) {
   return (
     <table class="gatelist">
       <caption class="hidden">{`Gates of ${row.policy}`}</caption>
-      <thead><tr><th scope="col">gate</th><th scope="col">is</th><th scope="col">asked for</th><th scope="col">state</th><th scope="col">what would open it</th></tr></thead>
+      <thead>
+        <tr>
+          <th scope="col">gate</th>
+          <th scope="col">is</th>
+          <th scope="col">asked for</th>
+          <th scope="col">state</th>
+          <th scope="col">what would open it</th>
+        </tr>
+      </thead>
       <tbody>
         {row.gates.map((gate) => (
           <tr key={gate.name}>
             <td>{gate.name}</td>
             <td>{gate.shown}</td>
             <td>{gate.asked}</td>
-            <td><span class={`light ${gate.state.replace(" ", "-")}`}>{`${SIGNS[gate.state]} ${gate.state}`}</span></td>
-            <td>{gate.state === "open" ? "" : `${visible(gate.finding)} ${visible(gate.advice)}`}</td>
+            <td>
+              <span
+                class={`light ${gate.state.replace(" ", "-")}`}
+              >{`${SIGNS[gate.state]} ${gate.state}`}</span>
+            </td>
+            <td>
+              {gate.state === "open" ? "" : `${visible(gate.finding)} ${visible(gate.advice)}`}
+            </td>
           </tr>
         ))}
       </tbody>
@@ -144,8 +230,13 @@ function Waiting({ rows }: { rows: Row[] }) {
     <ul class="waiting" aria-label="Closed and untested gates, and what would open them">
       {[...shared].map(([text, { gate, policies }]) => (
         <li key={text}>
-          <span class={`light ${gate.state}`}>{`${SIGNS[gate.state]} ${gate.name}, ${gate.state}`}</span>
-          <span><code>{policies.map(visible).join(", ")}</code>{`: ${visible(text)}`}</span>
+          <span
+            class={`light ${gate.state}`}
+          >{`${SIGNS[gate.state]} ${gate.name}, ${gate.state}`}</span>
+          <span>
+            <code>{policies.map(visible).join(", ")}</code>
+            {`: ${visible(text)}`}
+          </span>
         </li>
       ))}
     </ul>
@@ -168,9 +259,13 @@ function states(gates: Gate[]): string {
     const names = gates.filter((gate) => gate.state === state).map((gate) => gate.name);
     return names.length ? [`${names.length} ${state}, ${names.join(", ")}`] : [];
   });
-  return parts.length ? parts.join("; ") : `all ${gates.filter((gate) => gate.state === "open").length} that are needed open`;
+  return parts.length
+    ? parts.join("; ")
+    : `all ${gates.filter((gate) => gate.state === "open").length} that are needed open`;
 }
 
 export function span(low: number | null, high: number | null, signed = false): string {
-  return low === null || high === null ? "no interval" : `${num(low, 3, signed)} to ${num(high, 3, signed)}`;
+  return low === null || high === null
+    ? "no interval"
+    : `${num(low, 3, signed)} to ${num(high, 3, signed)}`;
 }

@@ -1,18 +1,36 @@
 /** Recall explorer: a question, hits with stacked bars of their terms, explanations, comparisons, feedback. */
 import { useId, useMemo, useState } from "preact/hooks";
-import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { num, plural, Said, visible } from "../shared/text";
-import { Explained } from "./explained";
+import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { Compared } from "./compared";
-import { colour, keyed, type Key, type Term } from "./terms";
+import { Explained } from "./explained";
 import explained from "./explained.css";
 import css from "./explorer.css";
+import { colour, type Key, keyed, type Term } from "./terms";
 
-type Hit = { rank: number; id: number; score: number; probe: boolean; text: string; kind: string; speaker: string | null; also: number };
+type Hit = {
+  rank: number;
+  id: number;
+  score: number;
+  probe: boolean;
+  text: string;
+  kind: string;
+  speaker: string | null;
+  also: number;
+};
 type About = {
-  decision: number | null; candidates: number; known: number | null; fewer: boolean; memories: number; pack: string;
-  hash: string; live: string;
-  packs: string[]; sums: boolean; redacted: number; loggable: boolean;
+  decision: number | null;
+  candidates: number;
+  known: number | null;
+  fewer: boolean;
+  memories: number;
+  pack: string;
+  hash: string;
+  live: string;
+  packs: string[];
+  sums: boolean;
+  redacted: number;
+  loggable: boolean;
 };
 
 function Explorer() {
@@ -60,7 +78,11 @@ function Explorer() {
         <label class="question">
           Question
           <input
-            type="text" dir="auto" value={form.question} disabled={!!still} placeholder="What would you ask this memory?"
+            type="text"
+            dir="auto"
+            value={form.question}
+            disabled={!!still}
+            placeholder="What would you ask this memory?"
             onInput={(event) => change({ question: event.currentTarget.value })}
             onKeyDown={(event) => {
               if (event.key !== "Enter" || event.isComposing) return;
@@ -69,7 +91,12 @@ function Explorer() {
             }}
           />
         </label>
-        <button class="primary" disabled={!!still || !about.loggable || !form.question.trim()} title={logs(about)}>
+        <button
+          type="submit"
+          class="primary"
+          disabled={!!still || !about.loggable || !form.question.trim()}
+          title={logs(about)}
+        >
           Ask and log
         </button>
         <span class="break" />
@@ -77,7 +104,11 @@ function Explorer() {
           Limit
           <span class="limit">
             <input
-              type="range" min={1} max={Math.max(20, limit)} value={form.limit} disabled={!!still}
+              type="range"
+              min={1}
+              max={Math.max(20, limit)}
+              value={form.limit}
+              disabled={!!still}
               onInput={(event) => change({ limit: Number(event.currentTarget.value) })}
             />
             <output class="number">{form.limit}</output>
@@ -85,91 +116,186 @@ function Explorer() {
         </label>
         <label>
           Pack
-          <select value={form.pack} disabled={!!still} onChange={(event) => change({ pack: event.currentTarget.value })}>
+          <select
+            value={form.pack}
+            disabled={!!still}
+            onChange={(event) => change({ pack: event.currentTarget.value })}
+          >
             <option value="">{`live: ${visible(live)}`}</option>
-            {(about.packs ?? []).map((name) => <option key={name} value={name}>{visible(name)}</option>)}
+            {(about.packs ?? []).map((name) => (
+              <option key={name} value={name}>
+                {visible(name)}
+              </option>
+            ))}
           </select>
         </label>
         <label>
           As of
           <span class="instant">
             <input
-              type="datetime-local" value={local(form.at)} disabled={!!still}
+              type="datetime-local"
+              value={local(form.at)}
+              disabled={!!still}
               onChange={(event) => change({ at: utc(event.currentTarget.value) })}
             />
-            <button type="button" disabled={!form.at || !!still} onClick={() => change({ at: "" })}>Now</button>
+            <button type="button" disabled={!form.at || !!still} onClick={() => change({ at: "" })}>
+              Now
+            </button>
           </span>
         </label>
       </form>
       {still && <p class="note">{still}</p>}
-      <p class="note about" aria-live="polite">{summary(about, hits.length, form)}</p>
+      <p class="note about" aria-live="polite">
+        {summary(about, hits.length, form)}
+      </p>
       {hits.length > 0 && about.known != null && <p class="note known">{sureness(about)}</p>}
       {!about.sums && hits.length > 0 && (
         <p class="notice">
-          The score of this pack is no sum of several terms, so there is no stacked bar: bars show the whole score. Click a hit
-          for its computation as a tree.
+          The score of this pack is no sum of several terms, so there is no stacked bar: bars show
+          the whole score. Click a hit for its computation as a tree.
         </p>
       )}
       {about.sums && <Legend keys={keys} />}
       <ol class="hits" aria-label="Hits, best first">
         {hits.map((hit) => (
           <Row
-            key={hit.id} hit={hit} keys={keys} scale={scale} sums={about.sums} terms={byHit.get(hit.id) ?? []}
-            open={open === hit.id} toggle={() => setOpen(open === hit.id ? null : hit.id)}
-            pinned={pinned.includes(hit.id)} pin={() => pin(hit.id)} outcome={judged[hit.id]}
+            key={hit.id}
+            hit={hit}
+            keys={keys}
+            scale={scale}
+            sums={about.sums}
+            terms={byHit.get(hit.id) ?? []}
+            open={open === hit.id}
+            toggle={() => setOpen(open === hit.id ? null : hit.id)}
+            pinned={pinned.includes(hit.id)}
+            pin={() => pin(hit.id)}
+            outcome={judged[hit.id]}
             judge={(outcome) => ask("feedback", { memory: hit.id, outcome })}
-            blocked={still || (about.decision === null ? "Feedback belongs to a logged recall: press Enter in the question first." : "")}
+            blocked={
+              still ||
+              (about.decision === null
+                ? "Feedback belongs to a logged recall: press Enter in the question first."
+                : "")
+            }
             version={terms}
           />
         ))}
       </ol>
       {!hits.length && <p class="empty">{empty(about, form.question)}</p>}
       {pinned.length === 1 && <p class="note">Pin a second hit to compare the two.</p>}
-      {pinned.length === 2 && <Compared ids={pinned as [number, number]} keys={keys} version={terms} />}
+      {pinned.length === 2 && (
+        <Compared ids={pinned as [number, number]} keys={keys} version={terms} />
+      )}
     </div>
   );
 }
 
 type RowProps = {
-  hit: Hit; terms: Term[]; keys: Map<string, Key>; scale: [number, number]; sums: boolean; open: boolean; toggle: () => void;
-  pinned: boolean; pin: () => void; outcome: string | undefined; judge: (outcome: string) => void; blocked: string; version: unknown;
+  hit: Hit;
+  terms: Term[];
+  keys: Map<string, Key>;
+  scale: [number, number];
+  sums: boolean;
+  open: boolean;
+  toggle: () => void;
+  pinned: boolean;
+  pin: () => void;
+  outcome: string | undefined;
+  judge: (outcome: string) => void;
+  blocked: string;
+  version: unknown;
 };
 
-function Row({ hit, terms, keys, scale, sums, open, toggle, pinned, pin, outcome, judge, blocked, version }: RowProps) {
+function Row({
+  hit,
+  terms,
+  keys,
+  scale,
+  sums,
+  open,
+  toggle,
+  pinned,
+  pin,
+  outcome,
+  judge,
+  blocked,
+  version,
+}: RowProps) {
   const id = useId();
   const name = `memory ${hit.id}`;
   return (
     <li class={pinned ? "hit pinned" : "hit"} data-memory={hit.id}>
-      <span class="rank number" aria-label={`rank ${hit.rank}`}>{hit.rank}</span>
+      <span class="rank number" aria-label={`rank ${hit.rank}`}>
+        {hit.rank}
+      </span>
       <div class="memory">
-        <button type="button" class="plain text" aria-expanded={open} aria-controls={id} onClick={toggle}>
+        <button
+          type="button"
+          class="plain text"
+          aria-expanded={open}
+          aria-controls={id}
+          onClick={toggle}
+        >
           <Said text={hit.text} />
         </button>
         <p class="note">
-          {hit.probe && <span class="probe" title="Shown to learn about it, from below the best">◆ probe</span>}
+          {hit.probe && (
+            <span class="probe" title="Shown to learn about it, from below the best">
+              ◆ probe
+            </span>
+          )}
           {`#${hit.id} · ${visible(hit.kind)}`}
-          {hit.speaker && <> · <Said text={hit.speaker} /></>}
+          {hit.speaker && (
+            <>
+              {" "}
+              · <Said text={hit.speaker} />
+            </>
+          )}
           {hit.also > 0 && ` · and ${hit.also} like it`}
         </p>
       </div>
-      <Bar terms={sums ? terms : [{ term: "score", value: hit.score }]} keys={keys} scale={scale} score={hit.score} />
+      <Bar
+        terms={sums ? terms : [{ term: "score", value: hit.score }]}
+        keys={keys}
+        scale={scale}
+        score={hit.score}
+      />
       <span class="score number">{num(hit.score)}</span>
       <span class="actions">
-        <button type="button" aria-pressed={pinned} aria-label={`Pin ${name} to compare`} title="Pin to compare" onClick={pin}>
+        <button
+          type="button"
+          aria-pressed={pinned}
+          aria-label={`Pin ${name} to compare`}
+          title="Pin to compare"
+          onClick={pin}
+        >
           Pin
         </button>
         {(["success", "fail"] as const).map((one) => (
           <button
-            key={one} type="button" class={one} aria-pressed={outcome === one} disabled={!!blocked}
+            key={one}
+            type="button"
+            class={one}
+            aria-pressed={outcome === one}
+            disabled={!!blocked}
             aria-label={one === "success" ? `${name} helped` : `${name} did not help`}
-            title={blocked || (one === "success" ? "It helped: logged as feedback" : "It did not help: logged as feedback")}
+            title={
+              blocked ||
+              (one === "success"
+                ? "It helped: logged as feedback"
+                : "It did not help: logged as feedback")
+            }
             onClick={() => judge(one)}
           >
             {one === "success" ? "👍" : "👎"}
           </button>
         ))}
       </span>
-      {open && <div class="below" id={id}><Explained memory={hit.id} keys={keys} version={version} /></div>}
+      {open && (
+        <div class="below" id={id}>
+          <Explained memory={hit.id} keys={keys} version={version} />
+        </div>
+      )}
     </li>
   );
 }
@@ -180,16 +306,35 @@ function Legend({ keys }: { keys: Map<string, Key> }) {
     <ul class="legend" aria-label="Terms of the score">
       {shown.map((key) => (
         <li key={key.letter}>
-          <b class="swatch" style={{ background: colour(key) }}>{key.letter}</b>
+          <b class="swatch" style={{ background: colour(key) }}>
+            {key.letter}
+          </b>
           <code>{visible(key.text)}</code>
         </li>
       ))}
-      {keys.size > shown.length && <li><b class="swatch" style={{ background: "var(--rest)" }}>…</b>{plural(keys.size - shown.length, "smaller term")}</li>}
+      {keys.size > shown.length && (
+        <li>
+          <b class="swatch" style={{ background: "var(--rest)" }}>
+            …
+          </b>
+          {plural(keys.size - shown.length, "smaller term")}
+        </li>
+      )}
     </ul>
   );
 }
 
-function Bar({ terms, keys, scale, score }: { terms: Term[]; keys: Map<string, Key>; scale: [number, number]; score: number }) {
+function Bar({
+  terms,
+  keys,
+  scale,
+  score,
+}: {
+  terms: Term[];
+  keys: Map<string, Key>;
+  scale: [number, number];
+  score: number;
+}) {
   const [low, high] = scale;
   const width = high - low || 1;
   let up = 0;
@@ -198,16 +343,26 @@ function Bar({ terms, keys, scale, score }: { terms: Term[]; keys: Map<string, K
     .filter((term) => Number.isFinite(term.value) && term.value !== 0)
     .sort((a, b) => (keys.get(a.term)?.order ?? 0) - (keys.get(b.term)?.order ?? 0))
     .map((term) => {
-      const from = term.value > 0 ? up : (down += term.value);
+      if (term.value < 0) down += term.value;
+      const from = term.value > 0 ? up : down;
       if (term.value > 0) up += term.value;
-      return { term, key: keys.get(term.term), left: (100 * (from - low)) / width, size: (100 * Math.abs(term.value)) / width };
+      return {
+        term,
+        key: keys.get(term.term),
+        left: (100 * (from - low)) / width,
+        size: (100 * Math.abs(term.value)) / width,
+      };
     });
-  const said = parts.map(({ term, key }) => `${key?.letter ?? ""} ${num(term.value, 4, true)}`).join(", ");
+  const said = parts
+    .map(({ term, key }) => `${key?.letter ?? ""} ${num(term.value, 4, true)}`)
+    .join(", ");
   return (
     <div class="bar" role="img" aria-label={`score ${num(score)}: ${said}`}>
       {parts.map(({ term, key, left, size }) => (
         <i
-          key={term.term} class="moves" style={{ left: `${left}%`, width: `${size}%`, background: colour(key) }}
+          key={term.term}
+          class="moves"
+          style={{ left: `${left}%`, width: `${size}%`, background: colour(key) }}
           title={`${visible(term.term)}  ${num(term.value, 4, true)}`}
         >
           {size > 7 ? key?.letter : ""}
@@ -224,8 +379,14 @@ function extent(hits: Term[][]): [number, number] {
   let high = 0;
   for (const terms of hits) {
     const values = terms.map((term) => term.value).filter(Number.isFinite);
-    low = Math.min(low, values.filter((value) => value < 0).reduce((a, b) => a + b, 0));
-    high = Math.max(high, values.filter((value) => value > 0).reduce((a, b) => a + b, 0));
+    low = Math.min(
+      low,
+      values.filter((value) => value < 0).reduce((a, b) => a + b, 0),
+    );
+    high = Math.max(
+      high,
+      values.filter((value) => value > 0).reduce((a, b) => a + b, 0),
+    );
   }
   return [low, high];
 }
@@ -237,9 +398,17 @@ function logs(about: About): string {
 }
 
 function summary(about: About, shown: number, form: { question: string }): string {
-  if (!form.question.trim()) return `${plural(about.memories ?? 0, "memory", "memories")} · pack ${visible(about.pack ?? "")} [${about.hash}]`;
-  const secrets = about.redacted ? ` · ${plural(about.redacted, "secret")} redacted in the question` : "";
-  const trace = about.decision !== null ? `logged as recall ${about.decision}` : about.loggable ? "a preview, not logged: Enter logs it" : "not logged";
+  if (!form.question.trim())
+    return `${plural(about.memories ?? 0, "memory", "memories")} · pack ${visible(about.pack ?? "")} [${about.hash}]`;
+  const secrets = about.redacted
+    ? ` · ${plural(about.redacted, "secret")} redacted in the question`
+    : "";
+  const trace =
+    about.decision !== null
+      ? `logged as recall ${about.decision}`
+      : about.loggable
+        ? "a preview, not logged: Enter logs it"
+        : "not logged";
   return `${shown} of ${plural(about.candidates, "candidate")} · pack ${visible(about.pack)} [${about.hash}] · ${trace}${secrets}`;
 }
 
@@ -247,13 +416,16 @@ function summary(about: About, shown: number, form: { question: string }): strin
 function sureness(about: About): string {
   const fewer = about.fewer ? " That is below the pack's floor, so fewer are shown." : "";
   const known = about.known!;
-  const share = known > 0.99 ? "More than 99%" : known < 0.01 ? "Less than 1%" : `${Math.round(100 * known)}%`;
+  const share =
+    known > 0.99 ? "More than 99%" : known < 0.01 ? "Less than 1%" : `${Math.round(100 * known)}%`;
   return `${share} likely that these memories contain the answer, by the pack's policy known.${fewer}`;
 }
 
 function empty(about: About, question: string): string {
-  if (!about.memories) return "This lab has no memories yet: lab.remember(\"…\") stores one.";
-  return question.trim() ? "Nothing that may answer was found." : "Type a question: hits change with each letter.";
+  if (!about.memories) return 'This lab has no memories yet: lab.remember("…") stores one.';
+  return question.trim()
+    ? "Nothing that may answer was found."
+    : "Type a question: hits change with each letter.";
 }
 
 /** An instant as the field has it, in the reader's zone, and back. */

@@ -7,13 +7,24 @@ const COLOURS = 8;
 /** The terms in the order in which they first stand; the largest eight have a letter and a colour. */
 export function keyed(terms: Term[]): Map<string, Key> {
   const sizes = new Map<string, number>();
-  for (const { term, value } of terms) sizes.set(term, (sizes.get(term) ?? 0) + (Number.isFinite(value) ? Math.abs(value) : 0));
-  const largest = new Set([...sizes].sort((a, b) => b[1] - a[1]).slice(0, COLOURS).map(([term]) => term));
+  for (const { term, value } of terms)
+    sizes.set(term, (sizes.get(term) ?? 0) + (Number.isFinite(value) ? Math.abs(value) : 0));
+  const largest = new Set(
+    [...sizes]
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, COLOURS)
+      .map(([term]) => term),
+  );
   const keys = new Map<string, Key>();
   let place = 0;
   for (const text of sizes.keys()) {
     const own = largest.has(text);
-    keys.set(text, { text, letter: own ? String.fromCharCode(65 + place) : "…", place: own ? place : -1, order: own ? place : COLOURS });
+    keys.set(text, {
+      text,
+      letter: own ? String.fromCharCode(65 + place) : "…",
+      place: own ? place : -1,
+      order: own ? place : COLOURS,
+    });
     if (own) place++;
   }
   return keys;

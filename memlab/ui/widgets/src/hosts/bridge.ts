@@ -7,12 +7,16 @@ export class Bridge {
   private asked = 0;
 
   /** `hear` is given what the host notifies of. */
-  constructor(private host: Window, hear: (method: string, params: any) => void) {
+  constructor(
+    private host: Window,
+    hear: (method: string, params: any) => void,
+  ) {
     window.addEventListener("message", ({ source, data: message }) => {
       if (source !== host || message?.jsonrpc !== "2.0") return;
       if (message.method === undefined) this.answered(message);
       else if (message.id === undefined) hear(message.method, message.params);
-      else if (message.method === "ping" || message.method === "ui/resource-teardown") this.send({ id: message.id, result: {} });
+      else if (message.method === "ping" || message.method === "ui/resource-teardown")
+        this.send({ id: message.id, result: {} });
       else this.send({ id: message.id, error: { code: -32601, message: "Method not found" } });
     });
   }
@@ -44,7 +48,15 @@ export class Bridge {
     this.host.postMessage({ jsonrpc: "2.0", ...message }, "*");
   }
 
-  private answered({ id, result, error }: { id: number; result?: unknown; error?: { message: unknown } }): void {
+  private answered({
+    id,
+    result,
+    error,
+  }: {
+    id: number;
+    result?: unknown;
+    error?: { message: unknown };
+  }): void {
     const open = this.waiting.get(id);
     this.waiting.delete(id);
     if (error) open?.reject(new Error(String(error.message)));

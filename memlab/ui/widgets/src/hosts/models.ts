@@ -33,7 +33,12 @@ class Traits {
 }
 
 /** A message of Python: `update` with what a widget's traits are now, or `custom` with an answer. */
-type Message = { method?: string; state?: Record<string, any>; buffer_paths?: (string | number)[][]; content?: any };
+type Message = {
+  method?: string;
+  state?: Record<string, any>;
+  buffer_paths?: (string | number)[][];
+  content?: any;
+};
 
 /** Traits of a widget that Python has: what is set here is sent there, and what it sends is set here. */
 abstract class Live extends Traits {
@@ -84,8 +89,13 @@ export class SocketModel extends Live implements Model {
       };
       this.socket.onclose = (event) => {
         const why = event.code === 1008 && event.reason;
-        reject(new Error(why || "memlab does not answer: start it again, and open the address that it prints."));
-        this.state.fault = "The connection to memlab has ended. Start it again, and open the address that it prints.";
+        reject(
+          new Error(
+            why || "memlab does not answer: start it again, and open the address that it prints.",
+          ),
+        );
+        this.state.fault =
+          "The connection to memlab has ended. Start it again, and open the address that it prints.";
         this.emit("change:fault");
         this.ended();
       };
@@ -126,9 +136,15 @@ export type Kept = { values: Record<string, any>; tables: Record<string, string>
 
 /** A state that was kept: what is set stays in the page, and nothing can be asked. */
 export class KeptModel extends Traits implements Model, Still {
-  constructor({ values, tables }: Kept, readonly still: string) {
+  constructor(
+    { values, tables }: Kept,
+    readonly still: string,
+  ) {
     super();
-    this.state = { ...values, ...Object.fromEntries(Object.entries(tables).map(([name, text]) => [name, bytes(text)])) };
+    this.state = {
+      ...values,
+      ...Object.fromEntries(Object.entries(tables).map(([name, text]) => [name, bytes(text)])),
+    };
   }
 
   save_changes(): void {}

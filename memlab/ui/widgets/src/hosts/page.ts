@@ -1,14 +1,17 @@
 /** The page of `memlab view`, served or in a folder: each widget behind a tab, loaded when it is first opened. */
 import { visible } from "../shared/text";
-import theme from "../shared/theme.css";
 import { followTheme } from "../shared/theme";
-import { KeptModel, SocketModel, type Kept } from "./models";
+import theme from "../shared/theme.css";
+import { type Kept, KeptModel, SocketModel } from "./models";
 import css from "./page.css";
 
 type About = { tabs: Record<string, string>; title: string; note: string; still?: string };
 type Bundle = { default: { render: (given: { model: unknown; el: HTMLElement }) => () => void } };
 const here = (document.currentScript as HTMLScriptElement).src;
-const kept = globalThis as unknown as { memlabState?: Record<string, Kept>; memlabBundles?: Record<string, string> };
+const kept = globalThis as unknown as {
+  memlabState?: Record<string, Kept>;
+  memlabBundles?: Record<string, string>;
+};
 
 const about: About = JSON.parse(document.getElementById("memlab")!.textContent!);
 const main = document.querySelector("main")!;
@@ -18,7 +21,9 @@ const names = Object.keys(about.tabs);
 async function load(name: string): Promise<Bundle> {
   if (location.protocol !== "file:") return import(new URL(`./${name}.js`, here).href);
   if (!kept.memlabBundles) await script(new URL("../bundles.js", here).href);
-  const url = URL.createObjectURL(new Blob([kept.memlabBundles![name]!], { type: "text/javascript" }));
+  const url = URL.createObjectURL(
+    new Blob([kept.memlabBundles![name]!], { type: "text/javascript" }),
+  );
   return import(url).finally(() => URL.revokeObjectURL(url));
 }
 
@@ -26,13 +31,15 @@ function script(src: string): Promise<unknown> {
   const made = document.createElement("script");
   made.src = src;
   document.head.append(made);
-  return new Promise((resolve, reject) => Object.assign(made, { onload: resolve, onerror: reject }));
+  return new Promise((resolve, reject) =>
+    Object.assign(made, { onload: resolve, onerror: reject }),
+  );
 }
 
 async function show(name: string, el: HTMLElement): Promise<void> {
   try {
     const loading = load(name);
-    let model;
+    let model: KeptModel | SocketModel;
     if (kept.memlabState) model = new KeptModel(kept.memlabState[name]!, about.still ?? "");
     else {
       model = new SocketModel(`ws://${location.host}/live/${name}${location.search}`);
@@ -53,7 +60,11 @@ if (names.length === 1 && !about.still) void show(names[0]!, main);
 else tabs();
 
 function tabs(): void {
-  const make = <Tag extends keyof HTMLElementTagNameMap>(tag: Tag, name: string, ...inside: (Node | string)[]) => {
+  const make = <Tag extends keyof HTMLElementTagNameMap>(
+    tag: Tag,
+    name: string,
+    ...inside: (Node | string)[]
+  ) => {
     const made = document.createElement(tag);
     made.className = name;
     made.append(...inside);
@@ -65,7 +76,13 @@ function tabs(): void {
   const list = make("div", "tabs");
   list.setAttribute("role", "tablist");
   list.setAttribute("aria-label", "Widgets");
-  const bar = make("header", "memlab bar", make("h1", "", make("span", "mark", "memlab"), lab), list, badge);
+  const bar = make(
+    "header",
+    "memlab bar",
+    make("h1", "", make("span", "mark", "memlab"), lab),
+    list,
+    badge,
+  );
   document.body.prepend(style, bar);
   followTheme(bar);
   const begun = new Set<string>();

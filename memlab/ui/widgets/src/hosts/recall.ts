@@ -2,12 +2,30 @@
 import { visible } from "../shared/text";
 import type { Answer, Bridge } from "./bridge";
 
-type Memory = { id: number; text: string; kind: string; created: string; score: number; speaker?: string; probe?: boolean };
+type Memory = {
+  id: number;
+  text: string;
+  kind: string;
+  created: string;
+  score: number;
+  speaker?: string;
+  probe?: boolean;
+};
 type Term = { term: string; value: number };
-type Why = { query: string; policy: string; hash: string; memories: { id: number; terms: Term[] }[] };
+type Why = {
+  query: string;
+  policy: string;
+  hash: string;
+  memories: { id: number; terms: Term[] }[];
+};
 
 /** An element with a text, never with HTML: what a memory says is data. */
-export function made<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, text = "", kind = "", ...inside: (Node | string)[]) {
+export function made<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  text = "",
+  kind = "",
+  ...inside: (Node | string)[]
+) {
   const node = document.createElement(tag);
   if (text) node.textContent = visible(text);
   if (kind) node.className = kind;
@@ -18,13 +36,19 @@ export function made<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, text = "
 /** Draw the answer of `recall` into an element. */
 export async function showRecall(bridge: Bridge, answer: Answer, into: HTMLElement): Promise<void> {
   const said = answer?.structuredContent;
-  if (answer?.isError || !said) throw new Error(answer?.content?.[0]?.text ?? "There is nothing to show.");
+  if (answer?.isError || !said)
+    throw new Error(answer?.content?.[0]?.text ?? "There is nothing to show.");
   const memories: Memory[] = said.memories;
-  const why: Why | null = said.recall !== null && memories.length ? JSON.parse(await bridge.read(`memlab://terms/${said.recall}`)) : null;
+  const why: Why | null =
+    said.recall !== null && memories.length
+      ? JSON.parse(await bridge.read(`memlab://terms/${said.recall}`))
+      : null;
   const head = why ? `Recall ${said.recall}: ${why.query}` : "What memlab recalled";
   const note = why
     ? `${memories.length} memories, by ${why.policy} [${why.hash.slice(0, 12)}]`
-    : memories.length ? "It is not logged, so it has no terms." : "Nothing that is remembered answers this.";
+    : memories.length
+      ? "It is not logged, so it has no terms."
+      : "Nothing that is remembered answers this.";
   const list = made("ol", "", "", ...memories.map((one) => row(bridge, one, said.recall, why)));
   into.replaceChildren(made("h1", head), made("p", note, "said"), list);
 }
@@ -33,7 +57,13 @@ function row(bridge: Bridge, memory: Memory, recall: number | null, why: Why | n
   const about = [`#${memory.id}`, memory.kind, memory.created, `score ${memory.score.toFixed(4)}`];
   if (memory.speaker) about.splice(2, 0, memory.speaker);
   if (memory.probe) about.push("a probe: shown to learn about it");
-  const node = made("li", "", "", made("p", memory.text, "text"), made("p", about.join(" · "), "about"));
+  const node = made(
+    "li",
+    "",
+    "",
+    made("p", memory.text, "text"),
+    made("p", about.join(" · "), "about"),
+  );
   const terms = why?.memories.find((one) => one.id === memory.id)?.terms ?? [];
   if (terms.length) node.append(bars(terms));
   if (recall !== null) node.append(judged(bridge, memory.id, recall));
@@ -47,9 +77,24 @@ function bars(terms: Term[]): HTMLElement {
     const bar = made("div", "", value < 0 ? "bar less" : "bar");
     bar.style.width = `${(100 * Math.abs(value)) / most}%`;
     const number = `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(4)}`;
-    table.append(made("tr", "", "", made("td", term, "term"), made("td", number, "value"), made("td", "", "drawn", bar)));
+    table.append(
+      made(
+        "tr",
+        "",
+        "",
+        made("td", term, "term"),
+        made("td", number, "value"),
+        made("td", "", "drawn", bar),
+      ),
+    );
   }
-  return made("details", "", "", made("summary", `Why: ${terms.length} terms that sum to the score`), table);
+  return made(
+    "details",
+    "",
+    "",
+    made("summary", `Why: ${terms.length} terms that sum to the score`),
+    table,
+  );
 }
 
 function judged(bridge: Bridge, id: number, recall: number): HTMLElement {

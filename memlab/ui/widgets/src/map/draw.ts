@@ -5,9 +5,26 @@
  * where others are. A view is the centre and the scale of what is seen of the square -1..1.
  */
 export type View = { x: number; y: number; scale: number };
-export type Cloud = { x: Float32Array; y: Float32Array; place: Uint8Array; value: Float32Array; picked: Uint8Array; some: boolean };
-export type Ink = { places: [number, number, number][]; low: [number, number, number]; high: [number, number, number]; none: [number, number, number] };
-export type Drawer = { kind: "webgl" | "canvas"; load(cloud: Cloud, ink: Ink): void; draw(view: View): void; close(): void };
+export type Cloud = {
+  x: Float32Array;
+  y: Float32Array;
+  place: Uint8Array;
+  value: Float32Array;
+  picked: Uint8Array;
+  some: boolean;
+};
+export type Ink = {
+  places: [number, number, number][];
+  low: [number, number, number];
+  high: [number, number, number];
+  none: [number, number, number];
+};
+export type Drawer = {
+  kind: "webgl" | "canvas";
+  load(cloud: Cloud, ink: Ink): void;
+  draw(view: View): void;
+  close(): void;
+};
 
 export const MOST_PLAIN = 5_000;
 const OTHERS = 7; // a small dot, as those without any value are smaller dots
@@ -43,7 +60,11 @@ void main() {
 export const SHAPES = ["●", "■", "▲", "◆", "✚", "○", "▼", "•"];
 
 export function drawer(canvas: HTMLCanvasElement): Drawer {
-  const gl = canvas.getContext("webgl", { antialias: false, premultipliedAlpha: true, preserveDrawingBuffer: true });
+  const gl = canvas.getContext("webgl", {
+    antialias: false,
+    premultipliedAlpha: true,
+    preserveDrawingBuffer: true,
+  });
   return gl ? onCard(canvas, gl) : plainly(canvas);
 }
 
@@ -60,7 +81,11 @@ function looks(cloud: Cloud, ink: Ink) {
     if (place < OTHERS) [tint, size] = [ink.places[place]!, 1];
     else if (place === OTHERS) size = 0.75;
     else if (!Number.isNaN(value)) {
-      tint = ink.low.map((low, part) => low + (ink.high[part]! - low) * value) as [number, number, number];
+      tint = ink.low.map((low, part) => low + (ink.high[part]! - low) * value) as [
+        number,
+        number,
+        number,
+      ];
       size = 0.6 + 0.8 * value;
     } else size = 0.45;
     tints.set(tint, 3 * at);
@@ -71,16 +96,23 @@ function looks(cloud: Cloud, ink: Ink) {
 
 /** How large a point is, in pixels: the fewer there are, and the nearer one looks, the larger. */
 function pointSize(count: number, view: View): number {
-  return Math.max(3, Math.min(16, (26 / Math.max(1, count) ** 0.2) * Math.sqrt(view.scale))) * Math.min(2, devicePixelRatio);
+  return (
+    Math.max(3, Math.min(16, (26 / Math.max(1, count) ** 0.2) * Math.sqrt(view.scale))) *
+    Math.min(2, devicePixelRatio)
+  );
 }
 
 function onCard(canvas: HTMLCanvasElement, gl: WebGLRenderingContext): Drawer {
   const program = gl.createProgram()!;
-  for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]] as const) {
+  for (const [kind, source] of [
+    [gl.VERTEX_SHADER, VERTEX],
+    [gl.FRAGMENT_SHADER, FRAGMENT],
+  ] as const) {
     const shader = gl.createShader(kind)!;
     gl.shaderSource(shader, source);
     gl.compileShader(shader);
-    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost()) throw new Error(gl.getShaderInfoLog(shader) ?? "shader");
+    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost())
+      throw new Error(gl.getShaderInfoLog(shader) ?? "shader");
     gl.attachShader(program, shader);
   }
   gl.linkProgram(program);
@@ -88,7 +120,12 @@ function onCard(canvas: HTMLCanvasElement, gl: WebGLRenderingContext): Drawer {
   gl.enable(gl.BLEND);
   gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   const uniform = (name: string) => gl.getUniformLocation(program, name);
-  const where = { view: uniform("view"), box: uniform("box"), size: uniform("size"), some: uniform("some") };
+  const where = {
+    view: uniform("view"),
+    box: uniform("box"),
+    size: uniform("size"),
+    some: uniform("some"),
+  };
   const buffers: Record<string, WebGLBuffer> = {};
   const fill = (name: string, width: number, values: Float32Array) => {
     buffers[name] ??= gl.createBuffer()!;
@@ -153,7 +190,11 @@ function plainly(canvas: HTMLCanvasElement): Drawer {
         const [red, green, blue] = [0, 1, 2].map((part) => Math.round(255 * tints[3 * at + part]!));
         pen.fillStyle = `rgb(${red} ${green} ${blue} / ${cloud.some && !cloud.picked[at] ? 0.16 : 0.85})`;
         pen.font = `${1.3 * size * look[3 * at + 1]!}px sans-serif`;
-        pen.fillText(SHAPES[look[3 * at]!]!, canvas.width / 2 + (cloud.x[at]! - view.x) * view.scale * side, canvas.height / 2 - (cloud.y[at]! - view.y) * view.scale * side);
+        pen.fillText(
+          SHAPES[look[3 * at]!]!,
+          canvas.width / 2 + (cloud.x[at]! - view.x) * view.scale * side,
+          canvas.height / 2 - (cloud.y[at]! - view.y) * view.scale * side,
+        );
       }
     },
     close() {},

@@ -2,7 +2,13 @@
  * A layout by forces for up to 2,000 nodes: edges pull, near nodes push. Pushing ends at a distance, so that a grid
  * finds who is near, and a step costs as much as there are nodes.
  */
-export type Net = { count: number; source: ArrayLike<number>; target: ArrayLike<number>; weight: ArrayLike<number>; hops: ArrayLike<number> };
+export type Net = {
+  count: number;
+  source: ArrayLike<number>;
+  target: ArrayLike<number>;
+  weight: ArrayLike<number>;
+  hops: ArrayLike<number>;
+};
 
 const REACH = 90; // pixels within which nodes push each other
 const LENGTH = 42;
@@ -22,7 +28,8 @@ export class Force {
     this.vx = new Float32Array(count);
     this.vy = new Float32Array(count);
     this.degree = new Uint16Array(count);
-    for (let at = 0; at < count; at++) { // on a spiral, those of few hops within: the same picture each time
+    for (let at = 0; at < count; at++) {
+      // on a spiral, those of few hops within: the same picture each time
       const turn = at * 2.399963;
       const away = 14 * Math.sqrt(at) + 30 * net.hops[at]!;
       this.x[at] = away * Math.cos(turn);
@@ -56,8 +63,10 @@ export class Force {
           const square = dx * dx + dy * dy;
           if (square > REACH * REACH) continue;
           const push = (260 * this.heat * (1 - Math.sqrt(square) / REACH)) / (square + 30);
-          vx[at]! += dx * push; vy[at]! += dy * push;
-          vx[other]! -= dx * push; vy[other]! -= dy * push;
+          vx[at]! += dx * push;
+          vy[at]! += dy * push;
+          vx[other]! -= dx * push;
+          vy[other]! -= dy * push;
         }
       }
       vx[at]! -= x[at]! * 0.006 * this.heat;
@@ -69,15 +78,22 @@ export class Force {
       const dx = x[b]! - x[a]!;
       const dy = y[b]! - y[a]!;
       const away = Math.hypot(dx, dy) || 1;
-      const pull = (0.12 * this.heat * (away - LENGTH)) / away / Math.sqrt(Math.min(this.degree[a]!, this.degree[b]!) || 1);
-      vx[a]! += dx * pull; vy[a]! += dy * pull;
-      vx[b]! -= dx * pull; vy[b]! -= dy * pull;
+      const pull =
+        (0.12 * this.heat * (away - LENGTH)) /
+        away /
+        Math.sqrt(Math.min(this.degree[a]!, this.degree[b]!) || 1);
+      vx[a]! += dx * pull;
+      vy[a]! += dy * pull;
+      vx[b]! -= dx * pull;
+      vy[b]! -= dy * pull;
     }
     for (let at = 0; at < net.count; at++) {
       const speed = Math.hypot(vx[at]!, vy[at]!);
       const most = speed > 30 ? 30 / speed : 1;
-      x[at]! += vx[at]! * most; y[at]! += vy[at]! * most;
-      vx[at]! *= 0.55; vy[at]! *= 0.55;
+      x[at]! += vx[at]! * most;
+      y[at]! += vy[at]! * most;
+      vx[at]! *= 0.55;
+      vy[at]! *= 0.55;
     }
     this.heat *= 0.985;
   }
@@ -86,8 +102,10 @@ export class Force {
   box(): [number, number, number, number] {
     let [left, top, right, bottom] = [-40, -40, 40, 40];
     for (let at = 0; at < this.net.count; at++) {
-      left = Math.min(left, this.x[at]!); right = Math.max(right, this.x[at]!);
-      top = Math.min(top, this.y[at]!); bottom = Math.max(bottom, this.y[at]!);
+      left = Math.min(left, this.x[at]!);
+      right = Math.max(right, this.x[at]!);
+      top = Math.min(top, this.y[at]!);
+      bottom = Math.max(bottom, this.y[at]!);
     }
     return [left, top, right, bottom];
   }

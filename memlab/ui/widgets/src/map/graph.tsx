@@ -8,8 +8,18 @@ export type Edge = { source: number; target: number; relation: string; weight: n
 const MARKS: Record<string, string> = { memory: "●", tag: "■", cluster: "◆", entity: "▲" };
 const DRAWN = 340; // steps until it stands still
 
-export function Graph({ nodes, edges, active, seeds, look }: {
-  nodes: Node[]; edges: Edge[]; active: Map<number, number> | null; seeds: Set<number>; look: (id: number) => void;
+export function Graph({
+  nodes,
+  edges,
+  active,
+  seeds,
+  look,
+}: {
+  nodes: Node[];
+  edges: Edge[];
+  active: Map<number, number> | null;
+  seeds: Set<number>;
+  look: (id: number) => void;
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [hover, setHover] = useState(-1);
@@ -17,8 +27,10 @@ export function Graph({ nodes, edges, active, seeds, look }: {
   const force = useMemo(() => {
     const net: Net = {
       count: nodes.length,
-      source: edges.map((edge) => edge.source), target: edges.map((edge) => edge.target),
-      weight: edges.map((edge) => edge.weight), hops: nodes.map((node) => node.hops),
+      source: edges.map((edge) => edge.source),
+      target: edges.map((edge) => edge.target),
+      weight: edges.map((edge) => edge.weight),
+      hops: nodes.map((node) => node.hops),
     };
     return new Force(net);
   }, [nodes, edges]);
@@ -30,17 +42,31 @@ export function Graph({ nodes, edges, active, seeds, look }: {
     const el = canvas.current;
     if (!el) return;
     const [width, height, ratio] = [el.clientWidth, el.clientHeight, devicePixelRatio];
-    if (el.width !== Math.round(width * ratio)) [el.width, el.height] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (el.width !== Math.round(width * ratio))
+      [el.width, el.height] = [Math.round(width * ratio), Math.round(height * ratio)];
     const css = getComputedStyle(el);
     const colour = (name: string) => css.getPropertyValue(name);
     const pen = el.getContext("2d")!;
     const [left, top, right, bottom] = force.box();
     const scale = Math.min(2, (width - 60) / (right - left), (height - 40) / (bottom - top));
-    seen.current = { scale, x: width / 2 - ((left + right) / 2) * scale, y: height / 2 - ((top + bottom) / 2) * scale };
-    const at = (node: number): [number, number] => [force.x[node]! * scale + seen.current.x, force.y[node]! * scale + seen.current.y];
+    seen.current = {
+      scale,
+      x: width / 2 - ((left + right) / 2) * scale,
+      y: height / 2 - ((top + bottom) / 2) * scale,
+    };
+    const at = (node: number): [number, number] => [
+      force.x[node]! * scale + seen.current.x,
+      force.y[node]! * scale + seen.current.y,
+    ];
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const drawEdges = (kept: (edge: Edge) => boolean, stroke: string, dash: number[], alpha: number, line = 1) => {
+    const drawEdges = (
+      kept: (edge: Edge) => boolean,
+      stroke: string,
+      dash: number[],
+      alpha: number,
+      line = 1,
+    ) => {
       pen.beginPath();
       for (const edge of edges) {
         if (!kept(edge)) continue;
@@ -58,16 +84,29 @@ export function Graph({ nodes, edges, active, seeds, look }: {
     drawEdges((edge) => edge.relation === "near", colour("--soft"), [3, 3], 0.6);
     drawEdges(bold, colour("--bad"), [], 0.9, 2);
     const { hover: over, active: now } = state.current;
-    if (over >= 0) drawEdges((edge) => edge.source === over || edge.target === over, colour("--accent"), [], 1, 1.5);
+    if (over >= 0)
+      drawEdges(
+        (edge) => edge.source === over || edge.target === over,
+        colour("--accent"),
+        [],
+        1,
+        1.5,
+      );
     pen.setLineDash([]);
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    const colours: Record<string, string> = { memory: colour("--c0"), tag: colour("--c1"), cluster: colour("--c2"), entity: colour("--c3") };
+    const colours: Record<string, string> = {
+      memory: colour("--c0"),
+      tag: colour("--c1"),
+      cluster: colour("--c2"),
+      entity: colour("--c3"),
+    };
     const small = nodes.length > 400 ? 0.6 : 1;
     nodes.forEach((node, index) => {
       const [x, y] = at(index);
       const amount = now?.get(index) ?? 0;
-      const radius = small * (now ? 3 + 9 * Math.sqrt(Math.min(1, amount)) : seeds.has(index) ? 8 : 5);
+      const radius =
+        small * (now ? 3 + 9 * Math.sqrt(Math.min(1, amount)) : seeds.has(index) ? 8 : 5);
       pen.globalAlpha = now && !amount ? 0.3 : 1;
       pen.fillStyle = now && amount ? colour("--warm") : colours[node.kind]!;
       pen.beginPath();
@@ -125,7 +164,9 @@ export function Graph({ nodes, edges, active, seeds, look }: {
     const { scale, x, y } = seen.current;
     let [best, least] = [-1, 144];
     for (let node = 0; node < nodes.length; node++) {
-      const square = (force.x[node]! * scale + x - event.clientX + corner.left) ** 2 + (force.y[node]! * scale + y - event.clientY + corner.top) ** 2;
+      const square =
+        (force.x[node]! * scale + x - event.clientX + corner.left) ** 2 +
+        (force.y[node]! * scale + y - event.clientY + corner.top) ** 2;
       if (square < least) [best, least] = [node, square];
     }
     return best;
@@ -133,17 +174,34 @@ export function Graph({ nodes, edges, active, seeds, look }: {
   return (
     <>
       <canvas
-        ref={canvas} class="graph" role="img" data-rate={rate} aria-label={`Graph of ${nodes.length} nodes and ${edges.length} edges; its nearest are listed below`}
-        onPointerMove={(event) => setHover(find(event))} onPointerLeave={() => setHover(-1)}
+        ref={canvas}
+        class="graph"
+        role="img"
+        data-rate={rate}
+        aria-label={`Graph of ${nodes.length} nodes and ${edges.length} edges; its nearest are listed below`}
+        onPointerMove={(event) => setHover(find(event))}
+        onPointerLeave={() => setHover(-1)}
         onClick={(event) => {
           const node = nodes[find(event as unknown as PointerEvent)];
           if (node?.kind === "memory") look(node.id);
         }}
       />
       <p class="note key">
-        {[...new Set(nodes.map((node) => node.kind))].map((kind) => <span key={kind}><b class={`of-${kind}`}>{MARKS[kind]}</b> {kind} </span>)}
-        {edges.some((edge) => edge.relation === "near") && <span><b>┄</b> near by meaning </span>}
-        {edges.some((edge) => edge.relation === "contradicts") && <span class="bad"><b>━</b> contradicts</span>}
+        {[...new Set(nodes.map((node) => node.kind))].map((kind) => (
+          <span key={kind}>
+            <b class={`of-${kind}`}>{MARKS[kind]}</b> {kind}{" "}
+          </span>
+        ))}
+        {edges.some((edge) => edge.relation === "near") && (
+          <span>
+            <b>┄</b> near by meaning{" "}
+          </span>
+        )}
+        {edges.some((edge) => edge.relation === "contradicts") && (
+          <span class="bad">
+            <b>━</b> contradicts
+          </span>
+        )}
       </p>
     </>
   );

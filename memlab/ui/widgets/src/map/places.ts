@@ -18,7 +18,12 @@ export function nearest(at: At, x: number, y: number, within: number): number {
 export function lassoed(at: At, path: [number, number][]): number[] {
   const xs = path.map(([x]) => x);
   const ys = path.map(([, y]) => y);
-  const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const [left, right, low, high] = [
+    Math.min(...xs),
+    Math.max(...xs),
+    Math.min(...ys),
+    Math.max(...ys),
+  ];
   const found: number[] = [];
   for (let index = 0; index < at.x.length; index++) {
     const x = at.x[index]!;
@@ -26,7 +31,11 @@ export function lassoed(at: At, path: [number, number][]): number[] {
     if (x < left || x > right || y < low || y > high) continue;
     let inside = false;
     for (let a = 0, b = path.length - 1; a < path.length; b = a++) {
-      if (ys[a]! > y !== ys[b]! > y && x < ((xs[b]! - xs[a]!) * (y - ys[a]!)) / (ys[b]! - ys[a]!) + xs[a]!) inside = !inside;
+      if (
+        ys[a]! > y !== ys[b]! > y &&
+        x < ((xs[b]! - xs[a]!) * (y - ys[a]!)) / (ys[b]! - ys[a]!) + xs[a]!
+      )
+        inside = !inside;
     }
     if (inside) found.push(at.id[index]!);
   }
@@ -36,5 +45,9 @@ export function lassoed(at: At, path: [number, number][]): number[] {
 /** `#3f73b5` as three numbers from 0 to 1. */
 export function rgb(css: string): [number, number, number] {
   const hex = css.trim().replace("#", "");
-  return [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255) as [number, number, number];
+  return [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255) as [
+    number,
+    number,
+    number,
+  ];
 }

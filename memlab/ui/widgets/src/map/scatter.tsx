@@ -1,20 +1,46 @@
 /** The map: points to pan, zoom, look at and lasso; over them what is selected, its edges, and what is active. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useAsk, useLatest, useStill } from "../shared/widget";
 import { rows, type Table } from "../shared/table";
 import { clip, Said, visible } from "../shared/text";
-import { drawer, MOST_PLAIN, type Cloud, type Drawer, type Ink, type View } from "./draw";
+import { useAsk, useLatest, useStill } from "../shared/widget";
+import { type Cloud, type Drawer, drawer, type Ink, MOST_PLAIN, type View } from "./draw";
 import { lassoed, nearest, rgb } from "./places";
 
-export type Seen = { id: number; text: string; kind: string; status: string; speaker: string | null; created: string };
+export type Seen = {
+  id: number;
+  text: string;
+  kind: string;
+  status: string;
+  speaker: string | null;
+  created: string;
+};
 export type Mark = { id: number; amount: number };
 type Props = {
-  points: Table | null; shades: Table | null; ids: number[]; pick: (ids: number[]) => void; focus: number; setFocus: (id: number) => void;
-  joined: [number, number][]; marks: Mark[]; labels: string[]; theme: string;
+  points: Table | null;
+  shades: Table | null;
+  ids: number[];
+  pick: (ids: number[]) => void;
+  focus: number;
+  setFocus: (id: number) => void;
+  joined: [number, number][];
+  marks: Mark[];
+  labels: string[];
+  theme: string;
 };
 const WHOLE: View = { x: 0, y: 0, scale: 0.88 };
 
-export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, marks, labels, theme }: Props) {
+export function Scatter({
+  points,
+  shades,
+  ids,
+  pick,
+  focus,
+  setFocus,
+  joined,
+  marks,
+  labels,
+  theme,
+}: Props) {
   const ask = useAsk();
   const still = useStill();
   const base = useRef<HTMLCanvasElement>(null);
@@ -29,11 +55,14 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
   const [hover, setHover] = useState<{ seen: Seen; x: number; y: number } | null>(null);
   const held = useRef<{ x: number; y: number; view: View; moved: boolean } | null>(null);
 
-  const at = useMemo(() => ({
-    id: (points?.getChild("id")?.toArray() ?? new Int32Array(0)) as Int32Array,
-    x: (points?.getChild("x")?.toArray() ?? new Float32Array(0)) as Float32Array,
-    y: (points?.getChild("y")?.toArray() ?? new Float32Array(0)) as Float32Array,
-  }), [points]);
+  const at = useMemo(
+    () => ({
+      id: (points?.getChild("id")?.toArray() ?? new Int32Array(0)) as Int32Array,
+      x: (points?.getChild("x")?.toArray() ?? new Float32Array(0)) as Float32Array,
+      y: (points?.getChild("y")?.toArray() ?? new Float32Array(0)) as Float32Array,
+    }),
+    [points],
+  );
   const place = useMemo(() => new Map(Array.from(at.id, (id, index) => [id, index])), [at]);
   const cloud = useMemo<Cloud>(() => {
     const count = at.id.length;
@@ -41,16 +70,24 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
     const picked = new Uint8Array(count);
     for (const id of ids) if (place.has(id)) picked[place.get(id)!] = 1;
     return {
-      x: at.x, y: at.y, picked, some: ids.length > 0,
-      place: fits ? Uint8Array.from(shades!.getChild("place").toArray() as ArrayLike<number>) : new Uint8Array(count).fill(255),
-      value: fits ? Float32Array.from(shades!.getChild("value").toArray() as ArrayLike<number>) : new Float32Array(count).fill(NaN),
+      x: at.x,
+      y: at.y,
+      picked,
+      some: ids.length > 0,
+      place: fits
+        ? Uint8Array.from(shades!.getChild("place").toArray() as ArrayLike<number>)
+        : new Uint8Array(count).fill(255),
+      value: fits
+        ? Float32Array.from(shades!.getChild("value").toArray() as ArrayLike<number>)
+        : new Float32Array(count).fill(NaN),
     };
   }, [at, shades, ids]);
 
   useEffect(() => {
     try {
       drawn.current = drawer(base.current!);
-    } catch { // a card that compiles no shader: the canvas was given to it, so another one is needed
+    } catch {
+      // a card that compiles no shader: the canvas was given to it, so another one is needed
       const plain = base.current!.cloneNode() as HTMLCanvasElement;
       plain.getContext("2d");
       base.current!.replaceWith(plain);
@@ -58,7 +95,9 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
       drawn.current = drawer(plain);
     }
     setKind(drawn.current.kind);
-    const seen = new ResizeObserver(([entry]) => setSize([entry!.contentRect.width, entry!.contentRect.height]));
+    const seen = new ResizeObserver(([entry]) =>
+      setSize([entry!.contentRect.width, entry!.contentRect.height]),
+    );
     seen.observe(box.current!);
     return () => {
       seen.disconnect();
@@ -69,8 +108,12 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
     if (!kind) return;
     const css = getComputedStyle(box.current!);
     const ink: Ink = {
-      places: [0, 1, 2, 3, 4, 5, 6].map((one) => rgb(css.getPropertyValue(`--c${one}`))).concat([rgb(css.getPropertyValue("--rest"))]),
-      low: rgb(css.getPropertyValue("--low")), high: rgb(css.getPropertyValue("--high")), none: rgb(css.getPropertyValue("--rest")),
+      places: [0, 1, 2, 3, 4, 5, 6]
+        .map((one) => rgb(css.getPropertyValue(`--c${one}`)))
+        .concat([rgb(css.getPropertyValue("--rest"))]),
+      low: rgb(css.getPropertyValue("--low")),
+      high: rgb(css.getPropertyValue("--high")),
+      none: rgb(css.getPropertyValue("--rest")),
     };
     drawn.current!.load(cloud, ink);
   }, [cloud, kind, theme]);
@@ -80,7 +123,8 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
       const ratio = devicePixelRatio;
       for (const canvas of [base.current!, over.current!]) {
         const [width, height] = size.map((one) => Math.round(one * ratio)) as [number, number];
-        if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+        if (canvas.width !== width || canvas.height !== height)
+          [canvas.width, canvas.height] = [width, height];
       }
       drawn.current!.draw(view);
       annotate();
@@ -89,8 +133,14 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
   });
 
   const side = Math.min(...size) / 2;
-  const onto = (x: number, y: number): [number, number] => [size[0] / 2 + (x - view.x) * view.scale * side, size[1] / 2 - (y - view.y) * view.scale * side];
-  const back = (px: number, py: number): [number, number] => [(px - size[0] / 2) / (view.scale * side) + view.x, -(py - size[1] / 2) / (view.scale * side) + view.y];
+  const onto = (x: number, y: number): [number, number] => [
+    size[0] / 2 + (x - view.x) * view.scale * side,
+    size[1] / 2 - (y - view.y) * view.scale * side,
+  ];
+  const back = (px: number, py: number): [number, number] => [
+    (px - size[0] / 2) / (view.scale * side) + view.x,
+    -(py - size[1] / 2) / (view.scale * side) + view.y,
+  ];
 
   function annotate() {
     const pen = over.current!.getContext("2d")!;
@@ -111,7 +161,8 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
     }
     pen.globalAlpha = 0.95;
     pen.lineWidth = 2;
-    for (const { id, amount } of marks) ring(id, 5 + 13 * Math.sqrt(amount), css.getPropertyValue("--warm"));
+    for (const { id, amount } of marks)
+      ring(id, 5 + 13 * Math.sqrt(amount), css.getPropertyValue("--warm"));
     if (focus) ring(focus, 9, ink);
     pen.globalAlpha = 1;
     name(pen, ink, css.getPropertyValue("--card"));
@@ -119,7 +170,7 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
       pen.lineWidth = 1.5;
       pen.setLineDash([5, 3]);
       pen.beginPath();
-      path.forEach(([x, y], step) => (step ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+      for (const [step, [x, y]] of path.entries()) step ? pen.lineTo(x, y) : pen.moveTo(x, y);
       pen.closePath();
       pen.strokeStyle = ink;
       pen.stroke();
@@ -146,13 +197,18 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
     const taken: [number, number, number][] = [];
     labels.forEach((label, which) => {
       const members: number[] = [];
-      for (let index = 0; index < at.id.length; index++) if (cloud.place[index] === which) members.push(index);
+      for (let index = 0; index < at.id.length; index++)
+        if (cloud.place[index] === which) members.push(index);
       if (!members.length) return;
-      const middle = (of: Float32Array) => members.map((index) => of[index]!).sort((a, b) => a - b)[members.length >> 1]!;
+      const middle = (of: Float32Array) =>
+        members.map((index) => of[index]!).sort((a, b) => a - b)[members.length >> 1]!;
       const text = clip(visible(label), 34);
       const [x, above] = onto(middle(at.x), middle(at.y));
       const half = pen.measureText(text).width / 2;
-      const free = (y: number) => taken.every(([tx, ty, wide]) => Math.abs(ty - y) > 14 || Math.abs(tx - x) > wide + half + 6);
+      const free = (y: number) =>
+        taken.every(
+          ([tx, ty, wide]) => Math.abs(ty - y) > 14 || Math.abs(tx - x) > wide + half + 6,
+        );
       const y = [above - 14, above + 22, above - 30, above + 38].find(free);
       if (y === undefined) return; // the legend names it
       taken.push([x, y, half]);
@@ -178,16 +234,25 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
   const zoom = (by: number, x = size[0] / 2, y = size[1] / 2) => {
     const [cx, cy] = back(x, y);
     const scale = Math.max(0.5, Math.min(200, view.scale * by));
-    setView({ x: cx - (cx - view.x) * (view.scale / scale), y: cy - (cy - view.y) * (view.scale / scale), scale });
+    setView({
+      x: cx - (cx - view.x) * (view.scale / scale),
+      y: cy - (cy - view.y) * (view.scale / scale),
+      scale,
+    });
   };
   const wheel = useRef(zoom);
   wheel.current = zoom;
-  useEffect(() => { // a listener of its own: only one that is not passive may keep the page from scrolling
+  useEffect(() => {
+    // a listener of its own: only one that is not passive may keep the page from scrolling
     const turned = (event: WheelEvent) => {
       if (!event.ctrlKey && document.activeElement !== box.current) return; // the page scrolls until the map has the focus
       event.preventDefault();
       const corner = box.current!.getBoundingClientRect();
-      wheel.current(Math.exp(-event.deltaY / 400), event.clientX - corner.left, event.clientY - corner.top);
+      wheel.current(
+        Math.exp(-event.deltaY / 400),
+        event.clientX - corner.left,
+        event.clientY - corner.top,
+      );
     };
     box.current!.addEventListener("wheel", turned, { passive: false });
     return () => box.current?.removeEventListener("wheel", turned);
@@ -196,14 +261,38 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
   return (
     <div class="chart">
       <div class="tools" role="toolbar" aria-label="Map">
-        <button type="button" aria-pressed={!lassoing} title="Drag moves the map, a click looks at a point" onClick={() => setLassoing(false)}>✥ Move</button>
-        <button type="button" aria-pressed={lassoing} title="Drag around points to select them (or hold Shift)" onClick={() => setLassoing(true)}>◌ Lasso</button>
-        <button type="button" aria-label="Zoom in" onClick={() => zoom(1.5)}>+</button>
-        <button type="button" aria-label="Zoom out" onClick={() => zoom(1 / 1.5)}>−</button>
-        <button type="button" onClick={() => setView(WHOLE)}>Whole</button>
+        <button
+          type="button"
+          aria-pressed={!lassoing}
+          title="Drag moves the map, a click looks at a point"
+          onClick={() => setLassoing(false)}
+        >
+          ✥ Move
+        </button>
+        <button
+          type="button"
+          aria-pressed={lassoing}
+          title="Drag around points to select them (or hold Shift)"
+          onClick={() => setLassoing(true)}
+        >
+          ◌ Lasso
+        </button>
+        <button type="button" aria-label="Zoom in" onClick={() => zoom(1.5)}>
+          +
+        </button>
+        <button type="button" aria-label="Zoom out" onClick={() => zoom(1 / 1.5)}>
+          −
+        </button>
+        <button type="button" onClick={() => setView(WHOLE)}>
+          Whole
+        </button>
       </div>
       <div
-        class={lassoing ? "plane lassoing" : "plane"} ref={box} tabIndex={0} role="application" data-drawn={kind}
+        class={lassoing ? "plane lassoing" : "plane"}
+        ref={box}
+        tabIndex={0}
+        role="application"
+        data-drawn={kind}
         aria-label="Map of memories: arrow keys move it, plus and minus zoom, Enter looks at the point nearest to the middle"
         onPointerDown={(event) => {
           const [x, y] = under(event);
@@ -218,7 +307,12 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
           const from = held.current;
           if (from) {
             from.moved ||= Math.hypot(x - from.x, y - from.y) > 4;
-            if (from.moved) setView({ ...view, x: from.view.x - (x - from.x) / (view.scale * side), y: from.view.y + (y - from.y) / (view.scale * side) });
+            if (from.moved)
+              setView({
+                ...view,
+                x: from.view.x - (x - from.x) / (view.scale * side),
+                y: from.view.y + (y - from.y) / (view.scale * side),
+              });
             return;
           }
           const found = hit(x, y);
@@ -228,7 +322,14 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
         onPointerUp={(event) => {
           const [x, y] = under(event);
           if (path) {
-            pick(path.length > 2 ? lassoed(at, path.map(([px, py]) => back(px, py))) : []);
+            pick(
+              path.length > 2
+                ? lassoed(
+                    at,
+                    path.map(([px, py]) => back(px, py)),
+                  )
+                : [],
+            );
             return setPath(null);
           }
           const moved = held.current?.moved;
@@ -238,8 +339,18 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
         }}
         onPointerLeave={() => setHover(null)}
         onKeyDown={(event) => {
-          const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-          if (by) setView({ ...view, x: view.x + (0.15 * by[0]!) / view.scale, y: view.y + (0.15 * by[1]!) / view.scale });
+          const by = {
+            ArrowLeft: [-1, 0],
+            ArrowRight: [1, 0],
+            ArrowUp: [0, 1],
+            ArrowDown: [0, -1],
+          }[event.key];
+          if (by)
+            setView({
+              ...view,
+              x: view.x + (0.15 * by[0]!) / view.scale,
+              y: view.y + (0.15 * by[1]!) / view.scale,
+            });
           else if (event.key === "+" || event.key === "=") zoom(1.3);
           else if (event.key === "-") zoom(1 / 1.3);
           else if (event.key === "Enter") {
@@ -252,13 +363,21 @@ export function Scatter({ points, shades, ids, pick, focus, setFocus, joined, ma
         <canvas ref={base} aria-hidden="true" />
         <canvas ref={over} aria-hidden="true" />
         {hover && (
-          <div class="tip" style={{ left: `${Math.min(hover.x + 12, size[0] - 250)}px`, top: `${hover.y > size[1] - 110 ? hover.y - 96 : hover.y + 14}px` }}>
+          <div
+            class="tip"
+            style={{
+              left: `${Math.min(hover.x + 12, size[0] - 250)}px`,
+              top: `${hover.y > size[1] - 110 ? hover.y - 96 : hover.y + 14}px`,
+            }}
+          >
             <Said text={clip(hover.seen.text, 160)} />
             <p class="note">{`#${hover.seen.id} · ${hover.seen.kind} · ${hover.seen.status} · ${hover.seen.created}`}</p>
           </div>
         )}
       </div>
-      {kind === "canvas" && <p class="notice">{`This browser draws no WebGL here, so the map is drawn without it${at.id.length > MOST_PLAIN ? `, and an even sample of ${MOST_PLAIN.toLocaleString("en")} points or fewer is seen; a lasso selects among all` : ""}.`}</p>}
+      {kind === "canvas" && (
+        <p class="notice">{`This browser draws no WebGL here, so the map is drawn without it${at.id.length > MOST_PLAIN ? `, and an even sample of ${MOST_PLAIN.toLocaleString("en")} points or fewer is seen; a lasso selects among all` : ""}.`}</p>
+      )}
     </div>
   );
 }

@@ -4,17 +4,38 @@ import { plural, Said, visible } from "../shared/text";
 import type { About, Frame, Memory } from "./types";
 
 type Props = {
-  title: string; side: 0 | 1; frame: Frame | undefined; about: About; memories: Map<number, Memory>; ids: number[];
-  chosen: number[]; touched: Set<number>; choose: (id: number) => void;
+  title: string;
+  side: 0 | 1;
+  frame: Frame | undefined;
+  about: About;
+  memories: Map<number, Memory>;
+  ids: number[];
+  chosen: number[];
+  touched: Set<number>;
+  choose: (id: number) => void;
 };
 
 export const MARKS: Record<string, string> = {
-  active: "in use", staged: "staged: hollow", confirmed: "confirmed: ringed", superseded: "superseded: struck",
-  consolidated: "merged: two halves", gone: "let go: a dot",
+  active: "in use",
+  staged: "staged: hollow",
+  confirmed: "confirmed: ringed",
+  superseded: "superseded: struck",
+  consolidated: "merged: two halves",
+  gone: "let go: a dot",
 };
 const GAP = 2;
 
-export function Field({ title, side, frame, about, memories, ids, chosen, touched, choose }: Props) {
+export function Field({
+  title,
+  side,
+  frame,
+  about,
+  memories,
+  ids,
+  chosen,
+  touched,
+  choose,
+}: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(400);
   const [over, setOver] = useState<number | null>(null);
@@ -26,9 +47,15 @@ export function Field({ title, side, frame, about, memories, ids, chosen, touche
     const root = canvas.current!.closest(".memlab") as HTMLElement;
     const themed = new MutationObserver(() => setTheme(root.dataset.theme ?? ""));
     themed.observe(root, { attributes: true, attributeFilter: ["data-theme"] });
-    return () => (sized.disconnect(), themed.disconnect());
+    return () => {
+      sized.disconnect();
+      themed.disconnect();
+    };
   }, []);
-  const size = Math.max(5, Math.min(22, Math.floor(Math.sqrt((width * 190) / Math.max(1, ids.length))) - GAP));
+  const size = Math.max(
+    5,
+    Math.min(22, Math.floor(Math.sqrt((width * 190) / Math.max(1, ids.length))) - GAP),
+  );
   const columns = Math.max(1, Math.floor(width / (size + GAP)));
   const height = Math.max(1, Math.ceil(ids.length / columns)) * (size + GAP);
   const place = new Map(ids.map((id, at) => [id, at]));
@@ -37,7 +64,14 @@ export function Field({ title, side, frame, about, memories, ids, chosen, touche
     const context = canvas.current!.getContext("2d")!;
     const style = getComputedStyle(canvas.current!);
     const colour = (name: string) => style.getPropertyValue(name).trim();
-    const [full, soft, line, warm, ink, other] = ["--accent", "--soft", "--line", "--warm", "--ink", "--c2"].map(colour) as string[];
+    const [full, soft, line, warm, ink, other] = [
+      "--accent",
+      "--soft",
+      "--line",
+      "--warm",
+      "--ink",
+      "--c2",
+    ].map(colour) as string[];
     const sharp = devicePixelRatio || 1;
     Object.assign(canvas.current!, { width: width * sharp, height: height * sharp });
     context.scale(sharp, sharp);
@@ -46,7 +80,8 @@ export function Field({ title, side, frame, about, memories, ids, chosen, touche
       return [(cell % columns) * (size + GAP), Math.floor(cell / columns) * (size + GAP)];
     };
     context.fillStyle = line!;
-    for (const id of ids) context.fillRect(at(id)[0] + size / 2 - 0.5, at(id)[1] + size / 2 - 0.5, 1, 1);
+    for (const id of ids)
+      context.fillRect(at(id)[0] + size / 2 - 0.5, at(id)[1] + size / 2 - 0.5, 1, 1);
     for (let row = 0; frame && row < frame.ids.length; row++) {
       const id = frame.ids[row]!;
       if (!place.has(id)) continue;
@@ -98,25 +133,38 @@ export function Field({ title, side, frame, about, memories, ids, chosen, touche
     const box = canvas.current!.getBoundingClientRect();
     const column = Math.floor((event.clientX - box.left) / (size + GAP));
     const id = ids[Math.floor((event.clientY - box.top) / (size + GAP)) * columns + column];
-    return column < columns && id !== undefined && Array.prototype.includes.call(frame?.ids ?? [], id) ? id : null;
+    return column < columns &&
+      id !== undefined &&
+      Array.prototype.includes.call(frame?.ids ?? [], id)
+      ? id
+      : null;
   };
   const counts = new Map<string, number>();
   for (const code of Array.from(frame?.status[side] ?? [])) {
     const word = about.statuses[code]!;
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
-  const left = frame?.ids.length ? Array.from(frame.keep[side]).reduce((sum, one) => sum + one, 0) / frame.ids.length / 255 : null;
+  const left = frame?.ids.length
+    ? Array.from(frame.keep[side]).reduce((sum, one) => sum + one, 0) / frame.ids.length / 255
+    : null;
   const said = [...counts].map(([word, many]) => `${many} ${word}`).join(", ") || "no memories yet";
   const shown = over === null ? undefined : memories.get(over);
   const row = over === null || !frame ? -1 : Array.prototype.indexOf.call(frame.ids, over);
   return (
     <figure class="field">
-      <figcaption><b>{visible(title)}</b> <span class="note">{`${said}${left === null ? "" : ` · ${Math.round(100 * left)}% left on average`}`}</span></figcaption>
+      <figcaption>
+        <b>{visible(title)}</b>{" "}
+        <span class="note">{`${said}${left === null ? "" : ` · ${Math.round(100 * left)}% left on average`}`}</span>
+      </figcaption>
       <div>
         <canvas
-          ref={canvas} style={{ width: `${width}px`, height: `${height}px` }} role="img" data-theme-of={theme}
+          ref={canvas}
+          style={{ width: `${width}px`, height: `${height}px` }}
+          role="img"
+          data-theme-of={theme}
           aria-label={`${plural(frame?.ids.length ?? 0, "memory", "memories")} under ${visible(title)}: ${said}`}
-          onMouseMove={(event) => setOver(pick(event))} onMouseLeave={() => setOver(null)}
+          onMouseMove={(event) => setOver(pick(event))}
+          onMouseLeave={() => setOver(null)}
           onClick={(event) => {
             const id = pick(event);
             if (id !== null) choose(id);
@@ -124,7 +172,14 @@ export function Field({ title, side, frame, about, memories, ids, chosen, touche
         />
       </div>
       <p class="note under">
-        {shown && row >= 0 ? <>{`#${shown.id} ${about.statuses[frame!.status[side][row]!]}, ${Math.round((100 * frame!.keep[side][row]!) / 255)}% left: `}<Said text={shown.text} /></> : " "}
+        {shown && row >= 0 ? (
+          <>
+            {`#${shown.id} ${about.statuses[frame!.status[side][row]!]}, ${Math.round((100 * frame!.keep[side][row]!) / 255)}% left: `}
+            <Said text={shown.text} />
+          </>
+        ) : (
+          " "
+        )}
       </p>
     </figure>
   );

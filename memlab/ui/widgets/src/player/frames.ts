@@ -3,7 +3,7 @@ import type { Table } from "../shared/table";
 import type { Frame } from "./types";
 
 export function frames(from: Table | null): Frame[] {
-  if (!from || !from.numRows) return [];
+  if (!from?.numRows) return [];
   const column = (name: string) => from.getChild(name)!.toArray() as Uint8Array | Int32Array;
   const events = column("event");
   const found: Frame[] = [];
@@ -12,7 +12,10 @@ export function frames(from: Table | null): Frame[] {
     if (row < events.length && events[row] === events[start]) continue;
     const part = (name: string) => column(name).subarray(start, row);
     found.push({
-      event: events[start]!, ids: part("id"), status: [part("status_a"), part("status_b")], keep: [part("keep_a"), part("keep_b")],
+      event: events[start]!,
+      ids: part("id"),
+      status: [part("status_a"), part("status_b")],
+      keep: [part("keep_a"), part("keep_b")],
     });
     start = row;
   }

@@ -7,9 +7,9 @@ import { useWorking } from "../shared/working";
 import { Curves } from "./curves";
 import { Field, MARKS } from "./field";
 import { frames, nearest } from "./frames";
-import { Timeline, type Events } from "./timeline";
-import type { About, Happened, Memory } from "./types";
 import css from "./player.css";
+import { type Events, Timeline } from "./timeline";
+import type { About, Happened, Memory } from "./types";
 
 const STEP = 220; // milliseconds a key frame is shown while it plays
 
@@ -30,14 +30,20 @@ function Player() {
   const [playing, setPlaying] = useState(false);
   const [tuned, setTuned] = useState(params);
 
-  const events = useMemo<Events>(() => ({
-    event: (table?.getChild("event")!.toArray() as ArrayLike<number>) ?? [],
-    at: (table?.getChild("at")!.toArray() as ArrayLike<number>) ?? [],
-    kind: (table?.getChild("kind")!.toArray() as string[]) ?? [],
-  }), [table]);
+  const events = useMemo<Events>(() => {
+    const column = (name: string) => table?.getChild(name)?.toArray() ?? [];
+    return {
+      event: column("event") as ArrayLike<number>,
+      at: column("at") as ArrayLike<number>,
+      kind: column("kind") as string[],
+    };
+  }, [table]);
   const keys = useMemo(() => frames(keyTable), [keyTable]);
   const exact = useMemo(() => frames(exactTable)[0], [exactTable]);
-  const memories = useMemo(() => new Map(memoryRows.map((one) => [Number(one.id), one])), [memoryRows]);
+  const memories = useMemo(
+    () => new Map(memoryRows.map((one) => [Number(one.id), one])),
+    [memoryRows],
+  );
   const ids = useMemo(() => [...memories.keys()], [memories]);
   const at = event || about.head;
   const frame = exact?.event === at ? exact : nearest(keys, at);
@@ -47,8 +53,10 @@ function Player() {
   const look = useLatest(async (wanted: number) => {
     setHappened((await ask<Happened & { memories: Table }>("event", { event: wanted })) ?? null);
   });
-  const draw = useLatest((wanted: number, ones: number[], day: string, values: Record<string, number>) =>
-    begin("curves", { event: wanted, chosen: ones, until: day, params: values }));
+  const draw = useLatest(
+    (wanted: number, ones: number[], day: string, values: Record<string, number>) =>
+      begin("curves", { event: wanted, chosen: ones, until: day, params: values }),
+  );
   const settle = useMemo(() => {
     let timer: ReturnType<typeof setTimeout>;
     return (call: () => void) => {
@@ -84,23 +92,73 @@ function Player() {
     setPlaying(!playing);
   };
   const choose = (id: number) => {
-    const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id].slice(-6);
+    const next = chosen.includes(id)
+      ? chosen.filter((one) => one !== id)
+      : [...chosen, id].slice(-6);
     draw(at, next, until, tuned);
   };
-  const touched = useMemo(() => new Set(happened?.event === at ? rowsOf<Memory>(happened.memories).map((one) => Number(one.id)) : []), [happened, at]);
-  if (!about.memories) return <p class="empty">This lab has no memories yet: lab.remember("…") stores one, and its life begins.</p>;
+  const touched = useMemo(
+    () =>
+      new Set(
+        happened?.event === at
+          ? rowsOf<Memory>(happened.memories).map((one) => Number(one.id))
+          : [],
+      ),
+    [happened, at],
+  );
+  if (!about.memories)
+    return (
+      <p class="empty">
+        This lab has no memories yet: lab.remember("…") stores one, and its life begins.
+      </p>
+    );
   return (
     <div class="player">
       <Timeline about={about} events={events} at={at} />
       <div class="scrub">
-        <button type="button" class="primary" aria-pressed={playing} disabled={keys.length < 2} onClick={play}>{playing ? "❚❚ Pause" : "▶ Play"}</button>
-        <button type="button" aria-label="The event before" disabled={at <= about.first} onClick={() => setEvent(at - 1)}>‹</button>
-        <input type="range" aria-label="Event" min={about.first} max={about.head} value={at} aria-valuetext={label(events, row, at)} onInput={(one) => setEvent(Number(one.currentTarget.value))} />
-        <button type="button" aria-label="The event after" disabled={at >= about.head} onClick={() => setEvent(at + 1)}>›</button>
+        <button
+          type="button"
+          class="primary"
+          aria-pressed={playing}
+          disabled={keys.length < 2}
+          onClick={play}
+        >
+          {playing ? "❚❚ Pause" : "▶ Play"}
+        </button>
+        <button
+          type="button"
+          aria-label="The event before"
+          disabled={at <= about.first}
+          onClick={() => setEvent(at - 1)}
+        >
+          ‹
+        </button>
+        <input
+          type="range"
+          aria-label="Event"
+          min={about.first}
+          max={about.head}
+          value={at}
+          aria-valuetext={label(events, row, at)}
+          onInput={(one) => setEvent(Number(one.currentTarget.value))}
+        />
+        <button
+          type="button"
+          aria-label="The event after"
+          disabled={at >= about.head}
+          onClick={() => setEvent(at + 1)}
+        >
+          ›
+        </button>
         <output class="when">{label(events, row, at)}</output>
       </div>
       <p class="note status" aria-live="polite">
-        {still || (now ? `At work for ${now.seconds.toFixed(0)} s: ${now.work} …` : frame && frame.event !== at ? `shown as of event ${frame.event.toLocaleString("en")}` : " ")}
+        {still ||
+          (now
+            ? `At work for ${now.seconds.toFixed(0)} s: ${now.work} …`
+            : frame && frame.event !== at
+              ? `shown as of event ${frame.event.toLocaleString("en")}`
+              : " ")}
       </p>
       <div class="fields">
         {([0, 1] as const).map((side) => (
@@ -108,7 +166,8 @@ function Player() {
             <label class="pack">
               {side ? "beside it" : "pack"}
               <select
-                value={packs[side]} disabled={!!still}
+                value={packs[side]}
+                disabled={!!still}
                 onChange={(one) => {
                   const next = [...packs];
                   next[side] = one.currentTarget.value;
@@ -116,22 +175,47 @@ function Player() {
                   void begin("frames", { packs: next });
                 }}
               >
-                {about.packs.map((name) => <option key={name} value={name}>{visible(name)}</option>)}
+                {about.packs.map((name) => (
+                  <option key={name} value={name}>
+                    {visible(name)}
+                  </option>
+                ))}
               </select>
             </label>
-            <Field title={packs[side]!} side={side} frame={frame} about={about} memories={memories} ids={ids} chosen={chosen} touched={touched} choose={still ? () => {} : choose} />
+            <Field
+              title={packs[side]!}
+              side={side}
+              frame={frame}
+              about={about}
+              memories={memories}
+              ids={ids}
+              chosen={chosen}
+              touched={touched}
+              choose={still ? () => {} : choose}
+            />
           </div>
         ))}
       </div>
       <ul class="keys marks" aria-label="What a cell says">
-        {Object.entries(MARKS).map(([name, text]) => <li key={name}><i class={`cell ${name}`} />{text}</li>)}
+        {Object.entries(MARKS).map(([name, text]) => (
+          <li key={name}>
+            <i class={`cell ${name}`} />
+            {text}
+          </li>
+        ))}
         <li class="note">the paler, the less is left</li>
-        {about.drawn < about.memories && <li class="note">{`${about.drawn.toLocaleString("en")} of ${plural(about.memories, "memory", "memories")}, evenly chosen`}</li>}
+        {about.drawn < about.memories && (
+          <li class="note">{`${about.drawn.toLocaleString("en")} of ${plural(about.memories, "memory", "memories")}, evenly chosen`}</li>
+        )}
       </ul>
       <Around events={events} row={row} at={at} go={setEvent} />
       {happened && <Decided happened={happened} />}
       <Curves
-        about={about} memories={memories} still={still} params={tuned} until={until}
+        about={about}
+        memories={memories}
+        still={still}
+        params={tuned}
+        until={until}
         change={(values, day) => {
           setTuned(values);
           draw(at, chosen, day, values);
@@ -143,7 +227,17 @@ function Player() {
 }
 
 /** The events about the one that is looked at. */
-function Around({ events, row, at, go }: { events: Events; row: number; at: number; go: (event: number) => void }) {
+function Around({
+  events,
+  row,
+  at,
+  go,
+}: {
+  events: Events;
+  row: number;
+  at: number;
+  go: (event: number) => void;
+}) {
   const from = Math.max(0, Math.min(row - 3, events.event.length - 7));
   const near = Array.from({ length: Math.min(7, events.event.length) }, (_, place) => from + place);
   return (
@@ -168,14 +262,30 @@ function Decided({ happened }: { happened: Happened & { memories: Table } }) {
       <h3>{`Event ${happened.event.toLocaleString("en")}: ${visible(happened.kind)}${happened.what ? `, ${visible(happened.what)}` : ""}`}</h3>
       <ul>
         {rowsOf<Memory & { status: string }>(happened.memories).map((one) => (
-          <li key={one.id}><span class="note">{`#${one.id} ${one.status}`}</span> <Said text={one.text} /></li>
+          <li key={one.id}>
+            <span class="note">{`#${one.id} ${one.status}`}</span> <Said text={one.text} />
+          </li>
         ))}
-        {happened.count > happened.memories.numRows && <li class="note">{`and ${plural(happened.count - happened.memories.numRows, "other memory", "other memories")}`}</li>}
+        {happened.count > happened.memories.numRows && (
+          <li class="note">{`and ${plural(happened.count - happened.memories.numRows, "other memory", "other memories")}`}</li>
+        )}
       </ul>
       <p>
-        {happened.deciders.length > 0 ? "Decided by " : happened.pack ? "" : <span class="note">No policy decided this: it was written as it came.</span>}
+        {happened.deciders.length > 0 ? (
+          "Decided by "
+        ) : happened.pack ? (
+          ""
+        ) : (
+          <span class="note">No policy decided this: it was written as it came.</span>
+        )}
         {happened.deciders.map((one) => (
-          <button key={one.slot} type="button" class="slot" aria-expanded={open === one.slot} onClick={() => setOpen(open === one.slot ? null : one.slot)}>
+          <button
+            key={one.slot}
+            type="button"
+            class="slot"
+            aria-expanded={open === one.slot}
+            onClick={() => setOpen(open === one.slot ? null : one.slot)}
+          >
             {`${one.slot} v${one.number}`} <span class="note">{`[${one.hash}]`}</span>
           </button>
         ))}
@@ -183,7 +293,9 @@ function Decided({ happened }: { happened: Happened & { memories: Table } }) {
       {shown && (
         <div class="source">
           <p class="note">{`${visible(shown.pack)}/${shown.slot}, version ${shown.number}${shown.reason ? `: ${visible(shown.reason)}` : ""}`}</p>
-          <pre tabIndex={0}><code>{visible(shown.source)}</code></pre>
+          <pre tabIndex={0}>
+            <code>{visible(shown.source)}</code>
+          </pre>
         </div>
       )}
     </section>

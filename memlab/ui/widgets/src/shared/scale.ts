@@ -1,5 +1,11 @@
 /** From values to shares of a width, and round numbers to label them. */
-export type Scale = { low: number; high: number; place: (value: number) => number; ticks: number[]; digits: number };
+export type Scale = {
+  low: number;
+  high: number;
+  place: (value: number) => number;
+  ticks: number[];
+  digits: number;
+};
 
 /** A scale that holds all values (those that are no numbers left aside), with about `count` labels. */
 export function scale(values: (number | null | undefined)[], count = 5): Scale {
@@ -15,5 +21,11 @@ export function scale(values: (number | null | undefined)[], count = 5): Scale {
   const step = [1, 2, 5, 10].map((one) => one * size).find((one) => one >= rough)!;
   const ticks: number[] = [];
   for (let at = Math.ceil(low / step); at * step <= high; at++) ticks.push(at * step);
-  return { low, high, ticks, digits: Math.max(0, -Math.floor(Math.log10(step))), place: (value) => (value - low) / (high - low) };
+  return {
+    low,
+    high,
+    ticks,
+    digits: Math.max(0, -Math.floor(Math.log10(step))),
+    place: (value) => (value - low) / (high - low),
+  };
 }

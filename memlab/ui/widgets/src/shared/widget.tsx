@@ -8,13 +8,19 @@
  *     }
  *     export default widget("Counter", Counter);
  */
-import { Component, createContext, render, type ComponentChildren, type ComponentType } from "preact";
+import {
+  Component,
+  type ComponentChildren,
+  type ComponentType,
+  createContext,
+  render,
+} from "preact";
 import { useCallback, useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Model, Still } from "./model";
-import { rows, table, type Table } from "./table";
+import { rows, type Table, table } from "./table";
 import { visible } from "./text";
-import theme from "./theme.css";
 import { followTheme } from "./theme";
+import theme from "./theme.css";
 
 const SLOW = 400; // milliseconds until a request is said to be under way
 const SILENT = 20_000; // and until it is said that nobody answers
@@ -39,7 +45,10 @@ export class Link {
     return this.waiting.size;
   }
 
-  ask<Answer = Record<string, any>>(verb: string, values: Record<string, unknown> = {}): Promise<Answer | undefined> {
+  ask<Answer = Record<string, any>>(
+    verb: string,
+    values: Record<string, unknown> = {},
+  ): Promise<Answer | undefined> {
     if (this.model.still) {
       this.say(this.model.still);
       return Promise.resolve(undefined);
@@ -47,7 +56,9 @@ export class Link {
     const id = ++this.last;
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
-        this.say("Python has not answered for 20 seconds: it is at work, or the kernel was restarted. If it was, run the cell again.");
+        this.say(
+          "Python has not answered for 20 seconds: it is at work, or the kernel was restarted. If it was, run the cell again.",
+        );
       }, SILENT);
       this.waiting.set(id, { resolve, timer });
       this.changed();
@@ -55,7 +66,9 @@ export class Link {
         this.model.send({ id, verb, arguments: values });
       } catch (error) {
         this.end(id, undefined);
-        this.say(`Python cannot be reached (${error instanceof Error ? error.message : error}). Run the cell again.`);
+        this.say(
+          `Python cannot be reached (${error instanceof Error ? error.message : error}). Run the cell again.`,
+        );
       }
     });
   }
@@ -100,7 +113,8 @@ export class Link {
       return;
     }
     const value = content.value;
-    (content.tables as string[]).forEach((name, place) => (value[name] = table(buffers[place])));
+    for (const [index, name] of (content.tables as string[]).entries())
+      value[name] = table(buffers[index]);
     this.say("");
     this.end(content.id, value);
   };
@@ -184,7 +198,9 @@ export function useForm<Form extends object>(state: Form): [Form, (next: Form) =
 }
 
 /** A call of which one is under way at a time and only the latest waits: for what follows each keystroke or drag. */
-export function useLatest<Given extends unknown[]>(call: (...given: Given) => Promise<unknown>): (...given: Given) => void {
+export function useLatest<Given extends unknown[]>(
+  call: (...given: Given) => Promise<unknown>,
+): (...given: Given) => void {
   const newest = useRef(call);
   newest.current = call;
   const state = useRef<{ busy: boolean; next: Given | null }>({ busy: false, next: null });
@@ -230,15 +246,20 @@ function Frame({ link, title, View }: { link: Link; title: string; View: Compone
     <Context.Provider value={link}>
       <header>
         <h2>{title}</h2>
-        <span class="busy" role="status">{slow ? "Python is at work …" : ""}</span>
+        <span class="busy" role="status">
+          {slow ? "Python is at work …" : ""}
+        </span>
       </header>
       {link.fault && (
         <div key="alert" class="alert" role="alert">
           <p>{visible(link.fault)}</p>
-          <button type="button" onClick={() => link.say("")}>Dismiss</button>
+          <button type="button" onClick={() => link.say("")}>
+            Dismiss
+          </button>
         </div>
       )}
-      <div key="body" class="body">{/* without keys a fault takes its place, and what was typed in it is gone */}
+      <div key="body" class="body">
+        {/* without keys a fault takes its place, and what was typed in it is gone */}
         <Boundary link={link}>
           <View />
         </Boundary>
@@ -261,7 +282,10 @@ export function widget(title: string, View: ComponentType, css = "") {
       // Jupyter takes keys as commands, and drags as its own, unless told that this is a form.
       root.dataset.lmSuppressShortcuts = "true";
       // It asks an element before those around it, so arrow keys on a slider were commands: each says so itself.
-      root.addEventListener("focusin", (event) => ((event.target as HTMLElement).dataset.lmSuppressShortcuts = "true"));
+      root.addEventListener(
+        "focusin",
+        (event) => ((event.target as HTMLElement).dataset.lmSuppressShortcuts = "true"),
+      );
       el.append(style, root);
       const link = new Link(model);
       const unfollow = followTheme(root);

@@ -6,7 +6,10 @@ export type Working = { work: string; seconds: number };
 const PAUSE = 300; // milliseconds between two questions how far it is
 
 /** `begin(verb, values)`, and what is under way. Its results arrive as traits. */
-export function useWorking(): [(verb: string, values: Record<string, unknown>) => Promise<void>, Working | null] {
+export function useWorking(): [
+  (verb: string, values: Record<string, unknown>) => Promise<void>,
+  Working | null,
+] {
   const ask = useAsk();
   const [now, setNow] = useState<Working | null>(null);
   const asking = useRef(false);

@@ -1,9 +1,29 @@
 /** The text of a policy: CodeMirror with a Lisp mode, marks under errors, completion, and numbers that sliders write. */
-import { autocompletion, closeBrackets, completionKeymap, closeBracketsKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
-import { bracketMatching, HighlightStyle, StreamLanguage, syntaxHighlighting, syntaxTree } from "@codemirror/language";
+import {
+  autocompletion,
+  type CompletionContext,
+  type CompletionResult,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+} from "@codemirror/autocomplete";
+import {
+  bracketMatching,
+  HighlightStyle,
+  StreamLanguage,
+  syntaxHighlighting,
+  syntaxTree,
+} from "@codemirror/language";
 import { commonLisp } from "@codemirror/legacy-modes/mode/commonlisp";
 import { setDiagnostics } from "@codemirror/lint";
-import { Annotation, Compartment, EditorState, StateEffect, StateField, type ChangeSpec } from "@codemirror/state";
+import {
+  Annotation,
+  type ChangeSpec,
+  Compartment,
+  EditorState,
+  StateEffect,
+  StateField,
+} from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { minimalSetup } from "codemirror";
@@ -11,7 +31,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { visible } from "../shared/text";
 
 export type Word = [name: string, kind: string, shape: string, doc: string];
-export type Param = { name: string; value: number; low: number | null; high: number | null; places: [number, number][] };
+export type Param = {
+  name: string;
+  value: number;
+  low: number | null;
+  high: number | null;
+  places: [number, number][];
+};
 export type Problem = { text: string; places: [number, number] | null };
 export type Writer = (name: string, text: string) => void;
 
@@ -24,7 +50,11 @@ const places = StateField.define<Place[]>({
   update(value, step) {
     for (const effect of step.effects) if (effect.is(setPlaces)) return effect.value;
     if (!step.docChanged) return value;
-    return value.map(({ name, from, to }) => ({ name, from: step.changes.mapPos(from, -1), to: step.changes.mapPos(to, 1) }));
+    return value.map(({ name, from, to }) => ({
+      name,
+      from: step.changes.mapPos(from, -1),
+      to: step.changes.mapPos(to, 1),
+    }));
   },
 });
 
@@ -41,12 +71,19 @@ const colours = HighlightStyle.define([
 
 /** Common Lisp's mode, in which the words of this slot have the colours of what they are. */
 function language(words: Word[]) {
-  const styles = new Map(words.map(([name, kind]) => [name, kind === "form" ? "keyword" : kind === "helper" ? "variableName.function" : "propertyName"]));
+  const styles = new Map(
+    words.map(([name, kind]) => [
+      name,
+      kind === "form" ? "keyword" : kind === "helper" ? "variableName.function" : "propertyName",
+    ]),
+  );
   return StreamLanguage.define({
     ...commonLisp,
     token(stream, state) {
       const style = commonLisp.token(stream, state);
-      return style === "comment" || style === "string" || style === "number" ? style : (styles.get(stream.current().replaceAll("_", "-")) ?? style);
+      return style === "comment" || style === "string" || style === "number"
+        ? style
+        : (styles.get(stream.current().replaceAll("_", "-")) ?? style);
     },
   });
 }
@@ -58,13 +95,21 @@ function completes(words: Word[]) {
     label: name,
     type: kind === "form" ? "keyword" : kind === "helper" ? "function" : "property",
     detail: kind === "form" || kind === "helper" ? kind : kind.split(" ")[0],
-    info: visible(kind === "form" || kind === "helper" ? [shape, doc].filter(Boolean).join("\n") : doc),
-    ...(kind.endsWith("feature") ? { apply: (view: EditorView, _: unknown, from: number, to: number) => view.dispatch(withFeature(view.state, name, from, to)) } : {}),
+    info: visible(
+      kind === "form" || kind === "helper" ? [shape, doc].filter(Boolean).join("\n") : doc,
+    ),
+    ...(kind.endsWith("feature")
+      ? {
+          apply: (view: EditorView, _: unknown, from: number, to: number) =>
+            view.dispatch(withFeature(view.state, name, from, to)),
+        }
+      : {}),
   }));
   return (context: CompletionContext): CompletionResult | null => {
     const word = context.matchBefore(NAME);
     if (!word || (word.from === word.to && !context.explicit)) return null;
-    if (/comment|string/i.test(syntaxTree(context.state).resolveInner(context.pos, -1).type.name)) return null;
+    if (/comment|string/i.test(syntaxTree(context.state).resolveInner(context.pos, -1).type.name))
+      return null;
     return { from: word.from, options, validFor: /^[^\s()[\]{};"'`,]*$/ };
   };
 }
@@ -72,7 +117,8 @@ function completes(words: Word[]) {
 /** A feature in the place of what was typed, and among the arguments where it is not yet. */
 function withFeature(state: EditorState, name: string, from: number, to: number) {
   const text = state.doc.toString();
-  const listed = /\((?:fn|lambda|λ)\s*[[(]|\(defpolicy\s+[^\s()[\]]+\s*(?:"(?:[^"\\]|\\.)*"\s*)?[[(]/.exec(text);
+  const listed =
+    /\((?:fn|lambda|λ)\s*[[(]|\(defpolicy\s+[^\s()[\]]+\s*(?:"(?:[^"\\]|\\.)*"\s*)?[[(]/.exec(text);
   const changes: ChangeSpec[] = [{ from, to, insert: name }];
   let ahead = 0;
   if (listed) {
@@ -85,15 +131,36 @@ function withFeature(state: EditorState, name: string, from: number, to: number)
       ahead = insert.length;
     }
   }
-  return { changes, selection: { anchor: from + ahead + name.length }, userEvent: "input.complete" };
+  return {
+    changes,
+    selection: { anchor: from + ahead + name.length },
+    userEvent: "input.complete",
+  };
 }
 
 export type EditorProps = {
-  source: string; mine: boolean; problem: Problem | null; words: Word[]; params: Param[]; disabled: boolean;
-  onType: (text: string) => void; onValues: (values: Record<string, number>) => void; writer: { current: Writer };
+  source: string;
+  mine: boolean;
+  problem: Problem | null;
+  words: Word[];
+  params: Param[];
+  disabled: boolean;
+  onType: (text: string) => void;
+  onValues: (values: Record<string, number>) => void;
+  writer: { current: Writer };
 };
 
-export function Editor({ source, mine, problem, words, params, disabled, onType, onValues, writer }: EditorProps) {
+export function Editor({
+  source,
+  mine,
+  problem,
+  words,
+  params,
+  disabled,
+  onType,
+  onValues,
+  writer,
+}: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const parts = useRef({ words: new Compartment(), editable: new Compartment() });
@@ -105,20 +172,34 @@ export function Editor({ source, mine, problem, words, params, disabled, onType,
       parent: host.current!,
       doc: source,
       extensions: [
-        minimalSetup, lineNumbers(), bracketMatching(), closeBrackets(), places, syntaxHighlighting(colours),
+        minimalSetup,
+        lineNumbers(),
+        bracketMatching(),
+        closeBrackets(),
+        places,
+        syntaxHighlighting(colours),
         keymap.of([...closeBracketsKeymap, ...completionKeymap]),
         parts.current.words.of([]),
         parts.current.editable.of([]),
-        EditorView.contentAttributes.of({ "aria-label": "Policy", spellcheck: "false", tabindex: "0" }),
+        EditorView.contentAttributes.of({
+          "aria-label": "Policy",
+          spellcheck: "false",
+          tabindex: "0",
+        }),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged && !update.transactions.some((one) => one.annotation(outside))) calls.current.onType(update.state.doc.toString());
-          if (update.startState.field(places) !== update.state.field(places)) calls.current.onValues(values(update.state));
+          if (update.docChanged && !update.transactions.some((one) => one.annotation(outside)))
+            calls.current.onType(update.state.doc.toString());
+          if (update.startState.field(places) !== update.state.field(places))
+            calls.current.onValues(values(update.state));
         }),
       ],
     });
     view.current = made;
     writer.current = (name, text) => {
-      const changes = made.state.field(places).filter((one) => one.name === name).map(({ from, to }) => ({ from, to, insert: text }));
+      const changes = made.state
+        .field(places)
+        .filter((one) => one.name === name)
+        .map(({ from, to }) => ({ from, to, insert: text }));
       if (changes.length) made.dispatch({ changes, userEvent: "input.slider" });
     };
     return () => made.destroy();
@@ -127,23 +208,36 @@ export function Editor({ source, mine, problem, words, params, disabled, onType,
   useEffect(() => {
     const now = view.current!;
     if (mine || now.state.doc.toString() === source) return;
-    now.dispatch({ changes: { from: 0, to: now.state.doc.length, insert: source }, annotations: outside.of(true) });
+    now.dispatch({
+      changes: { from: 0, to: now.state.doc.length, insert: source },
+      annotations: outside.of(true),
+    });
   }, [source, mine]);
 
   useEffect(() => {
-    const effects = parts.current.words.reconfigure([language(words), autocompletion({ override: [completes(words)], icons: false })]);
+    const effects = parts.current.words.reconfigure([
+      language(words),
+      autocompletion({ override: [completes(words)], icons: false }),
+    ]);
     view.current!.dispatch({ effects });
   }, [words]);
 
   useEffect(() => {
-    view.current!.dispatch({ effects: parts.current.editable.reconfigure([EditorView.editable.of(!disabled), EditorState.readOnly.of(disabled)]) });
+    view.current!.dispatch({
+      effects: parts.current.editable.reconfigure([
+        EditorView.editable.of(!disabled),
+        EditorState.readOnly.of(disabled),
+      ]),
+    });
   }, [disabled]);
 
   // Places are those of the text that Python has read: while somebody types ahead of it, the next answer has them.
   useEffect(() => {
     const now = view.current!;
     if (now.state.doc.toString() !== source) return;
-    const found = params.flatMap(({ name, places }) => places.map(([from, to]) => ({ name, from, to })));
+    const found = params.flatMap(({ name, places }) =>
+      places.map(([from, to]) => ({ name, from, to })),
+    );
     if (!problem) now.dispatch({ effects: setPlaces.of(found) });
     const marks = problem?.places ? [mark(problem, now.state.doc.length)] : [];
     now.dispatch(setDiagnostics(now.state, marks));
@@ -155,9 +249,18 @@ export function Editor({ source, mine, problem, words, params, disabled, onType,
 function mark({ text, places }: Problem, length: number) {
   const [from, to] = places!;
   const start = Math.min(from, Math.max(0, length - 1));
-  return { from: start, to: Math.min(Math.max(to, start + 1), length), severity: "error" as const, message: visible(text) };
+  return {
+    from: start,
+    to: Math.min(Math.max(to, start + 1), length),
+    severity: "error" as const,
+    message: visible(text),
+  };
 }
 
 function values(state: EditorState): Record<string, number> {
-  return Object.fromEntries(state.field(places).map(({ name, from, to }) => [name, Number(state.doc.sliceString(from, to))]));
+  return Object.fromEntries(
+    state
+      .field(places)
+      .map(({ name, from, to }) => [name, Number(state.doc.sliceString(from, to))]),
+  );
 }

@@ -1,18 +1,30 @@
 /** Policy studio: a policy as text and sliders, the ranks of questions before and after, and what may be done with it. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import explained from "../explorer/explained.css";
 import { Explained } from "../explorer/explained";
+import explained from "../explorer/explained.css";
+import { Minis, type Move, Slope, type Sum, summary } from "../ranks/moves";
+import moved from "../ranks/moves.css";
 import { visible } from "../shared/text";
 import { useAsk, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { Editor, type Param, type Problem, type Word, type Writer } from "./editor";
-import { Minis, Slope, summary, type Move, type Sum } from "../ranks/moves";
-import moved from "../ranks/moves.css";
 import { Sliders } from "./sliders";
 import css from "./studio.css";
 
 type About = {
-  problem: Problem | null; hash: string; live: number; same: boolean; meaning: boolean; back: boolean; pinned: number | null; writable: boolean;
-  ranks: boolean; numbers: number; pack: string; memories: number; slots: string[]; doc: string;
+  problem: Problem | null;
+  hash: string;
+  live: number;
+  same: boolean;
+  meaning: boolean;
+  back: boolean;
+  pinned: number | null;
+  writable: boolean;
+  ranks: boolean;
+  numbers: number;
+  pack: string;
+  memories: number;
+  slots: string[];
+  doc: string;
 };
 
 function Studio() {
@@ -36,7 +48,8 @@ function Studio() {
   const check = useLatest((text: string) => ask("check", { source: text, view }));
 
   useEffect(() => {
-    if (!still) void ask<{ words: Word[] }>("words").then((found) => found && setWords(found.words));
+    if (!still)
+      void ask<{ words: Word[] }>("words").then((found) => found && setWords(found.words));
   }, [slot]);
   useEffect(() => setOpen(null), [chosen, slot]);
 
@@ -48,39 +61,79 @@ function Studio() {
         <div class="top">
           <label>
             Slot
-            <select value={slot} disabled={!!still} onChange={(event) => setSlot(event.currentTarget.value)}>
-              {(about.slots ?? []).map((name) => <option key={name}>{name}</option>)}
+            <select
+              value={slot}
+              disabled={!!still}
+              onChange={(event) => setSlot(event.currentTarget.value)}
+            >
+              {(about.slots ?? []).map((name) => (
+                <option key={name}>{name}</option>
+              ))}
             </select>
           </label>
-          <p class="note doc" title={about.doc}>{about.doc}</p>
+          <p class="note doc" title={about.doc}>
+            {about.doc}
+          </p>
         </div>
         <Editor
-          source={source} mine={author === view} problem={about.problem} words={words} params={params} disabled={!!still}
-          onType={check} onValues={setValues} writer={writer}
+          source={source}
+          mine={author === view}
+          problem={about.problem}
+          words={words}
+          params={params}
+          disabled={!!still}
+          onType={check}
+          onValues={setValues}
+          writer={writer}
         />
         <Status about={about} source={source} />
-        <Sliders params={params} values={values} disabled={!!still || !!about.problem} write={(name, text) => writer.current(name, text)} />
+        <Sliders
+          params={params}
+          values={values}
+          disabled={!!still || !!about.problem}
+          write={(name, text) => writer.current(name, text)}
+        />
         <p class="tools">
           {about.numbers > 0 && (
-            <button type="button" disabled={!!still || !!about.problem} onClick={() => ask("text", { of: "sliders" })}>
-              {about.numbers === 1 ? "A slider for one more number" : `Sliders for ${about.numbers} numbers`}
+            <button
+              type="button"
+              disabled={!!still || !!about.problem}
+              onClick={() => ask("text", { of: "sliders" })}
+            >
+              {about.numbers === 1
+                ? "A slider for one more number"
+                : `Sliders for ${about.numbers} numbers`}
             </button>
           )}
-          <button type="button" disabled={!!still || (about.same && !about.problem)} onClick={() => ask("text", { of: "live" })}>Back to the live text</button>
+          <button
+            type="button"
+            disabled={!!still || (about.same && !about.problem)}
+            onClick={() => ask("text", { of: "live" })}
+          >
+            Back to the live text
+          </button>
         </p>
       </div>
       <div class={about.problem ? "ranking stale" : "ranking"}>
         {about.ranks ? (
           <>
             <p class="summary" aria-live="polite">
-              {about.problem ? "Ranks of the last text that compiled" : sums.length ? summary(sums) : ""}
+              {about.problem
+                ? "Ranks of the last text that compiled"
+                : sums.length
+                  ? summary(sums)
+                  : ""}
             </p>
             <Minis sums={sums} moves={moves} chosen={place} choose={setChosen} />
             {sums[place] && (
               <div class="asked">
                 <h3>{visible(sums[place].question)}</h3>
                 <button
-                  type="button" class="plain" disabled={!!still} aria-label={`Leave out the question: ${visible(sums[place].question)}`} title="Leave this question out"
+                  type="button"
+                  class="plain"
+                  disabled={!!still}
+                  aria-label={`Leave out the question: ${visible(sums[place].question)}`}
+                  title="Leave this question out"
                   onClick={() => setQuestions(questions.filter((_, other) => other !== place))}
                 >
                   ✕
@@ -88,10 +141,21 @@ function Studio() {
               </div>
             )}
             {mine.length > 0 && (
-              <Slope moves={mine} heads={[`before: version ${about.live}, live`, about.same ? "after: the same" : "after: this text"]} open={open} toggle={(memory) => setOpen(open === memory ? null : memory)} />
+              <Slope
+                moves={mine}
+                heads={[
+                  `before: version ${about.live}, live`,
+                  about.same ? "after: the same" : "after: this text",
+                ]}
+                open={open}
+                toggle={(memory) => setOpen(open === memory ? null : memory)}
+              />
             )}
             {!mine.length && <p class="empty">{empty(about, sums)}</p>}
-            <Add disabled={!!still || questions.length >= 50} add={(text) => setQuestions([...questions, text])} />
+            <Add
+              disabled={!!still || questions.length >= 50}
+              add={(text) => setQuestions([...questions, text])}
+            />
           </>
         ) : (
           <p class="empty">{`${slot} decides no rank of a recall, so there is nothing to compare: the text is checked, and can be installed.`}</p>
@@ -101,7 +165,14 @@ function Studio() {
         <section class="why" aria-label="Explanation">
           <div class="asked">
             <h3>{`Why #${open} has its score`}</h3>
-            <button type="button" class="plain" aria-label="Close the explanation" onClick={() => setOpen(null)}>✕</button>
+            <button
+              type="button"
+              class="plain"
+              aria-label="Close the explanation"
+              onClick={() => setOpen(null)}
+            >
+              ✕
+            </button>
           </div>
           <Explained memory={open} version={moves} />
         </section>
@@ -120,13 +191,30 @@ function Status({ about, source }: { about: About; source: string }) {
     const line = source.slice(start).split("\n", 1)[0]!;
     return (
       <div class="status wrong" role="status">
-        <p><b aria-hidden="true">✗ </b>{problem.places ? `Line ${source.slice(0, from).split("\n").length}, column ${from - start + 1}: ` : ""}{visible(problem.text)}</p>
-        {problem.places && <pre class="mono caret">{`${visible(line)}\n${" ".repeat(from - start)}${"^".repeat(Math.max(1, Math.min(to - from, line.length - from + start)))}`}</pre>}
+        <p>
+          <b aria-hidden="true">✗ </b>
+          {problem.places
+            ? `Line ${source.slice(0, from).split("\n").length}, column ${from - start + 1}: `
+            : ""}
+          {visible(problem.text)}
+        </p>
+        {problem.places && (
+          <pre class="mono caret">{`${visible(line)}\n${" ".repeat(from - start)}${"^".repeat(Math.max(1, Math.min(to - from, line.length - from + start)))}`}</pre>
+        )}
       </div>
     );
   }
-  const beside = about.same ? `version ${about.live}, live` : about.meaning ? `means what version ${about.live}, live, means` : `differs from version ${about.live}, live`;
-  return <p class="status" role="status"><b aria-hidden="true">✓ </b>{`compiles [${about.hash}] · ${beside}`}</p>;
+  const beside = about.same
+    ? `version ${about.live}, live`
+    : about.meaning
+      ? `means what version ${about.live}, live, means`
+      : `differs from version ${about.live}, live`;
+  return (
+    <p class="status" role="status">
+      <b aria-hidden="true">✓ </b>
+      {`compiles [${about.hash}] · ${beside}`}
+    </p>
+  );
 }
 
 function Add({ disabled, add }: { disabled: boolean; add: (text: string) => void }) {
@@ -138,7 +226,12 @@ function Add({ disabled, add }: { disabled: boolean; add: (text: string) => void
   return (
     <div class="adding">
       <input
-        type="text" dir="auto" value={text} disabled={disabled} aria-label="Another question" placeholder="Another question"
+        type="text"
+        dir="auto"
+        value={text}
+        disabled={disabled}
+        aria-label="Another question"
+        placeholder="Another question"
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.isComposing) return;
@@ -146,41 +239,113 @@ function Add({ disabled, add }: { disabled: boolean; add: (text: string) => void
           done();
         }}
       />
-      <button type="button" disabled={disabled || !text.trim()} onClick={done}>Add</button>
+      <button type="button" disabled={disabled || !text.trim()} onClick={done}>
+        Add
+      </button>
     </div>
   );
 }
 
-function Acts({ about, slot, still, note }: { about: About; slot: string; still: string; note: string }) {
+function Acts({
+  about,
+  slot,
+  still,
+  note,
+}: {
+  about: About;
+  slot: string;
+  still: string;
+  note: string;
+}) {
   const ask = useAsk();
   const [reason, setReason] = useState("");
   const [file, setFile] = useState("");
-  const why = still || (about.writable ? "" : "This lab is read-only.") || (about.pinned !== null ? `The slot is pinned to version ${about.pinned}: unpin it first.` : "");
-  const draft = about.problem ? "The text has an error." : about.same ? "This is the live policy." : "";
+  const why =
+    still ||
+    (about.writable ? "" : "This lab is read-only.") ||
+    (about.pinned !== null ? `The slot is pinned to version ${about.pinned}: unpin it first.` : "");
+  const draft = about.problem
+    ? "The text has an error."
+    : about.same
+      ? "This is the live policy."
+      : "";
   const given = reason.trim() ? "" : "Say why first.";
   const act = (verb: string) => ask(verb, { reason }).then((done) => done && setReason(""));
   return (
     <div class="acts">
       <label class="reason">
         Reason
-        <input type="text" dir="auto" value={reason} disabled={!!why} placeholder="Why? It stands in the history" onInput={(event) => setReason(event.currentTarget.value)} />
+        <input
+          type="text"
+          dir="auto"
+          value={reason}
+          disabled={!!why}
+          placeholder="Why? It stands in the history"
+          onInput={(event) => setReason(event.currentTarget.value)}
+        />
       </label>
-      <button type="button" class="primary" disabled={!!(why || draft || given)} title={why || draft || given || "It decides from the next recall on"} onClick={() => act("install")}>Install</button>
-      <button type="button" disabled={!!why || !about.back} title={why || (about.back ? `Bring back what ${slot} had before version ${about.live}` : "There is one version only.")} onClick={() => act("rollback")}>Roll back</button>
-      <button type="button" disabled={!!(still || draft) || !about.writable || !about.ranks} title={still || draft || "Let it stand beside the live pack: recalls show one memory more"} onClick={() => act("challenge")}>Challenge</button>
+      <button
+        type="button"
+        class="primary"
+        disabled={!!(why || draft || given)}
+        title={why || draft || given || "It decides from the next recall on"}
+        onClick={() => act("install")}
+      >
+        Install
+      </button>
+      <button
+        type="button"
+        disabled={!!why || !about.back}
+        title={
+          why ||
+          (about.back
+            ? `Bring back what ${slot} had before version ${about.live}`
+            : "There is one version only.")
+        }
+        onClick={() => act("rollback")}
+      >
+        Roll back
+      </button>
+      <button
+        type="button"
+        disabled={!!(still || draft) || !about.writable || !about.ranks}
+        title={still || draft || "Let it stand beside the live pack: recalls show one memory more"}
+        onClick={() => act("challenge")}
+      >
+        Challenge
+      </button>
       <label class="file">
         File
-        <input type="text" value={file} disabled={!!still} placeholder={`${slot}.hy`} onInput={(event) => setFile(event.currentTarget.value)} />
+        <input
+          type="text"
+          value={file}
+          disabled={!!still}
+          placeholder={`${slot}.hy`}
+          onInput={(event) => setFile(event.currentTarget.value)}
+        />
       </label>
-      <button type="button" disabled={!!still} title="Save the text beside the notebook" onClick={() => ask("save", { name: file.trim() || `${slot}.hy` })}>Save</button>
-      {(note || still) && <p class="note said-so" role="status">{visible(still || note)}</p>}
+      <button
+        type="button"
+        disabled={!!still}
+        title="Save the text beside the notebook"
+        onClick={() => ask("save", { name: file.trim() || `${slot}.hy` })}
+      >
+        Save
+      </button>
+      {(note || still) && (
+        <p class="note said-so" role="status">
+          {visible(still || note)}
+        </p>
+      )}
     </div>
   );
 }
 
 function empty(about: About, sums: Sum[]): string {
   if (!about.memories) return 'This lab has no memories yet: lab.remember("…") stores one.';
-  return sums.length ? "Nothing that may answer was found." : "No question yet: add one below, and see how this text ranks what answers it.";
+  return sums.length
+    ? "Nothing that may answer was found."
+    : "No question yet: add one below, and see how this text ranks what answers it.";
 }
 
 export default widget("Policy studio", Studio, explained + moved + css);

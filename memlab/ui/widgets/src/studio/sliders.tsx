@@ -3,7 +3,12 @@ import { useRef } from "preact/hooks";
 import { visible } from "../shared/text";
 import type { Param, Writer } from "./editor";
 
-export type SlidersProps = { params: Param[]; values: Record<string, number>; disabled: boolean; write: Writer };
+export type SlidersProps = {
+  params: Param[];
+  values: Record<string, number>;
+  disabled: boolean;
+  write: Writer;
+};
 
 export function Sliders({ params, values, disabled, write }: SlidersProps) {
   const ranges = useRef(new Map<string, [number, number]>()); // of one without bounds: as it was first seen, so that it stays
@@ -20,8 +25,19 @@ export function Sliders({ params, values, disabled, write }: SlidersProps) {
             <label>
               <code>{visible(param.name)}</code>
               <input
-                type="range" min={low} max={high} step={step} value={value} disabled={disabled} aria-label={visible(param.name)}
-                onInput={(event) => write(param.name, String(Number(Number(event.currentTarget.value).toFixed(digits))))}
+                type="range"
+                min={low}
+                max={high}
+                step={step}
+                value={value}
+                disabled={disabled}
+                aria-label={visible(param.name)}
+                onInput={(event) =>
+                  write(
+                    param.name,
+                    String(Number(Number(event.currentTarget.value).toFixed(digits))),
+                  )
+                }
               />
               <output class="number">{String(value).replace("-", "−")}</output>
             </label>
@@ -32,7 +48,10 @@ export function Sliders({ params, values, disabled, write }: SlidersProps) {
   );
 }
 
-function range({ name, value, low, high }: Param, seen: Map<string, [number, number]>): [number, number] {
+function range(
+  { name, value, low, high }: Param,
+  seen: Map<string, [number, number]>,
+): [number, number] {
   if (low !== null && high !== null && low < high) return [low, high];
   const known = seen.get(name);
   if (known && known[0] <= value && value <= known[1]) return known;

@@ -1,18 +1,34 @@
 /** One memory: its text to be corrected, what is known of it, what contradicts it, its history and its neighbours. */
 import { useEffect, useId, useState } from "preact/hooks";
-import { useAsk, useStill } from "../shared/widget";
 import { rows, type Table } from "../shared/table";
 import { num, Said, visible } from "../shared/text";
+import { useAsk, useStill } from "../shared/widget";
 
-type Known = { text: string; status: string; pinned: boolean; fields: [string, string][]; conflicts: Table };
+type Known = {
+  text: string;
+  status: string;
+  pinned: boolean;
+  fields: [string, string][];
+  conflicts: Table;
+};
 type Conflict = { id: number; how: string; outgoing: boolean; text: string; status: string };
 type Event = { event: number; at: string; kind: string; what: string };
 type Near = { memory_id: number; similarity: number; text: string };
 
 export const USED = ["active", "staged", "confirmed"];
 
-export function Details({ memory, writable, version, open, like }: {
-  memory: number; writable: boolean; version: unknown; open: (memory: number | null) => void; like: (memory: number) => void;
+export function Details({
+  memory,
+  writable,
+  version,
+  open,
+  like,
+}: {
+  memory: number;
+  writable: boolean;
+  version: unknown;
+  open: (memory: number | null) => void;
+  like: (memory: number) => void;
 }) {
   const ask = useAsk();
   const still = useStill();
@@ -33,10 +49,17 @@ export function Details({ memory, writable, version, open, like }: {
       setKnown(found);
       setText(found.text);
     });
-    return () => { live = false; };
+    return () => {
+      live = false;
+    };
   }, [memory, version]);
   useEffect(() => setDone(""), [memory]);
-  if (!known) return <section class="details" aria-label={`Memory ${memory}`}><p class="note">{`Memory ${memory}`}</p></section>;
+  if (!known)
+    return (
+      <section class="details" aria-label={`Memory ${memory}`}>
+        <p class="note">{`Memory ${memory}`}</p>
+      </section>
+    );
   const used = USED.includes(known.status);
   const blocked = still || (writable ? "" : "This lab is read-only.");
   const change = (verb: string, values: Record<string, unknown>, what: string) =>
@@ -51,37 +74,142 @@ export function Details({ memory, writable, version, open, like }: {
         <h3 id={id}>{`Memory ${memory}`}</h3>
         <span class={`status ${used ? "used" : "unused"}`}>{known.status}</span>
         {known.pinned && <span class="status">pinned</span>}
-        <span class="done" role="status">{done}</span>
-        <button type="button" class="plain close" aria-label="Close the details" onClick={() => open(null)}>✕</button>
+        <span class="done" role="status">
+          {done}
+        </span>
+        <button
+          type="button"
+          class="plain close"
+          aria-label="Close the details"
+          onClick={() => open(null)}
+        >
+          ✕
+        </button>
       </header>
       <textarea
-        dir="auto" rows={Math.min(6, 1 + Math.ceil(text.length / 90))} value={visible(text)} disabled={!!blocked || !used} aria-label={`Text of memory ${memory}`}
+        dir="auto"
+        rows={Math.min(6, 1 + Math.ceil(text.length / 90))}
+        value={visible(text)}
+        disabled={!!blocked || !used}
+        aria-label={`Text of memory ${memory}`}
         onInput={(event) => setText(event.currentTarget.value)}
       />
       <div class="verbs">
         {text !== known.text && visible(text) !== visible(known.text) && (
           <>
-            <button type="button" class="primary" disabled={!!blocked || !text.trim()} onClick={() => change("edit", { memory, text }, "Saved as a memory that supersedes the old text")}>Save text</button>
-            <button type="button" onClick={() => setText(known.text)}>Undo</button>
+            <button
+              type="button"
+              class="primary"
+              disabled={!!blocked || !text.trim()}
+              onClick={() =>
+                change("edit", { memory, text }, "Saved as a memory that supersedes the old text")
+              }
+            >
+              Save text
+            </button>
+            <button type="button" onClick={() => setText(known.text)}>
+              Undo
+            </button>
           </>
         )}
-        <button type="button" aria-pressed={known.pinned} disabled={!!blocked || !used} title={blocked || "Kept fresh whatever its age"} onClick={() => change("pin", { memory, pinned: !known.pinned }, known.pinned ? "No longer pinned" : "Pinned")}>
+        <button
+          type="button"
+          aria-pressed={known.pinned}
+          disabled={!!blocked || !used}
+          title={blocked || "Kept fresh whatever its age"}
+          onClick={() =>
+            change(
+              "pin",
+              { memory, pinned: !known.pinned },
+              known.pinned ? "No longer pinned" : "Pinned",
+            )
+          }
+        >
           {known.pinned ? "Unpin" : "Pin"}
         </button>
-        {used && <button type="button" disabled={!!blocked} title={blocked || "Out of every recall, until it is restored"} onClick={() => change("forget", { memories: memory }, "Forgotten: Restore brings it back")}>Forget</button>}
-        {used && <button type="button" aria-expanded={reason !== null} disabled={!!blocked} title={blocked || "Flag it as wrong, with a reason"} onClick={() => setReason(reason === null ? "" : null)}>This is wrong …</button>}
-        {!used && <button type="button" disabled={!!blocked} title={blocked || "With the status that it had before"} onClick={() => change("restore", { memories: memory }, "Restored")}>Restore</button>}
-        <button type="button" disabled={!!still} onClick={() => like(memory)}>More like this</button>
-        <button type="button" disabled={!!still} aria-expanded={near !== null} onClick={() => near ? setNear(null) : ask<{ rows: Table }>("similar", { memory }).then((found) => found && setNear(rows<Near>(found.rows)))}>Neighbours</button>
-        <button type="button" disabled={!!still} aria-expanded={history !== null} onClick={() => history ? setHistory(null) : ask<{ events: Table }>("history", { memory }).then((found) => found && setHistory(rows<Event>(found.events)))}>History</button>
+        {used && (
+          <button
+            type="button"
+            disabled={!!blocked}
+            title={blocked || "Out of every recall, until it is restored"}
+            onClick={() =>
+              change("forget", { memories: memory }, "Forgotten: Restore brings it back")
+            }
+          >
+            Forget
+          </button>
+        )}
+        {used && (
+          <button
+            type="button"
+            aria-expanded={reason !== null}
+            disabled={!!blocked}
+            title={blocked || "Flag it as wrong, with a reason"}
+            onClick={() => setReason(reason === null ? "" : null)}
+          >
+            This is wrong …
+          </button>
+        )}
+        {!used && (
+          <button
+            type="button"
+            disabled={!!blocked}
+            title={blocked || "With the status that it had before"}
+            onClick={() => change("restore", { memories: memory }, "Restored")}
+          >
+            Restore
+          </button>
+        )}
+        <button type="button" disabled={!!still} onClick={() => like(memory)}>
+          More like this
+        </button>
+        <button
+          type="button"
+          disabled={!!still}
+          aria-expanded={near !== null}
+          onClick={() =>
+            near
+              ? setNear(null)
+              : ask<{ rows: Table }>("similar", { memory }).then(
+                  (found) => found && setNear(rows<Near>(found.rows)),
+                )
+          }
+        >
+          Neighbours
+        </button>
+        <button
+          type="button"
+          disabled={!!still}
+          aria-expanded={history !== null}
+          onClick={() =>
+            history
+              ? setHistory(null)
+              : ask<{ events: Table }>("history", { memory }).then(
+                  (found) => found && setHistory(rows<Event>(found.events)),
+                )
+          }
+        >
+          History
+        </button>
       </div>
       {reason !== null && (
         <div class="reason">
           <label>
             Why is it wrong?
-            <input type="text" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+            <input
+              type="text"
+              value={reason}
+              onInput={(event) => setReason(event.currentTarget.value)}
+            />
           </label>
-          <button type="button" class="primary" disabled={!reason.trim()} onClick={() => change("wrong", { memories: memory, reason }, "Flagged as wrong")}>Flag as wrong</button>
+          <button
+            type="button"
+            class="primary"
+            disabled={!reason.trim()}
+            onClick={() => change("wrong", { memories: memory, reason }, "Flagged as wrong")}
+          >
+            Flag as wrong
+          </button>
         </div>
       )}
       <Conflicts of={rows<Conflict>(known.conflicts)} open={open} />
@@ -92,7 +220,14 @@ export function Details({ memory, writable, version, open, like }: {
             {near.map((one) => (
               <tr key={one.memory_id}>
                 <td class="number">{num(one.similarity, 3)}</td>
-                <td><button type="button" class="plain link" onClick={() => open(one.memory_id)}>{`#${one.memory_id}`}</button> <Said text={one.text} /></td>
+                <td>
+                  <button
+                    type="button"
+                    class="plain link"
+                    onClick={() => open(one.memory_id)}
+                  >{`#${one.memory_id}`}</button>{" "}
+                  <Said text={one.text} />
+                </td>
               </tr>
             ))}
           </tbody>
@@ -103,13 +238,27 @@ export function Details({ memory, writable, version, open, like }: {
           <caption>{`What happened to memory ${memory}, the last first`}</caption>
           <tbody>
             {history.map((one) => (
-              <tr key={one.event}><td class="number">{one.event}</td><td class="when">{one.at}</td><td>{one.kind}</td><td><Said text={one.what} /></td></tr>
+              <tr key={one.event}>
+                <td class="number">{one.event}</td>
+                <td class="when">{one.at}</td>
+                <td>{one.kind}</td>
+                <td>
+                  <Said text={one.what} />
+                </td>
+              </tr>
             ))}
           </tbody>
         </table>
       )}
       <dl class="fields">
-        {known.fields.map(([name, value]) => <div key={name}><dt>{name.replaceAll("_", " ")}</dt><dd><Said text={value} /></dd></div>)}
+        {known.fields.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name.replaceAll("_", " ")}</dt>
+            <dd>
+              <Said text={value} />
+            </dd>
+          </div>
+        ))}
       </dl>
     </section>
   );
@@ -118,7 +267,15 @@ export function Details({ memory, writable, version, open, like }: {
 function Conflicts({ of, open }: { of: Conflict[]; open: (memory: number) => void }) {
   if (!of.length) return null;
   const how = (one: Conflict) =>
-    one.how === "contradicts" ? "contradicts" : one.how === "supersedes" ? (one.outgoing ? "takes the place of" : "superseded by") : one.outgoing ? "updates" : "updated by";
+    one.how === "contradicts"
+      ? "contradicts"
+      : one.how === "supersedes"
+        ? one.outgoing
+          ? "takes the place of"
+          : "superseded by"
+        : one.outgoing
+          ? "updates"
+          : "updated by";
   return (
     <table>
       <caption>In conflict, or in its place</caption>
@@ -126,7 +283,14 @@ function Conflicts({ of, open }: { of: Conflict[]; open: (memory: number) => voi
         {of.map((one, at) => (
           <tr key={at}>
             <td class="when">{how(one)}</td>
-            <td><button type="button" class="plain link" onClick={() => open(one.id)}>{`#${one.id}`}</button> <Said text={one.text ?? ""} /> <span class="note">{one.status}</span></td>
+            <td>
+              <button
+                type="button"
+                class="plain link"
+                onClick={() => open(one.id)}
+              >{`#${one.id}`}</button>{" "}
+              <Said text={one.text ?? ""} /> <span class="note">{one.status}</span>
+            </td>
           </tr>
         ))}
       </tbody>

@@ -2,14 +2,33 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { visible } from "../shared/text";
 
-export type Bar = { column: string; value: string | null; low: number | null; high: number | null; all: number; shown: number };
+export type Bar = {
+  column: string;
+  value: string | null;
+  low: number | null;
+  high: number | null;
+  all: number;
+  shown: number;
+};
 export type Wanted = (string | number | null)[];
 
 /** Words: a bar each, the most frequent first; a click takes a word into the filter, another takes it out. */
-export function Words({ column, bars, wanted, change }: { column: string; bars: Bar[]; wanted: Wanted | undefined; change: (to: Wanted | undefined) => void }) {
+export function Words({
+  column,
+  bars,
+  wanted,
+  change,
+}: {
+  column: string;
+  bars: Bar[];
+  wanted: Wanted | undefined;
+  change: (to: Wanted | undefined) => void;
+}) {
   const most = Math.max(1, ...bars.map((bar) => bar.all));
   const toggle = (value: string | null) => {
-    const next = wanted?.includes(value) ? wanted.filter((one) => one !== value) : [...(wanted ?? []), value];
+    const next = wanted?.includes(value)
+      ? wanted.filter((one) => one !== value)
+      : [...(wanted ?? []), value];
     change(next.length ? next : undefined);
   };
   return (
@@ -20,7 +39,10 @@ export function Words({ column, bars, wanted, change }: { column: string; bars: 
         return (
           <li key={String(bar.value)}>
             <button
-              type="button" aria-pressed={on} class={wanted && !on ? "out" : ""} onClick={() => toggle(bar.value)}
+              type="button"
+              aria-pressed={on}
+              class={wanted && !on ? "out" : ""}
+              onClick={() => toggle(bar.value)}
               title={`${name}: ${bar.shown.toLocaleString("en")} of ${bar.all.toLocaleString("en")}`}
             >
               <i class="all" style={{ width: `${(100 * bar.all) / most}%` }} />
@@ -38,7 +60,17 @@ export function Words({ column, bars, wanted, change }: { column: string; bars: 
 }
 
 /** A span of numbers or times: drag over the bars, or move one of the two ends by the keyboard. */
-export function Span({ column, bars, wanted, change }: { column: string; bars: Bar[]; wanted: Wanted | undefined; change: (to: Wanted | undefined) => void }) {
+export function Span({
+  column,
+  bars,
+  wanted,
+  change,
+}: {
+  column: string;
+  bars: Bar[];
+  wanted: Wanted | undefined;
+  change: (to: Wanted | undefined) => void;
+}) {
   const isTime = column === "created";
   const edges = bars.length ? [...bars.map((bar) => bar.low!), bars.at(-1)!.high!] : [];
   const given = ends(wanted, edges, isTime);
@@ -47,22 +79,35 @@ export function Span({ column, bars, wanted, change }: { column: string; bars: B
   const [low, high] = drag ? [Math.min(...drag), Math.max(...drag) + 1] : given;
   const take = (from: number, to: number) => {
     const whole = from <= 0 && to >= bars.length;
-    const bound = (at: number) => (at <= 0 || at >= bars.length ? null : isTime ? new Date(edges[at]!).toISOString() : edges[at]!);
+    const bound = (at: number) =>
+      at <= 0 || at >= bars.length
+        ? null
+        : isTime
+          ? new Date(edges[at]!).toISOString()
+          : edges[at]!;
     change(whole ? undefined : [bound(from), bound(to)]);
   };
   const place = (event: PointerEvent) => {
     const box = plot.current!.getBoundingClientRect();
-    return Math.max(0, Math.min(bars.length - 1, Math.floor((bars.length * (event.clientX - box.left)) / box.width)));
+    return Math.max(
+      0,
+      Math.min(bars.length - 1, Math.floor((bars.length * (event.clientX - box.left)) / box.width)),
+    );
   };
   const most = Math.max(1, ...bars.map((bar) => bar.all));
   const label = (at: number) => said(edges[at], isTime, edges);
-  const step = (end: "from" | "to", by: number) => (end === "from" ? take(Math.max(0, Math.min(low + by, high - 1)), high) : take(low, Math.min(bars.length, Math.max(high + by, low + 1))));
+  const step = (end: "from" | "to", by: number) =>
+    end === "from"
+      ? take(Math.max(0, Math.min(low + by, high - 1)), high)
+      : take(low, Math.min(bars.length, Math.max(high + by, low + 1)));
   useEffect(() => setDrag(null), [wanted]);
   if (!bars.length) return <p class="none">no values</p>;
   return (
     <div class="span" role="group" aria-label={`Filter by ${column}`}>
       <div
-        class="plot" ref={plot} title="Drag to filter"
+        class="plot"
+        ref={plot}
+        title="Drag to filter"
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
           setDrag([place(event), place(event)]);
@@ -85,8 +130,16 @@ export function Span({ column, bars, wanted, change }: { column: string; bars: B
       <div class="ends">
         {(["from", "to"] as const).map((end) => (
           <button
-            key={end} type="button" class="plain" role="slider" aria-label={`${column} ${end}`} title="Arrow keys move this end"
-            aria-valuemin={0} aria-valuemax={bars.length} aria-valuenow={end === "from" ? low : high} aria-valuetext={label(end === "from" ? low : high)}
+            key={end}
+            type="button"
+            class="plain"
+            role="slider"
+            aria-label={`${column} ${end}`}
+            title="Arrow keys move this end"
+            aria-valuemin={0}
+            aria-valuemax={bars.length}
+            aria-valuenow={end === "from" ? low : high}
+            aria-valuetext={label(end === "from" ? low : high)}
             onKeyDown={(event) => {
               const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
               if (!by) return;
@@ -114,7 +167,9 @@ function ends(wanted: Wanted | undefined, edges: number[], isTime: boolean): [nu
     if (value === null || value === undefined) return otherwise;
     const number = isTime ? new Date(value as string).getTime() : (value as number);
     let best = 0;
-    edges.forEach((edge, at) => { if (Math.abs(edge - number) < Math.abs(edges[best]! - number)) best = at; });
+    edges.forEach((edge, at) => {
+      if (Math.abs(edge - number) < Math.abs(edges[best]! - number)) best = at;
+    });
     return best;
   };
   return [near(wanted?.[0], 0), near(wanted?.[1], last)];
@@ -127,10 +182,18 @@ function said(edge: number | undefined, isTime: boolean, edges: number[]): strin
   const text = new Date(edge).toISOString();
   if (days < 3) return text.slice(5, 16).replace("T", " ");
   if (days > 300) return text.slice(0, 7);
-  return new Date(edge).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+  return new Date(edge).toLocaleDateString("en-GB", {
+    day: "numeric",
+    month: "short",
+    timeZone: "UTC",
+  });
 }
 
 /** `12,345` as `12k`. */
 export function short(count: number): string {
-  return count >= 1e6 ? `${(count / 1e6).toFixed(1)}M` : count >= 10_000 ? `${Math.round(count / 1000)}k` : count.toLocaleString("en");
+  return count >= 1e6
+    ? `${(count / 1e6).toFixed(1)}M`
+    : count >= 10_000
+      ? `${Math.round(count / 1000)}k`
+      : count.toLocaleString("en");
 }

@@ -1,17 +1,33 @@
 /** Memory table: all memories in rows asked for as they are scrolled to, heads that filter one another, corrections. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { rows, type Table } from "../shared/table";
 import { plural, Said, visible } from "../shared/text";
+import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
 import { Details, USED } from "./details";
-import { Span, Words, type Bar, type Wanted } from "./heads";
+import { type Bar, Span, type Wanted, Words } from "./heads";
 import css from "./table.css";
 
 type Row = {
-  id: number; text: string; kind: string; status: string; speaker: string | null; project: string | null;
-  created: number | Date; access: number; pinned: boolean; superseded_by: number | null; conflict: boolean;
+  id: number;
+  text: string;
+  kind: string;
+  status: string;
+  speaker: string | null;
+  project: string | null;
+  created: number | Date;
+  access: number;
+  pinned: boolean;
+  superseded_by: number | null;
+  conflict: boolean;
 };
-type About = { memories: number; shown: number; event: number; conflicts: number; writable: boolean; most: number };
+type About = {
+  memories: number;
+  shown: number;
+  event: number;
+  conflicts: number;
+  writable: boolean;
+  most: number;
+};
 type Filters = Record<string, Wanted | boolean[]>;
 type Asked = { filters: Filters; search: string; by: string; sort: [string, boolean] | [] };
 
@@ -19,9 +35,23 @@ const ROW = 42; // pixels of a row
 const VIEW = 10 * ROW;
 const PAGE = 100;
 const TALLEST = 8_000_000; // browsers draw no element of more than some 16 million pixels: a million rows share these
-const HEADS: [string, "words" | "span"][] = [["kind", "words"], ["status", "words"], ["speaker", "words"], ["project", "words"], ["created", "span"], ["access", "span"]];
+const HEADS: [string, "words" | "span"][] = [
+  ["kind", "words"],
+  ["status", "words"],
+  ["speaker", "words"],
+  ["project", "words"],
+  ["created", "span"],
+  ["access", "span"],
+];
 
-const WIDTHS: Record<string, string> = { kind: "104px", status: "98px", speaker: "92px", project: "92px", created: "112px", access: "64px" };
+const WIDTHS: Record<string, string> = {
+  kind: "104px",
+  status: "98px",
+  speaker: "92px",
+  project: "92px",
+  created: "112px",
+  access: "64px",
+};
 
 function MemoryTable() {
   const ask = useAsk();
@@ -53,14 +83,22 @@ function MemoryTable() {
     for (const bar of bars) found.get(bar.column)?.push(bar);
     return found;
   }, [bars]);
-  const heads = HEADS.filter(([name]) => form.filters[name] || name === "kind" || byColumn.get(name)!.some((bar) => bar.value !== null || bar.low !== null));
+  const heads = HEADS.filter(
+    ([name]) =>
+      form.filters[name] ||
+      name === "kind" ||
+      byColumn.get(name)!.some((bar) => bar.value !== null || bar.low !== null),
+  );
   const columns = `18px ${8 + 8 * String(about.memories).length}px minmax(200px, 1fr) ${heads.map(([name]) => WIDTHS[name]).join(" ")}`;
-  const filtered = Object.keys(form.filters).length > 0 || form.search.trim() !== "" || among.length > 0;
+  const filtered =
+    Object.keys(form.filters).length > 0 || form.search.trim() !== "" || among.length > 0;
   const ticked = useMemo(() => new Set(ids), [ids]);
-  const tick = (id: number) => setIds(ticked.has(id) ? ids.filter((one) => one !== id) : [...ids, id]);
+  const tick = (id: number) =>
+    setIds(ticked.has(id) ? ids.filter((one) => one !== id) : [...ids, id]);
   const tickAll = async () => {
     const found = await ask<{ rows: Table }>("ids");
-    if (found) setIds(Array.from(found.rows.getChild("id").toArray() as ArrayLike<number | bigint>, Number));
+    if (found)
+      setIds(Array.from(found.rows.getChild("id").toArray() as ArrayLike<number | bigint>, Number));
   };
   const label: Record<string, string> = { access: "recalled", created: "remembered" };
 
@@ -70,63 +108,166 @@ function MemoryTable() {
         <label class="search">
           Search
           <input
-            type="search" dir="auto" value={form.search} disabled={!!still}
-            placeholder={form.by === "meaning" ? "What it is about" : form.by === "like" ? "Number of a memory" : "Words of the text"}
+            type="search"
+            dir="auto"
+            value={form.search}
+            disabled={!!still}
+            placeholder={
+              form.by === "meaning"
+                ? "What it is about"
+                : form.by === "like"
+                  ? "Number of a memory"
+                  : "Words of the text"
+            }
             onInput={(event) => change({ search: event.currentTarget.value })}
           />
         </label>
         <label>
           By
-          <select value={form.by} disabled={!!still} onChange={(event) => change({ by: event.currentTarget.value })}>
+          <select
+            value={form.by}
+            disabled={!!still}
+            onChange={(event) => change({ by: event.currentTarget.value })}
+          >
             <option value="word">words</option>
             <option value="meaning">meaning</option>
             <option value="like">likeness to #</option>
           </select>
         </label>
         {about.conflicts > 0 && (
-          <button type="button" aria-pressed={!!form.filters.conflict} disabled={!!still} onClick={() => filter("conflict", form.filters.conflict ? undefined : [true])}>
+          <button
+            type="button"
+            aria-pressed={!!form.filters.conflict}
+            disabled={!!still}
+            onClick={() => filter("conflict", form.filters.conflict ? undefined : [true])}
+          >
             {`⚠ In conflict (${about.conflicts.toLocaleString("en")})`}
           </button>
         )}
-        <button type="button" disabled={!!still || !filtered} onClick={() => { setAmong([]); change({ filters: {}, search: "" }); }}>Clear filters</button>
-        <button type="button" disabled={!!still} aria-label="Read the lab again" title="Read the lab again" onClick={() => show(form)}>↻</button>
+        <button
+          type="button"
+          disabled={!!still || !filtered}
+          onClick={() => {
+            setAmong([]);
+            change({ filters: {}, search: "" });
+          }}
+        >
+          Clear filters
+        </button>
+        <button
+          type="button"
+          disabled={!!still}
+          aria-label="Read the lab again"
+          title="Read the lab again"
+          onClick={() => show(form)}
+        >
+          ↻
+        </button>
       </div>
       {still && <p class="note">{still}</p>}
-      <p class="note about" aria-live="polite">{summary(about, form)}
-        {among.length > 0 && <button type="button" class="plain chip" disabled={!!still} onClick={() => setAmong([])}>{`among ${among.length.toLocaleString("en")} selected ✕`}</button>}
+      <p class="note about" aria-live="polite">
+        {summary(about, form)}
+        {among.length > 0 && (
+          <button
+            type="button"
+            class="plain chip"
+            disabled={!!still}
+            onClick={() => setAmong([])}
+          >{`among ${among.length.toLocaleString("en")} selected ✕`}</button>
+        )}
       </p>
-      <div class="sheet" role="table" aria-label="Memories" aria-rowcount={about.shown + 1} style={{ "--columns": columns }}>
+      <div
+        class="sheet"
+        role="table"
+        aria-label="Memories"
+        aria-rowcount={about.shown + 1}
+        style={{ "--columns": columns }}
+      >
         <div role="rowgroup">
           <div class="row head" role="row" aria-rowindex={1}>
             <span role="columnheader" class="tick">
               <input
-                type="checkbox" aria-label="Tick all that are shown" checked={ids.length > 0 && ids.length >= about.shown} disabled={!!still || !about.shown}
-                onChange={(event) => event.currentTarget.checked ? void tickAll() : setIds([])}
+                type="checkbox"
+                aria-label="Tick all that are shown"
+                checked={ids.length > 0 && ids.length >= about.shown}
+                disabled={!!still || !about.shown}
+                onChange={(event) => (event.currentTarget.checked ? void tickAll() : setIds([]))}
               />
             </span>
-            <Head name="id" label="#" sort={form.sort} change={(to) => change({ sort: to })} still={!!still} />
-            <Head name="text" label="text" sort={form.sort} change={(to) => change({ sort: to })} still={!!still} />
+            <Head
+              name="id"
+              label="#"
+              sort={form.sort}
+              change={(to) => change({ sort: to })}
+              still={!!still}
+            />
+            <Head
+              name="text"
+              label="text"
+              sort={form.sort}
+              change={(to) => change({ sort: to })}
+              still={!!still}
+            />
             {heads.map(([name, kind]) => (
               <Head
-                key={name} name={name} label={label[name] ?? name} sort={form.sort} change={(to) => change({ sort: to })} still={!!still}
+                key={name}
+                name={name}
+                label={label[name] ?? name}
+                sort={form.sort}
+                change={(to) => change({ sort: to })}
+                still={!!still}
                 clear={form.filters[name] ? () => filter(name, undefined) : undefined}
               >
                 {kind === "words" ? (
-                  <Words column={name} bars={byColumn.get(name)!} wanted={form.filters[name] as Wanted} change={(to) => filter(name, to)} />
+                  <Words
+                    column={name}
+                    bars={byColumn.get(name)!}
+                    wanted={form.filters[name] as Wanted}
+                    change={(to) => filter(name, to)}
+                  />
                 ) : (
-                  <Span column={name} bars={byColumn.get(name)!} wanted={form.filters[name] as Wanted} change={(to) => filter(name, to)} />
+                  <Span
+                    column={name}
+                    bars={byColumn.get(name)!}
+                    wanted={form.filters[name] as Wanted}
+                    change={(to) => filter(name, to)}
+                  />
                 )}
               </Head>
             ))}
           </div>
         </div>
-        <Body about={about} first={first} heads={heads.map(([name]) => name)} ticked={ticked} tick={tick} open={open} setOpen={setOpen} />
+        <Body
+          about={about}
+          first={first}
+          heads={heads.map(([name]) => name)}
+          ticked={ticked}
+          tick={tick}
+          open={open}
+          setOpen={setOpen}
+        />
       </div>
-      {!about.shown && <p class="empty">{about.memories ? "No memory is left by these filters." : "This lab has no memories yet: lab.remember(\"…\") stores one."}</p>}
-      {ids.length > 0 && <Ticked ids={ids} clear={() => setIds([])} only={() => setAmong(ids)} writable={about.writable} />}
+      {!about.shown && (
+        <p class="empty">
+          {about.memories
+            ? "No memory is left by these filters."
+            : 'This lab has no memories yet: lab.remember("…") stores one.'}
+        </p>
+      )}
+      {ids.length > 0 && (
+        <Ticked
+          ids={ids}
+          clear={() => setIds([])}
+          only={() => setAmong(ids)}
+          writable={about.writable}
+        />
+      )}
       {open !== null && (
         <Details
-          memory={open} writable={about.writable} version={about.event} open={setOpen}
+          memory={open}
+          writable={about.writable}
+          version={about.event}
+          open={setOpen}
           like={(memory) => change({ search: String(memory), by: "like", filters: {} })}
         />
       )}
@@ -134,25 +275,60 @@ function MemoryTable() {
   );
 }
 
-type HeadProps = { name: string; label: string; sort: Asked["sort"]; change: (to: Asked["sort"]) => void; still: boolean; clear?: () => void; children?: preact.ComponentChildren };
+type HeadProps = {
+  name: string;
+  label: string;
+  sort: Asked["sort"];
+  change: (to: Asked["sort"]) => void;
+  still: boolean;
+  clear?: () => void;
+  children?: preact.ComponentChildren;
+};
 
 function Head({ name, label, sort, change, still, clear, children }: HeadProps) {
   const sorted = sort[0] === name ? (sort[1] ? "descending" : "ascending") : "none";
-  const next: Asked["sort"] = sorted === "none" ? [name, false] : sorted === "ascending" ? [name, true] : [];
+  const next: Asked["sort"] =
+    sorted === "none" ? [name, false] : sorted === "ascending" ? [name, true] : [];
   return (
     <div role="columnheader" aria-sort={sorted} class={clear ? "filtered" : ""}>
       <span class="name">
-        <button type="button" class="plain" disabled={still} onClick={() => change(next)} title={`Sort by ${label}`}>
-          {label}<span aria-hidden="true">{sorted === "none" ? "" : sorted === "ascending" ? " ↑" : " ↓"}</span>
+        <button
+          type="button"
+          class="plain"
+          disabled={still}
+          onClick={() => change(next)}
+          title={`Sort by ${label}`}
+        >
+          {label}
+          <span aria-hidden="true">
+            {sorted === "none" ? "" : sorted === "ascending" ? " ↑" : " ↓"}
+          </span>
         </button>
-        {clear && <button type="button" class="plain clear" aria-label={`Clear the filter of ${label}`} onClick={clear}>✕</button>}
+        {clear && (
+          <button
+            type="button"
+            class="plain clear"
+            aria-label={`Clear the filter of ${label}`}
+            onClick={clear}
+          >
+            ✕
+          </button>
+        )}
       </span>
       {children}
     </div>
   );
 }
 
-type BodyProps = { about: About; first: Row[]; heads: string[]; ticked: Set<number>; tick: (id: number) => void; open: number | null; setOpen: (id: number | null) => void };
+type BodyProps = {
+  about: About;
+  first: Row[];
+  heads: string[];
+  ticked: Set<number>;
+  tick: (id: number) => void;
+  open: number | null;
+  setOpen: (id: number | null) => void;
+};
 
 function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
   const ask = useAsk();
@@ -172,7 +348,9 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
   // Where all rows are too tall for an element, the scroll bar is a scale, and rows lie from the top of what is seen.
   const exact = tall === total * ROW;
   const scroll = Math.min(top, Math.max(0, tall - view));
-  const start = exact ? Math.floor(scroll / ROW) : Math.round((scroll / Math.max(1, tall - view)) * Math.max(0, total - view / ROW));
+  const start = exact
+    ? Math.floor(scroll / ROW)
+    : Math.round((scroll / Math.max(1, tall - view)) * Math.max(0, total - view / ROW));
   const end = Math.min(total, start + Math.ceil(view / ROW) + 2);
   const fetch = useLatest(async (from: number, to: number) => {
     const asked = version.current;
@@ -185,14 +363,19 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
     }
   });
   useEffect(() => {
-    for (let page = Math.floor(start / PAGE); page * PAGE < end; page++) if (!pages.current.has(page)) return fetch(start, end);
+    for (let page = Math.floor(start / PAGE); page * PAGE < end; page++)
+      if (!pages.current.has(page)) return fetch(start, end);
   });
-  useLayoutEffect(() => { // another order begins at its top
+  useLayoutEffect(() => {
+    // another order begins at its top
     if (box.current) box.current.scrollTop = 0;
     setTop(0);
   }, [about.shown, first[0]?.id]);
   useLayoutEffect(() => {
-    if (focus !== null) box.current?.querySelector<HTMLElement>(`[data-at="${focus}"] .open`)?.focus({ preventScroll: true });
+    if (focus !== null)
+      box.current
+        ?.querySelector<HTMLElement>(`[data-at="${focus}"] .open`)
+        ?.focus({ preventScroll: true });
   }, [focus, start]);
   const move = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key];
@@ -200,7 +383,8 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
     if (!by || Number.isNaN(at)) return;
     event.preventDefault();
     const next = Math.max(0, Math.min(total - 1, at + by));
-    if (exact && (next * ROW < scroll || (next + 1) * ROW > scroll + view)) box.current!.scrollTop = Math.max(0, next * ROW - (by > 0 ? view - ROW : 0));
+    if (exact && (next * ROW < scroll || (next + 1) * ROW > scroll + view))
+      box.current!.scrollTop = Math.max(0, next * ROW - (by > 0 ? view - ROW : 0));
     if (!exact && (next < start || next >= end - 2)) {
       const above = by > 0 ? next - Math.floor(view / ROW) + 2 : next;
       box.current!.scrollTop = (above / Math.max(1, total - view / ROW)) * (tall - view);
@@ -214,34 +398,91 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
     shown.push(
       row ? (
         <div
-          key={at} class={row.id === open ? "row opened" : "row"} role="row" aria-rowindex={at + 2} data-at={at} data-memory={row.id} style={{ top: `${y}px` }}
+          key={at}
+          class={row.id === open ? "row opened" : "row"}
+          role="row"
+          aria-rowindex={at + 2}
+          data-at={at}
+          data-memory={row.id}
+          style={{ top: `${y}px` }}
         >
-          <span role="cell" class="tick"><input type="checkbox" aria-label={`Tick memory ${row.id}`} checked={ticked.has(row.id)} onChange={() => tick(row.id)} /></span>
-          <span role="cell" class="number">{row.id}</span>
+          <span role="cell" class="tick">
+            <input
+              type="checkbox"
+              aria-label={`Tick memory ${row.id}`}
+              checked={ticked.has(row.id)}
+              onChange={() => tick(row.id)}
+            />
+          </span>
+          <span role="cell" class="number">
+            {row.id}
+          </span>
           <span role="cell" class="what">
-            {row.pinned && <b class="mark" title="Pinned">📌<span class="hidden">pinned</span></b>}
-            {row.conflict && <b class="mark" title="Contradicts another memory">⚠<span class="hidden">in conflict</span></b>}
-            <button type="button" class="plain open" aria-expanded={row.id === open} onClick={() => setOpen(row.id === open ? null : row.id)}>
+            {row.pinned && (
+              <b class="mark" title="Pinned">
+                📌<span class="hidden">pinned</span>
+              </b>
+            )}
+            {row.conflict && (
+              <b class="mark" title="Contradicts another memory">
+                ⚠<span class="hidden">in conflict</span>
+              </b>
+            )}
+            <button
+              type="button"
+              class="plain open"
+              aria-expanded={row.id === open}
+              onClick={() => setOpen(row.id === open ? null : row.id)}
+            >
               <Said text={row.text.replaceAll("\n", " ")} />
             </button>
           </span>
-          {heads.map((name) => <span key={name} role="cell" class={name === "access" ? "number" : name === "created" ? "created" : ""} title={name === "created" ? day(row.created) : undefined}>{cell(row, name)}</span>)}
+          {heads.map((name) => (
+            <span
+              key={name}
+              role="cell"
+              class={name === "access" ? "number" : name === "created" ? "created" : ""}
+              title={name === "created" ? day(row.created) : undefined}
+            >
+              {cell(row, name)}
+            </span>
+          ))}
         </div>
       ) : (
-        <div key={at} class="row waiting" role="row" aria-rowindex={at + 2} style={{ top: `${y}px` }}><span role="cell">…</span></div>
+        <div
+          key={at}
+          class="row waiting"
+          role="row"
+          aria-rowindex={at + 2}
+          style={{ top: `${y}px` }}
+        >
+          <span role="cell">…</span>
+        </div>
       ),
     );
   }
   return (
-    <div class="scroll" role="rowgroup" ref={box} style={{ height: `${total ? view : 0}px` }} onScroll={(event) => setTop(event.currentTarget.scrollTop)} onKeyDown={move}>
-      <div role="presentation" style={{ height: `${tall}px` }}>{shown}</div>
+    <div
+      class="scroll"
+      role="rowgroup"
+      ref={box}
+      style={{ height: `${total ? view : 0}px` }}
+      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+      onKeyDown={move}
+    >
+      <div role="presentation" style={{ height: `${tall}px` }}>
+        {shown}
+      </div>
     </div>
   );
 }
 
 function cell(row: Row, name: string) {
   if (name === "created") return day(row.created).slice(0, 10);
-  if (name === "status") return <span class={`status ${USED.includes(row.status) ? "used" : "unused"}`}>{row.status}</span>;
+  if (name === "status")
+    return (
+      <span class={`status ${USED.includes(row.status) ? "used" : "unused"}`}>{row.status}</span>
+    );
   if (name === "access") return row.access.toLocaleString("en");
   const value = row[name as "kind" | "speaker" | "project"];
   return value === null ? <span class="none">–</span> : <Said text={value} />;
@@ -251,29 +492,83 @@ function day(time: number | Date): string {
   return new Date(Number(time)).toISOString().slice(0, 16).replace("T", " ");
 }
 
-function Ticked({ ids, clear, only, writable }: { ids: number[]; clear: () => void; only: () => void; writable: boolean }) {
+function Ticked({
+  ids,
+  clear,
+  only,
+  writable,
+}: {
+  ids: number[];
+  clear: () => void;
+  only: () => void;
+  writable: boolean;
+}) {
   const ask = useAsk();
   const still = useStill();
   const [reason, setReason] = useState<string | null>(null);
   const [done, setDone] = useState("");
   const blocked = !!still || !writable;
   const act = (verb: string, values: Record<string, unknown>, what: string) =>
-    ask(verb, values).then((found) => found && setDone(`${plural(found.ids.length, "memory", "memories")} ${what}`));
+    ask(verb, values).then(
+      (found) => found && setDone(`${plural(found.ids.length, "memory", "memories")} ${what}`),
+    );
   return (
     <div class="ticked" role="group" aria-label="What is ticked">
       <strong>{`${ids.length.toLocaleString("en")} ticked`}</strong>
-      <button type="button" disabled={!!still} onClick={only}>Show only these</button>
-      <button type="button" disabled={blocked} onClick={() => act("forget", { memories: ids }, "forgotten")}>Forget</button>
-      <button type="button" disabled={blocked} onClick={() => act("restore", { memories: ids }, "restored")}>Restore</button>
-      <button type="button" disabled={blocked} aria-expanded={reason !== null} onClick={() => setReason(reason === null ? "" : null)}>These are wrong …</button>
+      <button type="button" disabled={!!still} onClick={only}>
+        Show only these
+      </button>
+      <button
+        type="button"
+        disabled={blocked}
+        onClick={() => act("forget", { memories: ids }, "forgotten")}
+      >
+        Forget
+      </button>
+      <button
+        type="button"
+        disabled={blocked}
+        onClick={() => act("restore", { memories: ids }, "restored")}
+      >
+        Restore
+      </button>
+      <button
+        type="button"
+        disabled={blocked}
+        aria-expanded={reason !== null}
+        onClick={() => setReason(reason === null ? "" : null)}
+      >
+        These are wrong …
+      </button>
       {reason !== null && (
         <>
-          <input type="text" aria-label="Why are they wrong?" placeholder="Why are they wrong?" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
-          <button type="button" class="primary" disabled={!reason.trim()} onClick={() => act("wrong", { memories: ids, reason }, "flagged as wrong").then(() => setReason(null))}>Flag as wrong</button>
+          <input
+            type="text"
+            aria-label="Why are they wrong?"
+            placeholder="Why are they wrong?"
+            value={reason}
+            onInput={(event) => setReason(event.currentTarget.value)}
+          />
+          <button
+            type="button"
+            class="primary"
+            disabled={!reason.trim()}
+            onClick={() =>
+              act("wrong", { memories: ids, reason }, "flagged as wrong").then(() =>
+                setReason(null),
+              )
+            }
+          >
+            Flag as wrong
+          </button>
         </>
       )}
-      <button type="button" class="plain" onClick={clear}>Untick all</button>
-      <span class="done" role="status">{done}</span>
+      <button type="button" class="plain" onClick={clear}>
+        Untick all
+      </button>
+      <span class="done" role="status">
+        {done}
+      </span>
     </div>
   );
 }
@@ -281,9 +576,12 @@ function Ticked({ ids, clear, only, writable }: { ids: number[]; clear: () => vo
 function summary(about: About, form: Asked): string {
   const all = plural(about.memories, "memory", "memories");
   const best = about.most && !form.sort.length ? ", the best match first" : "";
-  const some = about.shown === about.memories ? all : `${about.shown.toLocaleString("en")} of ${all}${best}`;
+  const some =
+    about.shown === about.memories ? all : `${about.shown.toLocaleString("en")} of ${all}${best}`;
   if (!form.search.trim() || form.by === "word") return some;
-  return form.by === "meaning" ? `${some} · what a recall of “${visible(form.search)}” may show (at most ${about.most}; not logged)` : `${some} · the ${about.most} nearest to memory ${visible(form.search)}`;
+  return form.by === "meaning"
+    ? `${some} · what a recall of “${visible(form.search)}” may show (at most ${about.most}; not logged)`
+    : `${some} · the ${about.most} nearest to memory ${visible(form.search)}`;
 }
 
 export default widget("Memory table", MemoryTable, css);

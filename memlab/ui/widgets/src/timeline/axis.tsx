@@ -2,20 +2,38 @@
 import { plural, visible } from "../shared/text";
 
 export type Event = {
-  slot: string; version: number; live: boolean; pinned: boolean; at: number; action: string; pack: string; hash: string; reason: string; event: number;
+  slot: string;
+  version: number;
+  live: boolean;
+  pinned: boolean;
+  at: number;
+  action: string;
+  pack: string;
+  hash: string;
+  reason: string;
+  event: number;
 };
 export type Span = { name: string; since: number; until: number | null; reason: string };
 export type Bin = { since: number; until: number; good: number; count: number };
 export type Scale = (time: number) => number;
 
-type Segment = { version: number; from: number; to: number; pinned: boolean; action: string; reason: string };
+type Segment = {
+  version: number;
+  from: number;
+  to: number;
+  pinned: boolean;
+  action: string;
+  reason: string;
+};
 
 /** From 0 to 100 over all that happened: even in time, or, where events are too close for that, even in their order. */
 export function scaled(times: number[], now: number, even: "time" | "order"): Scale {
   const knots = [...new Set([...times, now])].sort((a, b) => a - b);
   const first = knots[0]!;
   const last = knots.at(-1)!;
-  if (even === "time") return (time) => (last > first ? Math.min(100, Math.max(0, (100 * (time - first)) / (last - first))) : 0);
+  if (even === "time")
+    return (time) =>
+      last > first ? Math.min(100, Math.max(0, (100 * (time - first)) / (last - first))) : 0;
   const step = 100 / Math.max(1, knots.length - 1);
   return (time) => {
     const next = knots.findIndex((knot) => knot >= time);
@@ -43,11 +61,30 @@ function segments(events: Event[], now: number): Segment[] {
 }
 
 export type AxisProps = {
-  events: Event[]; spans: Span[]; bins: Bin[]; slot: string; picked: number[]; now: number; scale: Scale; ticks: number[];
-  choose: (slot: string) => void; pick: (version: number) => void;
+  events: Event[];
+  spans: Span[];
+  bins: Bin[];
+  slot: string;
+  picked: number[];
+  now: number;
+  scale: Scale;
+  ticks: number[];
+  choose: (slot: string) => void;
+  pick: (version: number) => void;
 };
 
-export function Axis({ events, spans, bins, slot, picked, now, scale, ticks, choose, pick }: AxisProps) {
+export function Axis({
+  events,
+  spans,
+  bins,
+  slot,
+  picked,
+  now,
+  scale,
+  ticks,
+  choose,
+  pick,
+}: AxisProps) {
   const bySlot = new Map<string, Event[]>();
   for (const event of events) bySlot.set(event.slot, [...(bySlot.get(event.slot) ?? []), event]);
   const lanes = [...bySlot].filter(([name, own]) => name === slot || own.length > 1);
@@ -56,20 +93,47 @@ export function Axis({ events, spans, bins, slot, picked, now, scale, ticks, cho
     <div class="axis">
       {lanes.map(([name, own]) => (
         <div key={name} class={name === slot ? "lane chosen" : "lane"}>
-          <button type="button" class="plain name" aria-pressed={name === slot} onClick={() => choose(name)}>{name}</button>
+          <button
+            type="button"
+            class="plain name"
+            aria-pressed={name === slot}
+            onClick={() => choose(name)}
+          >
+            {name}
+          </button>
           <div class="track">
             {segments(own, now).map((one, place) => {
               const left = scale(one.from);
               const said = `${name} version ${one.version}, ${one.action}${one.pinned ? ", pinned" : ""}${one.reason ? `: ${visible(one.reason)}` : ""}`;
-              const style = { left: `${left}%`, width: `max(4px, calc(${scale(one.to) - left}% - 2px))` };
+              const style = {
+                left: `${left}%`,
+                width: `max(4px, calc(${scale(one.to) - left}% - 2px))`,
+              };
               return name === slot ? (
                 <button
-                  key={place} type="button" class={`version ${one.pinned ? "held" : ""}`} style={style} title={said} aria-label={said}
-                  aria-pressed={picked.includes(one.version)} onClick={() => pick(one.version)}
+                  key={place}
+                  type="button"
+                  class={`version ${one.pinned ? "held" : ""}`}
+                  style={style}
+                  title={said}
+                  aria-label={said}
+                  aria-pressed={picked.includes(one.version)}
+                  onClick={() => pick(one.version)}
                 >
-                  {one.version}{one.pinned ? " ⊙" : ""}
+                  {one.version}
+                  {one.pinned ? " ⊙" : ""}
                 </button>
-              ) : <span key={place} class={`version ${one.pinned ? "held" : ""}`} style={style} title={said}>{one.version}{one.pinned ? " ⊙" : ""}</span>;
+              ) : (
+                <span
+                  key={place}
+                  class={`version ${one.pinned ? "held" : ""}`}
+                  style={style}
+                  title={said}
+                >
+                  {one.version}
+                  {one.pinned ? " ⊙" : ""}
+                </span>
+              );
             })}
           </div>
         </div>
@@ -80,8 +144,15 @@ export function Axis({ events, spans, bins, slot, picked, now, scale, ticks, cho
           <div key={place} class="lane">
             <span class="name note">challenger</span>
             <div class="track">
-              <span class={one.until === null ? "span going" : "span"} style={{ left: `${left}%`, width: `max(6px, ${scale(one.until ?? now) - left}%)` }} title={visible(one.reason)} />
-              <span class="label" style={left > 60 ? { right: `${100 - left}%` } : { left: `${left}%` }}>{`${visible(one.name)}${one.until === null ? "" : ", ended"}`}</span>
+              <span
+                class={one.until === null ? "span going" : "span"}
+                style={{ left: `${left}%`, width: `max(6px, ${scale(one.until ?? now) - left}%)` }}
+                title={visible(one.reason)}
+              />
+              <span
+                class="label"
+                style={left > 60 ? { right: `${100 - left}%` } : { left: `${left}%` }}
+              >{`${visible(one.name)}${one.until === null ? "" : ", ended"}`}</span>
             </div>
           </div>
         );
@@ -91,9 +162,17 @@ export function Axis({ events, spans, bins, slot, picked, now, scale, ticks, cho
         <div class="track" role="img" aria-label={judged(bins)}>
           {bins.map((bin, place) => {
             const left = scale(bin.since);
-            const style = { left: `${left}%`, width: `max(2px, calc(${scale(bin.until) - left}% - 1px))` };
+            const style = {
+              left: `${left}%`,
+              width: `max(2px, calc(${scale(bin.until) - left}% - 1px))`,
+            };
             return (
-              <span key={place} class="bin" style={style} title={`${bin.good} helped, ${bin.count - bin.good} did not`}>
+              <span
+                key={place}
+                class="bin"
+                style={style}
+                title={`${bin.good} helped, ${bin.count - bin.good} did not`}
+              >
                 <i class="good" style={{ height: `${(50 * bin.good) / most}%` }} />
                 <i class="bad" style={{ height: `${(50 * (bin.count - bin.good)) / most}%` }} />
               </span>
@@ -105,7 +184,11 @@ export function Axis({ events, spans, bins, slot, picked, now, scale, ticks, cho
       <div class="lane ticks" aria-hidden="true">
         <span class="name" />
         <div class="track">
-          {ticks.map((time) => <span key={time} style={{ left: `${scale(time)}%` }}>{when(time, ticks)}</span>)}
+          {ticks.map((time) => (
+            <span key={time} style={{ left: `${scale(time)}%` }}>
+              {when(time, ticks)}
+            </span>
+          ))}
         </div>
       </div>
     </div>
@@ -115,12 +198,20 @@ export function Axis({ events, spans, bins, slot, picked, now, scale, ticks, cho
 function judged(bins: Bin[]): string {
   const good = bins.reduce((sum, bin) => sum + bin.good, 0);
   const count = bins.reduce((sum, bin) => sum + bin.count, 0);
-  return count ? `${plural(count, "feedback")}: ${good} helped, ${count - good} did not` : "No feedback yet";
+  return count
+    ? `${plural(count, "feedback")}: ${good} helped, ${count - good} did not`
+    : "No feedback yet";
 }
 
 const [DATE, MINUTE, SECOND] = [
-  { day: "numeric", month: "short" }, { hour: "2-digit", minute: "2-digit" }, { hour: "2-digit", minute: "2-digit", second: "2-digit" },
-].map((format) => new Intl.DateTimeFormat("en-GB", format as Intl.DateTimeFormatOptions)) as [Intl.DateTimeFormat, Intl.DateTimeFormat, Intl.DateTimeFormat];
+  { day: "numeric", month: "short" },
+  { hour: "2-digit", minute: "2-digit" },
+  { hour: "2-digit", minute: "2-digit", second: "2-digit" },
+].map((format) => new Intl.DateTimeFormat("en-GB", format as Intl.DateTimeFormatOptions)) as [
+  Intl.DateTimeFormat,
+  Intl.DateTimeFormat,
+  Intl.DateTimeFormat,
+];
 
 /** A date, or a time of day where all of it happened on one: with seconds if minutes are the same for some. */
 export function when(time: number, among: number[]): string {

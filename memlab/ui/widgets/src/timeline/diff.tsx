@@ -1,25 +1,53 @@
 /** Two texts side by side, with what differs within a line marked. */
 import { visible } from "../shared/text";
 
-export type Line = [kind: "same" | "changed" | "removed" | "added", left: number | null, before: string, right: number | null, after: string];
+export type Line = [
+  kind: "same" | "changed" | "removed" | "added",
+  left: number | null,
+  before: string,
+  right: number | null,
+  after: string,
+];
 
 export function Diff({ rows, heads }: { rows: Line[]; heads: [string, string] }) {
   return (
     <table class="diff">
       <caption class="hidden">{`${heads[0]} beside ${heads[1]}`}</caption>
-      <colgroup><col class="at" /><col /><col class="at" /><col /></colgroup>
+      <colgroup>
+        <col class="at" />
+        <col />
+        <col class="at" />
+        <col />
+      </colgroup>
       <thead>
-        <tr><th scope="col" colSpan={2}>{heads[0]}</th><th scope="col" colSpan={2}>{heads[1]}</th></tr>
+        <tr>
+          <th scope="col" colSpan={2}>
+            {heads[0]}
+          </th>
+          <th scope="col" colSpan={2}>
+            {heads[1]}
+          </th>
+        </tr>
       </thead>
       <tbody>
         {rows.map(([kind, left, before, right, after], place) => {
-          const [a, b]: [Parts, Parts] = kind === "changed" ? apart(before, after) : [[before, "", ""], [after, "", ""]];
+          const [a, b]: [Parts, Parts] =
+            kind === "changed"
+              ? apart(before, after)
+              : [
+                  [before, "", ""],
+                  [after, "", ""],
+                ];
           return (
             <tr key={place} class={kind}>
               <td class="number">{left}</td>
-              <td class="old"><Code parts={a} tag="del" sign={left !== null && kind !== "same" ? "−" : ""} /></td>
+              <td class="old">
+                <Code parts={a} tag="del" sign={left !== null && kind !== "same" ? "−" : ""} />
+              </td>
               <td class="number">{right}</td>
-              <td class="new"><Code parts={b} tag="ins" sign={right !== null && kind !== "same" ? "+" : ""} /></td>
+              <td class="new">
+                <Code parts={b} tag="ins" sign={right !== null && kind !== "same" ? "+" : ""} />
+              </td>
             </tr>
           );
         })}
@@ -30,8 +58,23 @@ export function Diff({ rows, heads }: { rows: Line[]; heads: [string, string] })
 
 type Parts = [string, string, string];
 
-function Code({ parts: [start, middle, end], tag: Tag, sign }: { parts: Parts; tag: "del" | "ins"; sign: string }) {
-  return <code>{sign && <b>{sign}</b>}{visible(start)}{middle && <Tag>{visible(middle)}</Tag>}{visible(end)}</code>;
+function Code({
+  parts: [start, middle, end],
+  tag: Tag,
+  sign,
+}: {
+  parts: Parts;
+  tag: "del" | "ins";
+  sign: string;
+}) {
+  return (
+    <code>
+      {sign && <b>{sign}</b>}
+      {visible(start)}
+      {middle && <Tag>{visible(middle)}</Tag>}
+      {visible(end)}
+    </code>
+  );
 }
 
 /** What two lines have in common in front and behind, and what stands between. */
@@ -41,6 +84,10 @@ function apart(a: string, b: string): [Parts, Parts] {
   while (head < Math.min(x.length, y.length) && x[head] === y[head]) head++;
   let tail = 0;
   while (tail < Math.min(x.length, y.length) - head && x.at(-1 - tail) === y.at(-1 - tail)) tail++;
-  const cut = (all: string[]): Parts => [all.slice(0, head).join(""), all.slice(head, all.length - tail).join(""), all.slice(all.length - tail).join("")];
+  const cut = (all: string[]): Parts => [
+    all.slice(0, head).join(""),
+    all.slice(head, all.length - tail).join(""),
+    all.slice(all.length - tail).join(""),
+  ];
   return [cut(x), cut(y)];
 }
