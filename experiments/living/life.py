@@ -27,7 +27,7 @@ import polars as pl
 import memlab
 from living.verbs import VERBS
 from living.words import Words, letters
-from memlab.subjects.purge.verifying import differences
+from memlab.subjects.purge.verifying import find_differences
 
 __all__ = ["ACTS", "Lived", "Trouble", "content_of", "live"]
 
@@ -181,7 +181,7 @@ class _Life:
             was, now = (
                 state.names["status"].series("").to_numpy() == "purged" for state in (before, after)
             )
-            wrong = differences(before, after, np.flatnonzero(now & ~was))
+            wrong = find_differences(before, after, np.flatnonzero(now & ~was))
             if wrong:
                 raise _Unlike("purge", "; ".join(wrong))
 
