@@ -101,7 +101,7 @@ def loaded(named: Callable[..., Any] | str) -> Callable[..., Any]:
 
 PARTS = {
     "attribute-feedback": "memlab.subjects.lens.attribution:attribute_feedback",
-    "check-operations": "memlab.subjects.programs.program:checked_operations",
+    "check-operations": "memlab.subjects.programs.program:check_operations",
     "compare-policies": "memlab.subjects.lens.diff:PolicyDiff",
     "compare-values": "memlab.subjects.lens.explain:why",
     "explain-value": "memlab.subjects.lens.explain:explain",
