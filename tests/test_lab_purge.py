@@ -315,7 +315,9 @@ def test_a_subject_goes_under_all_its_names(disk, folder):
         done = lab.purge(subject="DELLA")
         assert done.ids == (1, 2, 5)
         assert traces(folder, ["goat cheese", "ostend", "della", "a. quuxley", "dutch"]) == set()
-        assert done.found.rows() == [("a name", "memory 4", 1, "contains it too, and was not purged")]
+        assert done.found.rows() == [
+            ("a name", "memory 4", 1, "contains it too, and was not purged")
+        ]
         assert asked(lab) == ["", "what does Bob like"]
         assert "Bob" in lab.facts.entities.frame()["name"].to_list()
         live = content_of(lab.io.store.state)
@@ -510,16 +512,16 @@ def test_an_export_that_is_gone_is_told_and_one_that_failed_is_not_listed(lab, t
     with pytest.raises(InputError):
         lab.io.export(tmp_path)
     done = lab.purge(1)
-    assert done.found["how"].to_list() == [
-        "not there: it was moved, renamed or removed"
-    ]
+    assert done.found["how"].to_list() == ["not there: it was moved, renamed or removed"]
 
 
 def test_a_memory_that_says_the_same_is_told(lab):
     lab.remember("The quokka sleeps in the shed")
     lab.remember("Once more: The quokka sleeps in the shed, he said")
     done = lab.purge(1)
-    assert done.found.rows() == [("text of memory 1", "memory 2", 1, "contains it too, and was not purged")]
+    assert done.found.rows() == [
+        ("text of memory 1", "memory 2", 1, "contains it too, and was not purged")
+    ]
 
 
 def test_a_mirror_that_cannot_be_written_or_is_not_there_is_told_and_reached_later(disk, tmp_path):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from memlab.errors import InputError
-from memlab.kernel.base.arguments import Taken, shown
+from memlab.kernel.base.arguments import Taken, describe_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,9 @@ def _axes(value: Any) -> Any:
     from matplotlib.axes import Axes
 
     if not isinstance(value, Axes):
-        raise InputError(f"axes are matplotlib's, such as plt.subplots()[1], not {shown(value)}.")
+        raise InputError(
+            f"axes are matplotlib's, such as plt.subplots()[1], not {describe_value(value)}."
+        )
     return value
 
 
@@ -60,7 +62,9 @@ def _several(value: Any) -> Any:
     try:
         return [_axes(one) for one in given]
     except TypeError:
-        raise InputError(f"axes are a sequence, one for each panel, not {shown(value)}.") from None
+        raise InputError(
+            f"axes are a sequence, one for each panel, not {describe_value(value)}."
+        ) from None
 
 
 OnPanels = Annotated["Sequence[Axes]", Taken("axes of matplotlib, one for each panel", _several)]

@@ -23,7 +23,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from memlab.errors import BadAnswer, DamagedLab, InputError, ModelError, NoAnswer, OverBudget
-from memlab.kernel.base.arguments import Count, Within, checked, shown
+from memlab.kernel.base.arguments import Count, Within, checked, describe_value
 from memlab.kernel.base.disk import read_sealed, write_sealed, writing
 from memlab.kernel.base.display import clip
 from memlab.kernel.base.printable import printable
@@ -498,7 +498,7 @@ def _request(fields: Mapping[str, Any], options: Mapping[str, Any]) -> bytes:
 def _name(name: str) -> str:
     if not name.strip() or not name.isprintable() or len(name) > 200:
         raise InputError(
-            f"LanguageModel(name=...): a name is a printable text of at most 200 characters, not {shown(name)}."
+            f"LanguageModel(name=...): a name is a printable text of at most 200 characters, not {describe_value(name)}."
         )
     return name
 
@@ -509,7 +509,9 @@ def _address(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise InputError(f"LanguageModel(url=...): {shown(url)} is no address: {error}.") from None
+        raise InputError(
+            f"LanguageModel(url=...): {describe_value(url)} is no address: {error}."
+        ) from None
     known = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
     if (
         not known
@@ -519,7 +521,7 @@ def _address(url: str) -> SplitResult:
         or any(one <= " " for one in url)
     ):
         raise InputError(
-            f"LanguageModel(url=...): an address is such as http://127.0.0.1:8080/v1, not {shown(url)}."
+            f"LanguageModel(url=...): an address is such as http://127.0.0.1:8080/v1, not {describe_value(url)}."
         )
     if parts.username is not None or parts.password is not None:
         raise InputError(

@@ -26,7 +26,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.display import clip
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.index import best
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import (
@@ -562,5 +562,5 @@ class ProjectMap(Protocol):
 
 def project_map(state: State, project: str) -> ProjectMap | None:
     """Return the first map of a project that an extension has, None without."""
-    maps = (find(state, project) for find in hooks("project-map"))
+    maps = (find(state, project) for find in list_hooks("project-map"))
     return next((found for found in maps if found is not None), None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.journal import Journal
@@ -180,12 +180,12 @@ def _check_excluded(
     if isinstance(exclude, str):
         exclude = (exclude,)
     if not isinstance(exclude, Iterable):
-        raise InputError(f"exclude takes names of projects, not {shown(exclude)}.")
+        raise InputError(f"exclude takes names of projects, not {describe_value(exclude)}.")
     names = list(exclude)
     for name in names:
         if name is not None and not isinstance(name, str):
             raise InputError(
-                f"exclude takes names of projects, or None for memories without one, not {shown(name)}."
+                f"exclude takes names of projects, or None for memories without one, not {describe_value(name)}."
             )
         if name not in projects:
             raise UnknownName(

@@ -13,7 +13,7 @@ import polars as pl
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of, printable
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Journal, Scrub
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import Change, State, entity_key
@@ -329,7 +329,9 @@ def _update_copies(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
     roots = [] if store.folder is None else [(store.folder, "lab")]
     if isinstance(store.journal, Journal):
         roots += [(folder, "backup") for folder in places(store.journal)]
-    mirrors = {path: problem for reach in hooks("copies") for path, problem in reach(store).items()}
+    mirrors = {
+        path: problem for reach in list_hooks("copies") for path, problem in reach(store).items()
+    }
     for path, problem in mirrors.items():
         receipt.add_removed("mirrors", int(not problem), path, problem or "updated")
         if problem:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from memlab.errors import InputError
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Event, Journal, JournalView, Transaction
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
 from memlab.kernel.schema import FIXED, RELATIONS
@@ -129,7 +129,7 @@ class Dependents:
 
 def dependents() -> list[Dependents]:
     """Return what the extensions declare."""
-    return [make() for make in hooks("dependents")]
+    return [make() for make in list_hooks("dependents")]
 
 
 def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
@@ -194,7 +194,7 @@ class Editor:
             told = next(
                 (
                     told
-                    for retell in hooks("retell")
+                    for retell in list_hooks("retell")
                     if (told := retell(before, columns, old)) is not None
                 ),
                 None,
@@ -208,7 +208,7 @@ class Editor:
         )
         new = old if text is None else text
         derived = Rederived()
-        for rederive in hooks("rederive"):
+        for rederive in list_hooks("rederive"):
             derived += rederive(before, old, new, columns, self._core.pack)
         if same and not fixed:
             self._in_place(standing, before, columns, derived, outcome)

@@ -26,11 +26,11 @@ from memlab.kernel.policies import (
     PackLike,
     Version,
     VersionLog,
+    get_slot,
     load_pack,
     needs_of_pack,
     needs_of_policy,
     pack_from_sources,
-    slot_named,
 )
 from memlab.kernel.privacy import refuse
 from memlab.kernel.verbs.core import Core
@@ -154,7 +154,7 @@ class LabPolicies(Displayed):
         helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
         values = {**own_params, **(params or {})} if own_params else params
         policy = compile_policy(
-            text, slot_named(slot).signature, name=slot, params=values, helpers=helpers
+            text, get_slot(slot).signature, name=slot, params=values, helpers=helpers
         )
         named = slot_of(text)
         if named not in ("", slot):
@@ -330,7 +330,7 @@ class LabPolicies(Displayed):
     @checked
     def unpin(self, slot: str, *, reason: str = "") -> Version:
         """Let a slot go: its policy stays until something replaces it. InputError if it is not pinned."""
-        slot_named(slot)
+        get_slot(slot)
 
         def make(versions: VersionLog) -> list[_Change]:
             if slot not in versions.pins:
@@ -364,7 +364,7 @@ class LabPolicies(Displayed):
     @checked
     def __getitem__(self, slot: str) -> Policy:
         """The live policy of a slot."""
-        slot_named(slot)
+        get_slot(slot)
         return self.pack.policies[slot]
 
     def __iter__(self) -> Iterator[str]:
@@ -456,7 +456,7 @@ class LabPolicies(Displayed):
 
     def _return(self, slot: str, to: int | str | None, kind: str, reason: str) -> Version:
         """Install a version of the slot again; of a pin, the live one unless ``to`` says otherwise."""
-        slot_named(slot)
+        get_slot(slot)
 
         def make(versions: VersionLog) -> list[_Change]:
             if kind == "rollback":

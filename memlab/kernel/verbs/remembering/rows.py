@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, PrivacyError
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import Finding, Screened, ignored_by
-from memlab.kernel.schema import MEMORY, role_of
+from memlab.kernel.schema import MEMORY, infer_role
 from memlab.kernel.state import (
     EVERYONE,
     NOBODY,
@@ -207,7 +207,7 @@ class Describing(Protocol):
 
 def describing() -> Describing:
     """Return what reads texts for tags, summaries, feelings and names: the last declared at "describe-text"."""
-    read: Describing = hooks("describe-text")[-1]()
+    read: Describing = list_hooks("describe-text")[-1]()
     return read
 
 
@@ -254,7 +254,7 @@ def names_in_texts(
         if kinds[row] == "turn" or predicates[row] is not None:
             continue
         speaker = speakers[row]
-        by_assistant = speaker is not None and role_of(speaker, None) == "assistant"
+        by_assistant = speaker is not None and infer_role(speaker, None) == "assistant"
         named = {name: entities.canonical(name) for name in describing().proper_names(text)}
         names = [
             known or entity_name(name) for name, known in named.items() if known or not by_assistant
