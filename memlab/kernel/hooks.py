@@ -105,7 +105,7 @@ PARTS = {
     "attribute-feedback": "memlab.subjects.lens.attribution:attribute_feedback",
     "check-operations": "memlab.subjects.programs.program:check_operations",
     "compare-policies": "memlab.subjects.lens.diff:PolicyDiff",
-    "compare-values": "memlab.subjects.lens.explain:why",
+    "compare-values": "memlab.subjects.lens.explain:compare_values",
     "explain-value": "memlab.subjects.lens.explain:explain",
     "show-policy": "memlab.subjects.lens.highlight:show_policy",
     "ranking-notice": "memlab.subjects.programs.comparing:ranking_notice",

@@ -135,12 +135,12 @@ class Loaded(_Incoming, Displayed):
         # Only what happened is named, so that a plain file gives one short line.
         edges = f" and {self.edges:,} edges" if self.guessed.is_empty() else ""
         parts = [f"{self.count('added'):,} memories{edges} from {self.source}"]
-        if count := self.count("known"):
-            parts.append(f"{count:,} were already in the lab")
-        if purged := self.count("purged"):
-            parts.append(f"{purged:,} were purged from the lab before and not added")
-        if self.extracted:
-            parts.append(f"{self.extracted:,} facts and memories extracted from the messages")
+        notes = (
+            (self.count("known"), "were already in the lab"),
+            (self.count("purged"), "were purged from the lab before and not added"),
+            (self.extracted, "facts and memories extracted from the messages"),
+        )
+        parts += [f"{count:,} {note}" for count, note in notes if count]
         if self.registers:
             parts.append(f"with {', '.join(self.registers)}")
         if self.redacted:
@@ -220,12 +220,11 @@ class Joined(_Incoming, Displayed):
             f"{self.edges:,} edges added, {counts['edited']:,} edited, {counts['status']:,} with a changed status, "
             f"{counts['conflict']:,} conflicts"
         ]
-        if self.known:
-            parts.append(f"{self.known:,} were already in the lab")
-        if self.kept_away:
-            parts.append(f"{self.kept_away:,} were purged here before and not added")
-        if self.purged:
-            parts.append(f"{len(self.purged):,} were purged there and are deleted here")
-        if self.redacted:
-            parts.append(f"{len(self.redacted):,} secrets redacted")
+        notes = (
+            (self.known, "were already in the lab"),
+            (self.kept_away, "were purged here before and not added"),
+            (len(self.purged), "were purged there and are deleted here"),
+            (len(self.redacted), "secrets redacted"),
+        )
+        parts += [f"{count:,} {note}" for count, note in notes if count]
         return printable("; ".join(parts))

@@ -265,35 +265,29 @@ def adapt(
         raise InputError(
             f'horizon must be a number and m, h, d or w, such as "7d" or "12h", not {horizon!r}.'
         )
-    return _Step(
-        lab, missing, horizon, cluster, estimator, level, reward_range, consent, seed
-    ).run()
+    options = {
+        "missing": missing,
+        "horizon": horizon,
+        "cluster": cluster,
+        "level": level,
+        "reward_range": reward_range,
+    }
+    return _Step(lab, options, estimator, consent, seed).run()
 
 
 class _Step:
-    """One step of adaptation of one lab."""
+    """One step of adaptation of one lab; ``options`` are those that every way of comparing takes."""
 
     def __init__(
         self,
         lab: OperableLab,
-        missing: Missing | None,
-        horizon: str | None,
-        cluster: str | None,
+        options: dict[str, Any],
         estimator: Estimator,
-        level: float,
-        reward_range: tuple[float, float] | None,
         consent: bool,
         seed: int,
     ) -> None:
-        self._lab, self._consent, self._seed = lab, consent, seed
-        self._options: dict[str, Any] = {
-            "missing": missing,
-            "horizon": horizon,
-            "cluster": cluster,
-            "level": level,
-            "reward_range": reward_range,
-        }
-        self._estimator = estimator
+        self._lab, self._options, self._estimator = lab, options, estimator
+        self._consent, self._seed = consent, seed
         self._slates: Slates = lab.slates()
         judged = self._slates.feedback.select(pl.col("decision").drop_nulls().n_unique())
         self._judged = int(judged.collect().item())
@@ -525,15 +519,15 @@ class _Step:
         """Carry out a change with consent, else propose it."""
         pack = self._lab.policies.pack
         before = pack.hash if slot == "pack" else pack.policies[slot].hash
+        outcome: Literal["installed", "rolled back", "proposed"] = action
         if self._consent:
             after = act().hash
-            return Adapted(
-                slot, action, reason, before, after, self._judged, gain, evidence=self._evidence
-            )
-        would = "roll back" if action == "rolled back" else "install"
-        reason = f"on your consent, {would} [{after[:12]}]. {reason}"
+        else:
+            outcome = "proposed"
+            would = "roll back" if action == "rolled back" else "install"
+            reason = f"on your consent, {would} [{after[:12]}]. {reason}"
         return Adapted(
-            slot, "proposed", reason, before, after, self._judged, gain, evidence=self._evidence
+            slot, outcome, reason, before, after, self._judged, gain, evidence=self._evidence
         )
 
     def _record(self, rows: list[tuple[Any, ...]]) -> None:

@@ -189,23 +189,13 @@ class Watch(Background, Displayed):
     @property
     def frame(self) -> pl.DataFrame:
         """One row for each change: ``at``, ``outcome``, ``hash``, ``note``, ``error``."""
-        rows = self.changes
-        return pl.DataFrame(
-            {
-                "at": [row.at for row in rows],
-                "outcome": [row.outcome for row in rows],
-                "hash": [row.hash for row in rows],
-                "note": [row.note for row in rows],
-                "error": [None if row.error is None else str(row.error) for row in rows],
-            },
-            schema={
-                "at": pl.Datetime("us", "UTC"),
-                "outcome": pl.String,
-                "hash": pl.String,
-                "note": pl.String,
-                "error": pl.String,
-            },
-        )
+        rows = [
+            (row.at, row.outcome, row.hash, row.note, row.error and str(row.error))
+            for row in self.changes
+        ]
+        texts = dict.fromkeys(("outcome", "hash", "note", "error"), pl.String)
+        schema: dict[str, Any] = {"at": pl.Datetime("us", "UTC"), **texts}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def look(self) -> Change | None:
         """Read the file now, as the thread does repeatedly.

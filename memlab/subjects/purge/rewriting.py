@@ -188,12 +188,24 @@ def _rows(field: Field, columns: Any, siblings: Siblings, gone: PurgePlan) -> di
     return body
 
 
+Redact = Callable[[Field, Any, Siblings, PurgePlan], Any]
+"""A function that redacts a value: its field, the value, its siblings and the plan of the purge."""
+
+
+def _for_each_string(redact: Redact) -> Redact:
+    """Extend a function for strings to nested lists of strings; other values stay."""
+
+    def redact_all(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+        if isinstance(value, list):
+            return [redact_all(field, item, siblings, gone) for item in value]
+        return redact(field, value, siblings, gone) if isinstance(value, str) else value
+
+    return redact_all
+
+
+@_for_each_string
 def _text(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
     """Redact a text or a list of texts: "" if it describes purged memories, else cut."""
-    if isinstance(value, list):
-        return [_text(field, item, siblings, gone) for item in value]
-    if not isinstance(value, str):
-        return value
     return "" if field.of and _is_gone(siblings.get(field.of), gone) else gone.cut(value)
 
 
@@ -205,22 +217,18 @@ def _is_gone(subject: Any, gone: PurgePlan) -> bool:
     return isinstance(ids, list) and bool(ids) and len(gone.within(ids)) == len(ids)
 
 
+@_for_each_string
 def _note(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
     """Redact a note or a list of notes: None if nothing is left."""
-    if isinstance(value, list):
-        return [_note(field, item, siblings, gone) for item in value]
-    if not isinstance(value, str):
-        return value
     return None if field.of and _is_gone(siblings.get(field.of), gone) else gone.cut.note("", value)
 
 
+@_for_each_string
 def _label(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
     """Redact a label or a list of labels; a label that may be a word of a vocabulary stays."""
-    if isinstance(value, list):
-        return [_label(field, item, siblings, gone) for item in value]
-    if isinstance(value, str) and field.of and _is_gone(siblings.get(field.of), gone):
+    if field.of and _is_gone(siblings.get(field.of), gone):
         return ""
-    return value if not isinstance(value, str) or _VOCABULARY.fullmatch(value) else gone.cut(value)
+    return value if _VOCABULARY.fullmatch(value) else gone.cut(value)
 
 
 def _undeclared(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
@@ -239,12 +247,9 @@ def _vector(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> An
     return value
 
 
+@_for_each_string
 def _name(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
     """Replace purged names by placeholders in a name or a list of names."""
-    if isinstance(value, list):
-        return [_name(field, item, siblings, gone) for item in value]
-    if not isinstance(value, str):
-        return value
     return gone.name(str(siblings.get("kind", "")) if field.role == "node" else field.role, value)
 
 
@@ -253,11 +258,6 @@ def _added(field: Field, columns: Any, siblings: Siblings, gone: PurgePlan) -> A
     if "first" not in siblings:
         return columns
     return _columns(range(siblings["first"], siblings["first"] + siblings["count"]), columns, gone)
-
-
-def _changed(field: Field, part: Any, siblings: Siblings, gone: PurgePlan) -> list[dict[str, Any]]:
-    """Redact a change of memories."""
-    return _split_change(part, gone)
 
 
 def _count(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> int:
@@ -311,7 +311,9 @@ def _aliased(tags: Sequence[str] | None, gone: PurgePlan) -> list[str] | None:
     return None if tags is None else [gone.alias(tag) for tag in tags]
 
 
-def _split_change(part: Mapping[str, Any], gone: PurgePlan) -> list[dict[str, Any]]:
+def _split_change(
+    field: Field, part: Any, siblings: Siblings, gone: PurgePlan
+) -> list[dict[str, Any]]:
     """Return a change without content of purged memories, as one part or two."""
     # Values of purged memories are removed from content, so content and other columns have different ids then. Tags
     # stay with the other columns, because each tag creates an edge and later events refer to edges by number.
@@ -394,7 +396,7 @@ def _lost_mentions(graph: Mapping[str, Any], gone: PurgePlan) -> Counter[str]:
 
 
 # One function for each role that a field may have.
-_REDACT: Mapping[str, Callable[[Field, Any, Siblings, PurgePlan], Any]] = {
+_REDACT: Mapping[str, Redact] = {
     "mapping": _mapping,
     "list": _list,
     "tuple": _tuple,
@@ -405,7 +407,7 @@ _REDACT: Mapping[str, Callable[[Field, Any, Siblings, PurgePlan], Any]] = {
     "undeclared": _undeclared,
     "vector": _vector,
     "columns": _added,
-    "values": _changed,
+    "values": _split_change,
     "memory-count": _count,
     "newest-time": _newest,
     "graph": _graph,

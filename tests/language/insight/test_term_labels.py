@@ -6,6 +6,8 @@ import pytest
 
 import memlab
 from memlab.kernel.language import Input, Policy, Signature, compile_policy
+from memlab.kernel.policies import load_pack
+from memlab.subjects.lens.labels import read_labels
 
 SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("kind", "str")])
 VALUES = {"x": 2.0, "y": 3.0, "kind": "fact"}
@@ -111,3 +113,9 @@ def test_an_explanation_says_that_the_slot_select_changed_the_order() -> None:
     best, *_, last = lab.recall("Where does Alice live?")
     assert "rank 3 by score, rank 1 after the slot select of the pack" in repr(best.explain())
     assert "rank 1 by score, rank 3" in last.explain().order
+
+
+def test_the_terms_of_the_default_pack_have_labels_in_five_groups() -> None:
+    labels = read_labels(load_pack("memlab").policies["recall-score"]).values()
+    groups = {label.group for label in labels if label.group}
+    assert groups == {"meaning", "words", "context", "people and time", "corrections"}
