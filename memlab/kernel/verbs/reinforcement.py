@@ -13,7 +13,7 @@ from memlab.kernel.language import changed_fields
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, columns
 from memlab.kernel.schema import MEMORY, RELATIONS
-from memlab.kernel.state import Change, State, edges_of, values_of
+from memlab.kernel.state import Change, State, build_edges, build_values
 
 __all__ = [
     "NAMEABLE",
@@ -75,7 +75,7 @@ def reinforced(
     }
     if elapsed is not None:
         given["elapsed-days"] = elapsed
-    updates = policy.updates(columns(moment, policy, given=given), order=rows)
+    updates = policy.updates(columns(moment, policy, inputs=given), order=rows)
     moved = np.zeros(count, dtype=np.bool_)
     after: dict[str, Floats] = {}
     for field in fields:
@@ -87,7 +87,7 @@ def reinforced(
         return Change()
     return Change(
         set=(
-            values_of(
+            build_values(
                 (rows[moved] + 1).tolist(),
                 **{name: _nullable(values[moved]) for name, values in after.items()},
             ),
@@ -169,7 +169,7 @@ def pairs_with(id: int, others: Sequence[int], most: int) -> list[tuple[int, int
 
 def remaining(state: State, ids: Sequence[int]) -> list[int]:
     """Those of ``ids`` that were not deleted since: use changes nothing in what is on its way out."""
-    statuses = state.names["status"].objects(np.array(ids, dtype=np.int64) - 1).tolist()
+    statuses = state.names["status"].to_objects(np.array(ids, dtype=np.int64) - 1).tolist()
     return [id for id, status in zip(ids, statuses, strict=True) if status not in _GONE]
 
 
@@ -211,7 +211,7 @@ def joined(
     weight = np.minimum(1.0, state.edges.weight[old] + gain)
     ids = ends[:, new] + 1
     return Change(
-        edges=edges_of(ids[0].tolist(), ids[1].tolist(), words[new].tolist(), min(1.0, gain))
+        edges=build_edges(ids[0].tolist(), ids[1].tolist(), words[new].tolist(), min(1.0, gain))
         if new.any()
         else None,
         strengthen={"edges": old.tolist(), "weight": weight.tolist()} if len(old) else None,

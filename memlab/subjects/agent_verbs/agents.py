@@ -14,7 +14,7 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Filters, Hits, WordOrWords
-from memlab.kernel.state import State, checked_text, columns_of
+from memlab.kernel.state import State, rows_to_columns, validate_text
 from memlab.kernel.verbs.core import Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected
 from memlab.kernel.verbs.feedback import check_judgement
@@ -165,7 +165,7 @@ class Agent(Displayed):
             raise InputError(
                 "Several texts say their own fields and times, in dicts or columns: give none beside them."
             )
-        columns = columns_of(text)
+        columns = rows_to_columns(text)
         given = [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
@@ -722,7 +722,7 @@ class LabAgents:
     ) -> pl.DataFrame:
         for name, text in (("project", project), ("reason", reason), ("by", by)):
             if text:
-                refuse(checked_text(text, where=name), name)
+                refuse(validate_text(text, where=name), name)
         if project == "":
             raise InputError("project is a name, or nothing for all, not an empty one.")
         if not by:

@@ -18,8 +18,8 @@ from memlab.kernel.state import (
     Field,
     Projection,
     State,
-    listed,
-    mapping,
+    list_field,
+    mapping_field,
 )
 
 __all__ = [
@@ -82,7 +82,7 @@ class Relationship:
 
 
 _DECLARED_AGENT = replace(AGENT, held="declared")
-_IN_EVENT = mapping({"agent": _DECLARED_AGENT, "trust": NUMBER, "familiarity": NUMBER})
+_IN_EVENT = mapping_field({"agent": _DECLARED_AGENT, "trust": NUMBER, "familiarity": NUMBER})
 
 
 class Relationships(Projection):
@@ -96,8 +96,8 @@ class Relationships(Projection):
         ),
     )
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"feedback": {"relationship": _IN_EVENT}}
-    dumped: ClassVar[Field] = listed(
-        mapping(
+    dumped: ClassVar[Field] = list_field(
+        mapping_field(
             {
                 "agent": _DECLARED_AGENT,
                 "trust": NUMBER,

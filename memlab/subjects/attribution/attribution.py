@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.io.formats import messages_of
+from memlab.io.formats import parse_messages
 from memlab.kernel.base.arguments import AsGiven, Called, Within, checked
 from memlab.kernel.base.clock import Micros, When
 from memlab.kernel.base.display import Displayed, bar, table
@@ -27,7 +27,7 @@ from memlab.kernel.recall import Hits, Moment
 from memlab.kernel.slates import ATTRIBUTED, Slate, question_of
 from memlab.kernel.state import State
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import seen
+from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.recalling.asking import logged_slate
 from memlab.subjects.attribution.cues import Answer, Shown, cues
@@ -59,15 +59,15 @@ def turns_of(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
     if isinstance(transcript, str | Mapping) or not isinstance(transcript, Iterable):
         raise InputError(f"A transcript is a list of messages, not {type(transcript).__name__}.")
     entries = Called(list, "transcript")(transcript)
-    messages = messages_of(entries)
+    messages = parse_messages(entries)
     turns: list[Turn] = []
     asked: list[str] = []
     arguments: list[str] = []
     decisions: list[int] | None = None
     place = -1
     for number, message in enumerate(messages):
-        if message.place != place:
-            place = message.place
+        if message.index != place:
+            place = message.index
             decisions = _decisions(entries[place], place, decisions)
         if message.role == "user":
             asked.append(message.text)
@@ -462,10 +462,10 @@ def cues_of(
     store: Store, pack: Pack, slate: Slate, answer: Answer
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64]]]:
     """The ids that a recall showed and the cues of each, as whoever asked sees the lab; needs the state to be held."""
-    state = seen(store.journal, store.state, slate.filters.get("viewer"))
+    state = view_state(store.journal, store.state, slate.filters.get("viewer"))
     ids, memories = _shown(state, pack, slate)
     return ids, cues(
-        answer, memories, state.words_in(str(pack.settings["language"])), store.embedder
+        answer, memories, state.get_words(str(pack.settings["language"])), store.embedder
     )
 
 
@@ -502,7 +502,7 @@ def curve_of(state: State, pack: Pack) -> Calibration:
 
 def _shown(state: State, pack: Pack, slate: Slate) -> tuple[NDArray[np.int64], list[Shown]]:
     """The ids and contents of what a recall showed, without what was purged since."""
-    kept = [id for id in slate.shown if state.texts.at(id - 1)]
+    kept = [id for id in slate.shown if state.texts.value_at(id - 1)]
     ids = np.array(kept, dtype=np.int64)
     if not kept:
         return ids, []
@@ -512,10 +512,10 @@ def _shown(state: State, pack: Pack, slate: Slate) -> tuple[NDArray[np.int64], l
     return ids, [
         Shown(
             id,
-            state.texts.at(id - 1) or "",
-            state.names["speaker"].at(id - 1),
+            state.texts.value_at(id - 1) or "",
+            state.names["speaker"].value_at(id - 1),
             created[place],
-            (state.texts.at(before[place]) or "") if before[place] >= 0 else "",
+            (state.texts.value_at(before[place]) or "") if before[place] >= 0 else "",
             vectors[place],
         )
         for place, id in enumerate(kept)

@@ -86,11 +86,11 @@ class FileNames:
         A word is the name of a file or of a folder, without its ending too; a path is the end of a longer one.
         """
         lists = state.lists["files"]
-        if not lists.held:
+        if not lists.has_values:
             return np.empty(0, dtype=np.int64)
         if self._of is None or self._of() is not lists:
             self._of, self._seen, self._parts, self._rows = weakref.ref(lists), 0, {}, {}
-        for row, paths in islice(lists.filled(), self._seen, None):
+        for row, paths in islice(lists.items(), self._seen, None):
             for path in map(_plain, paths):
                 self._rows.setdefault(path, []).append(row)
                 for part in _parts(path):
@@ -213,23 +213,23 @@ class Injection:
         )
         return self
 
-    def named(self, asked: QuestionFeatures) -> Rows:
-        self._population = asked.population
-        self._always = self._of_tier_1(asked)
-        triggered = self._nearest(asked, asked.triggered)
-        named = self._files.named(self._state, self._question.text, asked.words.stop_words)
+    def requested_rows(self, query: QuestionFeatures) -> Rows:
+        self._population = query.population
+        self._always = self._of_tier_1(query)
+        triggered = self._nearest(query, query.triggered)
+        requested = self._files.named(self._state, self._question.text, query.words.stop_words)
         if self._words is not None and self._question.project is not None:
             spoken_of = [one.module for one in self._spoken_of]
-            named = np.union1d(
-                named, self._words.rows(self._state, self._question.project, spoken_of)
+            requested = np.union1d(
+                requested, self._words.rows(self._state, self._question.project, spoken_of)
             )
-        self._of_task = named
-        self._in_task = self._nearest(asked, asked.population.among(named))
+        self._of_task = requested
+        self._in_task = self._nearest(query, query.population.keep_members(requested))
         self._called = dict.fromkeys((triggered + 1).tolist(), "trigger")
         self._called |= {
             id: "file" for id in (self._in_task + 1).tolist() if id not in self._called
         }
-        for name, rows in self._of_entities(asked):
+        for name, rows in self._of_entities(query):
             self._called |= {
                 id: f"entity {name}" for id in (rows + 1).tolist() if id not in self._called
             }
@@ -240,10 +240,10 @@ class Injection:
     def _of_tier_1(self, asked: QuestionFeatures) -> Rows:
         state, population = self._state, asked.population
         pinned = state.numbers["pinned"].values == 1
-        wanted = pinned | state.names["kind"].among(
+        wanted = pinned | state.names["kind"].is_in(
             str(self._pack.settings["always-kinds"]).split()
         )
-        rows = population.among(np.flatnonzero(wanted))
+        rows = population.keep_members(np.flatnonzero(wanted))
         return self._nearest(asked, rows, before=pinned[rows], key=("always", asked.population.key))
 
     def _nearest(
@@ -281,13 +281,13 @@ class Injection:
                 known = (
                     None
                     if not name or name.lower() in asked.words.stop_words
-                    else entities.number(name)
+                    else entities.find_number(name)
                 )
                 if known is None or known in found:
                     continue
                 found.add(known)
                 called = entities.entries[known].name
-                rows = asked.population.among(facts_of(self._state, subject=called))
+                rows = asked.population.keep_members(facts_of(self._state, subject=called))
                 rows = rows[
                     with_status(self._state, rows, RECALLABLE)
                     & held_at(self._state, rows, asked.at)
@@ -301,7 +301,7 @@ class Injection:
         """What each memory would cost in tokens, whole and unmarked, and what the empty prompt has room for."""
         return np.array([self._tokens(row) for row in rows.tolist()]), float(self.sheet.free // 4)
 
-    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
+    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int) -> Chosen:
         self._pool, self._scores = pool, scores
         self._marks = marks_among(pool, self._pack, self._population)
         ids = (pool.rows + 1).tolist()
@@ -333,7 +333,7 @@ class Injection:
         order = ranking.order[wanted[ranking.order]]
         order = order[np.lexsort((self._ranks[order], -three[order], -two[order]))]
         self._two, self._three = two, three
-        fits = max((self.sheet.free - 4 * LEAST * beside) // (4 * self._unit), 0)
+        fits = max((self.sheet.free - 4 * LEAST * extra) // (4 * self._unit), 0)
         limit = min(self._pack.count("limit"), fits)
         self._leave(ranking, ids, fresh, always, (one > 0) | (two > 0) | (three > 0), order, limit)
         return Chosen(np.array(first, dtype=np.int64), order, limit)
@@ -361,7 +361,7 @@ class Injection:
             "score": lambda: self._scores,
         }
         policy = self._pack.policies["inject"]
-        values, nulls = policy.arrays(columns(pool, policy, given=given), order=pool.rows)
+        values, nulls = policy.arrays(columns(pool, policy, inputs=given), order=pool.rows)
         wanted = np.isfinite(values) & (values > 0)
         return np.where(wanted if nulls is None else wanted & ~nulls, values, 0.0)
 
@@ -371,7 +371,7 @@ class Injection:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]
         filled = np.fromiter(
-            (bool(files.at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows)
+            (bool(files.value_at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows)
         )
         return filled & ~np.isin(rows, self._of_task)
 
@@ -445,7 +445,7 @@ class Injection:
         if tier > 1:
             return self._called[row + 1]
         pinned = self._state.numbers["pinned"].values[row] == 1
-        return "pinned" if pinned else f"always: {self._state.names['kind'].at(row)}"
+        return "pinned" if pinned else f"always: {self._state.names['kind'].value_at(row)}"
 
     def _write(self, row: int, entry: Entry, tier: int, reason: str) -> int:
         self._planned[row + 1] = _Planned(entry, tier, reason)
@@ -502,7 +502,7 @@ class Injection:
             rows.append((id, one.tier, one.entry.form, -(-used // 4), one.reason))
         self.frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
         left_out = {id: why for id, why in self._left.items() if id not in self._planned}
-        texts = self._state.texts.take(np.array(list(left_out), dtype=np.int64) - 1)
+        texts = self._state.texts.to_list(np.array(list(left_out), dtype=np.int64) - 1)
         self.left_out = pl.DataFrame(
             {
                 "memory_id": list(left_out),

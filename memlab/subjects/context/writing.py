@@ -184,20 +184,20 @@ def _entry(state: State, row: int, most: int, *, day: bool) -> Entry:
     summary, or its text. With ``day``, what is no fact, procedure or warning and of no file begins with its day (UTC).
     """
     names = state.names
-    subject, predicate = names["subject"].at(row), names["predicate"].at(row)
-    value = names["object"].at(row) or names["value"].at(row)
+    subject, predicate = names["subject"].value_at(row), names["predicate"].value_at(row)
+    value = names["object"].value_at(row) or names["value"].value_at(row)
     if subject is not None and predicate is not None and value is not None:
-        staged = " (staged)" * (names["status"].at(row) == "staged")
+        staged = " (staged)" * (names["status"].value_at(row) == "staged")
         _, words = phrase(predicate, " ".join(value.split()))
         entity = quoted(subject).upper()
         fact = Entry(row + 1, "fact", f"{quoted(words)}{staged}", entity=entity)
         if entity and fact.size <= 4 * most:
             return fact
-    kind = names["kind"].at(row) or ""
+    kind = names["kind"].value_at(row) or ""
     form = "warning" if kind in WARNINGS else "note"
     steps = _steps(state, row)
-    words = quoted(state.notes["summary"].at(row) or steps or state.texts.at(row) or "")
-    files = state.lists["files"].at(row)
+    words = quoted(state.notes["summary"].value_at(row) or steps or state.texts.value_at(row) or "")
+    files = state.lists["files"].value_at(row)
     if files:
         more = f" (+{len(files) - 1})" if len(files) > 1 else ""
         headed = Entry(
@@ -250,11 +250,11 @@ def escaped(line: str) -> str:
 def _steps(state: State, row: int) -> str:
     """A procedure as its name, what it needs, its steps and its warnings, in their own words; empty without steps."""
     steps, needs, warnings = (
-        state.lists[name].at(row) for name in ("steps", "prerequisites", "warnings")
+        state.lists[name].value_at(row) for name in ("steps", "prerequisites", "warnings")
     )
     if not steps:
         return ""
-    name = state.names["title"].at(row) or state.texts.at(row) or ""
+    name = state.names["title"].value_at(row) or state.texts.value_at(row) or ""
     numbered = "; ".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
     before = f"(first: {'; '.join(needs)}) " if needs else ""
     return f"{name}: {before}{numbered}" + (f". Beware: {'; '.join(warnings)}" if warnings else "")
@@ -318,7 +318,7 @@ def marks_among(pool: Candidates, pack: Pack, population: Population) -> dict[in
     return {
         row: marks_of(
             uncertain=row in unsure,
-            contradicts=[texts.at(other) or "" for other in against.get(row, ())[:_MOST]],
+            contradicts=[texts.value_at(other) or "" for other in against.get(row, ())[:_MOST]],
         )
         for row in sorted(unsure | against.keys())
     }
@@ -330,7 +330,7 @@ def _contradicting(
     """Return the rows that contradict each of ``rows`` and take part in recall, the newest edge first."""
     met = state.edges.crossings(rows)
     mine = (state.edges.relation[met.edge] == _CONTRADICTS) & (met.neighbour < len(state))
-    takes_part = set(population.among(np.unique(met.neighbour[mine])).tolist())
+    takes_part = set(population.keep_members(np.unique(met.neighbour[mine])).tolist())
     found: dict[int, list[int]] = {}
     order = np.argsort(-met.edge[mine], kind="stable")
     for place, other in zip(

@@ -17,7 +17,7 @@ from memlab.kernel.journal import Event, JournalView
 from memlab.kernel.privacy import refuse
 from memlab.kernel.state import policy_events
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.storage.views import ViewerStore
 
 __all__ = ["concerned", "happened", "store_at", "store_viewed_by"]
 
@@ -55,10 +55,12 @@ def store_at(store: Store, when: When | None, *, event: int | None, progress: bo
 def store_viewed_by(store: Store, viewer: str) -> Store:
     """What ``viewer`` sees of a store; see ``Lab.at``."""
     if not viewer:
-        raise InputError('viewer is who asks, such as "agent:coder", not an empty name.')
+        raise InputError(
+            'viewer is the name of a user or an agent, such as "agent:coder", not an empty name.'
+        )
     refuse(viewer, "viewer")
-    if not isinstance(store, SeenStore):
-        return SeenStore(store, viewer)
+    if not isinstance(store, ViewerStore):
+        return ViewerStore(store, viewer)
     if store.viewer != viewer:
         raise InputError(f'This is the lab as "{store.viewer}" sees it, and shows nobody else\'s.')
     return store

@@ -13,7 +13,7 @@ from memlab.kernel.base.clock import DAY, from_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.journal import Journal
 from memlab.kernel.privacy import refuse
-from memlab.kernel.storage.backup_folders import BACKUPS, BackupFolder, backups_in, write_backup
+from memlab.kernel.storage.backup_folders import BACKUPS, BackupFolder, list_backups, write_backup
 from memlab.kernel.storage.purging import PURGE_TIMEOUT
 from memlab.kernel.storage.store import Store
 from memlab.subjects.io.checking import Checked, check, check_in_memory
@@ -62,7 +62,7 @@ def back_up_if_due(store: Store, *, closing: bool, keep: int = 3) -> None:
     """
     if store.folder is None:
         return
-    backups = backups_in(store.folder / BACKUPS)
+    backups = list_backups(store.folder / BACKUPS)
     now, head = store.clock(), store.journal.head
     due = not backups or (
         backups[-1].head != head and (closing or not 0 <= now - backups[-1].at < DAY)
@@ -104,13 +104,13 @@ def _write(store: Store, folder: str | Path | None, keep: int) -> BackupFolder:
         backups = journal.path / BACKUPS
     else:
         raise InputError("A lab in memory has no folder. Name one: backup(folder).")
-    with store.derived.held(PURGE_TIMEOUT):
+    with store.derived.hold(PURGE_TIMEOUT):
         return write_backup(journal, backups.absolute(), now=store.clock(), keep=keep)
 
 
 def _result(newest: BackupFolder) -> Backup:
     """Return the description of a new backup, with all backups of its folder."""
-    backups = backups_in(newest.path.parent)
+    backups = list_backups(newest.path.parent)
     sizes = [sum(file.stat().st_size for file in backup.path.iterdir()) for backup in backups]
     frame = pl.DataFrame(
         {

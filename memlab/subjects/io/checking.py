@@ -33,15 +33,21 @@ from memlab.kernel.journal import (
     Fault,
     Journal,
     WriterLock,
-    connected,
-    faults,
-    head_of,
-    present,
+    find_faults,
+    lab_exists,
+    open_connection,
+    read_head,
     replace_rows,
 )
 from memlab.kernel.policies import VersionLog
-from memlab.kernel.state import State, latest_snapshot, load_snapshot, policy_events, with_extended
-from memlab.kernel.storage.backup_folders import BACKUPS, backups_in, places
+from memlab.kernel.state import (
+    State,
+    add_extension_projections,
+    latest_snapshot,
+    load_snapshot,
+    policy_events,
+)
+from memlab.kernel.storage.backup_folders import BACKUPS, list_backup_folders, list_backups
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT
 from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 
@@ -124,7 +130,7 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
     """
     folder = find_lab(path)
     checking = _Checking(folder, repair)
-    with WriterLock(folder / DERIVED).held(PURGE_TIMEOUT) if repair else contextlib.nullcontext():
+    with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT) if repair else contextlib.nullcontext():
         checking.run()
     return Checked(folder, pl.DataFrame(checking.rows, schema=_SCHEMA, orient="row"))
 
@@ -134,7 +140,7 @@ def find_lab(path: str | Path) -> Path:
     folder = Path(path).expanduser().absolute()
     exists = folder.is_dir()
     with contextlib.suppress(DamagedLab):
-        exists = exists and present(folder)
+        exists = exists and lab_exists(folder)
     if not exists:
         raise NotALab(f"There is no lab at {folder}. Check the path.")
     return folder
@@ -200,8 +206,8 @@ class _Checking:
     def _check_journal(self, journal: Journal) -> bool:
         """Check and repair the rows of the journal; return whether all are sound now."""
         try:
-            with connected(self.folder) as connection:
-                damage = faults(connection, self.folder)
+            with open_connection(self.folder) as connection:
+                damage = find_faults(connection, self.folder)
         except DamagedLab as error:
             self._report(FILE, "database", "damaged", str(error))
             return False
@@ -224,14 +230,14 @@ class _Checking:
         """Replace damaged rows by sound ones; return the faults that remain."""
         remaining = damage
         with (
-            WriterLock(self.folder / LOCK).held(PURGE_TIMEOUT),
-            connected(self.folder, write=True) as connection,
+            WriterLock(self.folder / LOCK).hold(PURGE_TIMEOUT),
+            open_connection(self.folder, write=True) as connection,
         ):
             for repair in self._sources(journal):
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     repair(connection, wanted=remaining)
-                    after = faults(connection, self.folder)
+                    after = find_faults(connection, self.folder)
                     better = len(after) < len(remaining) and set(after) <= set(remaining)
                     connection.execute("COMMIT" if better else "ROLLBACK")
                     remaining = after if better else remaining
@@ -254,18 +260,22 @@ class _Checking:
         yield reindex
         with contextlib.suppress(DamagedLab):
             path = latest_snapshot(self.folder / "snapshots")
-            snapshot = None if path is None else load_snapshot(path, with_extended(PROJECTIONS))
+            snapshot = (
+                None
+                if path is None
+                else load_snapshot(path, add_extension_projections(PROJECTIONS))
+            )
             if snapshot is not None and (snapshot.lab, snapshot.chain) == _point(
                 journal, snapshot.state.seq
             ):
                 yield partial(_from_snapshot, snapshot.state)
         for folder in _backup_folders(journal, self.folder):
-            for backup in reversed(backups_in(folder)):
+            for backup in reversed(list_backups(folder)):
                 # A backup from before a purge would bring back purged rows.
                 with contextlib.suppress(LabError):
-                    head = head_of(backup.path)
+                    head = read_head(backup.path)
                     if (head.lab, head.generation) == (journal.identity, journal.generation):
-                        with connected(backup.path) as other:
+                        with open_connection(backup.path) as other:
                             yield partial(replace_rows, other=other)
 
     def _check_fold(self, journal: Journal) -> None:
@@ -286,7 +296,7 @@ class _Checking:
         for path in sorted((self.folder / "snapshots").glob("*")):
             name = f"snapshots/{path.name}"
             try:
-                snapshot = load_snapshot(path, with_extended(PROJECTIONS))
+                snapshot = load_snapshot(path, add_extension_projections(PROJECTIONS))
                 if (snapshot.lab, snapshot.chain) != _point(journal, snapshot.state.seq):
                     raise DamagedLab("The snapshot belongs to another journal.")
             except DamagedLab as error:
@@ -315,9 +325,9 @@ class _Checking:
     def _check_backups(self, journal: Journal | None) -> None:
         """Check the journal of each backup of the lab."""
         for folder in _backup_folders(journal, self.folder):
-            for backup in backups_in(folder):
+            for backup in list_backups(folder):
                 try:
-                    head = head_of(backup.path)
+                    head = read_head(backup.path)
                 except DamagedLab as error:
                     self._report(str(backup.path), "backup", "damaged", str(error))
                 else:
@@ -340,7 +350,7 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
     ).fetchone()
     for fault in wanted:
         if fault.table == "payload" and 1 <= fault.key[0] <= len(state):
-            text = state.texts.at(fault.key[0] - 1)
+            text = state.texts.value_at(fault.key[0] - 1)
             connection.execute("UPDATE payload SET text = ? WHERE id = ?", (text, fault.key[0]))
         # Rows of vectors are addressed by embedder and first id; their number and dimension must still be sound.
         elif fault.table == "vector" and fingerprint is not None and fault.key[0] == fingerprint[0]:
@@ -371,6 +381,6 @@ def _backup_folders(journal: Journal | None, folder: Path) -> list[Path]:
     if journal is None:
         return own
     try:
-        return places(journal)
+        return list_backup_folders(journal)
     except DamagedLab:
         return own

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from memlab.io.formats import Bundle, bundle_of
+from memlab.io.formats import Bundle, build_bundle
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import RECALLABLE
@@ -113,7 +113,7 @@ def plan_join(
 ) -> Plan:
     """Return the changes that joining a checked bundle into the lab ``own`` makes."""
     ours = Side(
-        rows_of(bundle_of(state, lab=own, now=0).memories), store.journal.events(upto=state.seq)
+        rows_of(build_bundle(state, lab=own, now=0).memories), store.journal.events(upto=state.seq)
     )
     theirs = Side(rows_of(bundle.memories), None if events is None else events())
     pairs, away = _pair_memories(state, checked, own)
@@ -270,12 +270,12 @@ def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int,
         same = [
             row
             for row in met
-            if gone or statuses.at(row) == "purged" or texts.at(row) == screening.text
+            if gone or statuses.value_at(row) == "purged" or texts.value_at(row) == screening.text
         ]
         if same:
             pairs[id] = same[0] + 1
             paired.add(same[0])
-            if statuses.at(same[0]) == "purged" and not gone:
+            if statuses.value_at(same[0]) == "purged" and not gone:
                 away.add(id)
         elif gone or tombstones.is_purged(screening.text):
             away.add(id)

@@ -17,7 +17,7 @@ from memlab.errors import InputError, PrivacyError, UnknownName
 from memlab.kernel.base.disk import is_url
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.privacy import Finding
-from memlab.kernel.state import checked_columns, columns_of, refuse_names
+from memlab.kernel.state import refuse_secret_values, rows_to_columns, validate_columns
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_on
 from memlab.kernel.verbs.linking import Linker, check_linking
@@ -113,12 +113,12 @@ def load(
         IMPORTS,
         READERS,
         Options,
-        bundle_of_frame,
+        build_bundle_from_frame,
         find_reader,
         is_memories,
         read_file,
+        read_folder,
         read_object,
-        sources_of_folder,
     )
 
     check_linking(options.linking)
@@ -134,14 +134,14 @@ def load(
     elif options.format in IMPORTS:
         raise InputError(f'format="{options.format}" is a file format. Give the path of a file.')
     elif is_memories(x) and options.is_plain:
-        return _store_bundle(bundle_of_frame(x), options, core, None)
+        return _store_bundle(build_bundle_from_frame(x), options, core, None)
     reading = Options(
         options.format, options.columns, options.session, options.project, options.strict
     )
     if path is None:
         sources: Iterator[Source] = iter((read_object(x, reading),))
     elif path.is_dir():
-        sources = sources_of_folder(path, reading)
+        sources = read_folder(path, reading)
     else:
         sources = iter((read_file(path, reading),))
     with core.reading():
@@ -169,7 +169,7 @@ def _load_export(
     path: Path, format: str, options: LoadOptions, core: Core, policies: LabPolicies
 ) -> Loaded:
     """Load an export completely or not at all, with its ids, times, counts and edges."""
-    from memlab.io.formats import pack_of, read_bundle, read_lab
+    from memlab.io.formats import read_bundle, read_lab, restore_pack
 
     rows_only = {
         "extract": options.extract,
@@ -190,7 +190,7 @@ def _load_export(
         else read_bundle(path, format)
     )
     pack = (
-        pack_of(bundle.policies, bundle.source)
+        restore_pack(bundle.policies, bundle.source)
         if options.policies and bundle.policies is not None
         else None
     )
@@ -202,7 +202,7 @@ def _load_export(
 
 def _store_bundle(bundle: Bundle, options: LoadOptions, core: Core, pack: Pack | None) -> Loaded:
     """Store a bundle completely or not at all; ``pack`` came with it and is installed next."""
-    from memlab.io.formats import lab_id
+    from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.storing import load_bundle
 
     with core.reading() as state:
@@ -216,7 +216,7 @@ def _store_bundle(bundle: Bundle, options: LoadOptions, core: Core, pack: Pack |
     return load_bundle(
         core.store,
         bundle,
-        own=lambda: lab_id(core.store.journal),
+        own=lambda: compute_lab_id(core.store.journal),
         project=options.project,
         opened=pack is not None and bool(pack.settings["open-words"]),
     )
@@ -311,8 +311,12 @@ class _Loading:
     def _is_valid(self, line: int, row: dict[str, Any], notes: Notes) -> bool:
         """Return whether a row can be stored; otherwise the reason is added to ``notes``."""
         try:
-            columns = checked_columns(columns_of([row]), now=0, open_words=self._core.open_words)
-            refuse_names({name: values for name, values in columns.items() if name != "text"})
+            columns = validate_columns(
+                rows_to_columns([row]), now=0, open_words=self._core.open_words
+            )
+            refuse_secret_values(
+                {name: values for name, values in columns.items() if name != "text"}
+            )
         except (InputError, PrivacyError) as problem:
             why = (
                 "secret in a name"
@@ -352,7 +356,7 @@ class _Loading:
             left_out += notes.left_out
             skipped += notes.skipped
         guessed = [(notes.source, *item) for notes in self._notes for item in notes.guessed.items()]
-        places = [skipped_row for notes in self._notes for skipped_row in notes.places]
+        places = [skipped_row for notes in self._notes for skipped_row in notes.locations]
         return Loaded(
             source,
             pl.concat(self._parts) if self._parts else pl.DataFrame(schema=_FRAME),

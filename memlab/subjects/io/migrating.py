@@ -17,7 +17,7 @@ from memlab.kernel.journal import Journal
 from memlab.kernel.privacy import PERSONAL, refuse, screen_many
 from memlab.kernel.schema import MEMORY, RECALLABLE
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.storage.views import ViewerStore
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import Switches, check_on
 from memlab.subjects.io.synced import Synced
@@ -224,7 +224,7 @@ def _move_batches(
     core: Core, other: Store, target: Path, projects: list[str | None], *, whole: bool
 ) -> Moved:
     """Store the projects in the target: as one batch for a whole lab, else one by one."""
-    from memlab.io.formats import lab_id
+    from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.io.storing import load_bundle
 
@@ -232,7 +232,7 @@ def _move_batches(
         check_on(other, state, projects)
 
     def store(bundle: Bundle) -> Loaded:
-        return load_bundle(other, bundle, own=lambda: lab_id(other.journal))
+        return load_bundle(other, bundle, own=lambda: compute_lab_id(other.journal))
 
     rows: list[dict[str, Any]] = []
     edges = redacted = 0
@@ -255,7 +255,7 @@ def _move_batches(
 
 def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
     """Return the memories of some projects with the edges between them; None for the whole lab."""
-    from memlab.io.formats import bundle_of, lab_id
+    from memlab.io.formats import build_bundle, compute_lab_id
 
     where = None
     if projects is not None:
@@ -268,8 +268,8 @@ def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
             pl.col("status") != "purged"
         )
     with core.reading() as state:
-        bundle = bundle_of(
-            state, lab=lab_id(core.store.journal), now=core.store.clock(), where=where
+        bundle = build_bundle(
+            state, lab=compute_lab_id(core.store.journal), now=core.store.clock(), where=where
         )
     return replace(bundle, source=core.store.where)
 
@@ -321,4 +321,4 @@ def synced_frame(core: Core) -> pl.DataFrame:
     """Return the recorded moves, none for a viewer; see ``LabIO.synced``."""
     with core.reading() as state:
         moves = state.projection(Synced).frame
-    return moves.clear() if isinstance(core.store, SeenStore) else moves
+    return moves.clear() if isinstance(core.store, ViewerStore) else moves

@@ -21,18 +21,18 @@ from memlab.errors import InputError, MemlabError
 from memlab.io.formats import (
     SCHEMA,
     Bundle,
-    bundle_of,
-    file_name,
-    lab_id,
-    memory_page,
-    memory_records,
-    time_text,
+    build_bundle,
+    build_file_name,
+    compute_lab_id,
+    export_memories,
+    format_time,
+    render_memory_page,
 )
 from memlab.kernel.base.arguments import Seconds, checked
 from memlab.kernel.base.disk import translate_error
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import Background, Finished, ThreadLock, Worker
-from memlab.kernel.storage.copies import note_copy, unreached, written
+from memlab.kernel.storage.copies import list_outdated_mirrors, register_copy, write_without_purge
 from memlab.kernel.storage.store import Store
 
 __all__ = ["INDEX", "Mirror", "reach_mirrors"]
@@ -88,7 +88,7 @@ class Mirror(Background):
             folder,
             store,
             alive,
-            lab_id(store.journal),
+            compute_lab_id(store.journal),
         )
         self._locked, self._owns_folder = locked, False
         self.problem: Exception | None = None
@@ -117,7 +117,7 @@ class Mirror(Background):
             changed = (
                 self._write_files(self._read_bundle())
                 if self._locked
-                else written(store, self._read_bundle, self._write_files)
+                else write_without_purge(store, self._read_bundle, self._write_files)
             )
             self._seq = last
             return changed
@@ -170,7 +170,7 @@ class Mirror(Background):
         """Return the content of the lab as an export holds it."""
         store = self._store
         with store.reading():
-            return bundle_of(store.state, lab=self._lab, now=store.clock())
+            return build_bundle(store.state, lab=self._lab, now=store.clock())
 
     def _adopt_folder(self) -> None:
         """Use a new or empty folder, or that of an earlier mirror of this lab.
@@ -235,12 +235,12 @@ class Mirror(Background):
             self._adopt_folder()
             self._owns_folder = True
             # Recorded before the first page, so that a purge finds the mirror of a killed process.
-            note_copy(self._store.journal, "mirror", self.folder, begun=True)
+            register_copy(self._store.journal, "mirror", self.folder, begun=True)
         try:
             changed = self._write_pages(bundle)
         except OSError as error:
             raise translate_error(str(self.folder), error) from error
-        note_copy(self._store.journal, "mirror", self.folder)
+        register_copy(self._store.journal, "mirror", self.folder)
         return changed
 
     def _write_pages(self, bundle: Bundle) -> int:
@@ -254,7 +254,7 @@ class Mirror(Background):
         # change.
         digests = joined.hash_rows().to_list()
         wanted = {
-            file_name(id, text): (id, digest)
+            build_file_name(id, text): (id, digest)
             for id, text, digest in zip(
                 memories["id"].to_list(), memories["text"].to_list(), digests, strict=True
             )
@@ -270,9 +270,9 @@ class Mirror(Background):
             changed = memories.filter(pl.col("id").is_in(list(ids)))
             links_of = dict(links.filter(pl.col("id").is_in(list(ids))).iter_rows())
             names = {id: name for name, (id, _) in wanted.items()}
-            for fields in memory_records(changed):
+            for fields in export_memories(changed):
                 id = fields["id"]
-                self._write_file(ids[id], memory_page(fields, links_of.get(id) or [], names))
+                self._write_file(ids[id], render_memory_page(fields, links_of.get(id) or [], names))
         for name in gone:
             (self.folder / name).unlink(missing_ok=True)
         self._files = {name: (str(id), digest) for name, (id, digest) in wanted.items()}
@@ -288,7 +288,7 @@ class Mirror(Background):
             "schema": SCHEMA,
             "pages": _PAGES,
             "lab": self._lab,
-            "written": time_text(self._store.clock()),
+            "written": format_time(self._store.clock()),
         }
         return json.dumps({**about, "files": files}, indent=1)
 
@@ -310,7 +310,7 @@ def reach_mirrors(store: Store) -> dict[Path, str]:
     folder present.
     """
     problems = {}
-    for copy in unreached(store.journal):
+    for copy in list_outdated_mirrors(store.journal):
         if not copy.path.is_dir():
             problems[copy.path] = "not there"
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memlab.errors import EmbedderMismatch, LabBusy, MemlabError, ReadOnlyLab
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import Background, Finished, Worker
-from memlab.kernel.state import seen_rows
+from memlab.kernel.state import visible_rows
 from memlab.kernel.storage.store import Store
 
 __all__ = ["Reembedder", "Reembedding"]
@@ -76,10 +76,10 @@ class Reembedder(Background):
     def progress(self) -> Reembedding:
         """Return the number of memories with a vector, of those the viewer sees."""
         with self._store.reading() as state:
-            rows = seen_rows(state)
+            rows = visible_rows(state)
             if rows is None:
                 return Reembedding(state.rows - state.unembedded, state.rows, self._error)
-            return Reembedding(len(state.embedded(rows)), len(rows), self._error)
+            return Reembedding(len(state.drop_unembedded(rows)), len(rows), self._error)
 
     def embed_all(self, timeout: float | None) -> bool:
         """Embed waiting memories for at most ``timeout`` seconds; return whether none waits."""

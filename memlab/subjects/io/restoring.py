@@ -34,11 +34,17 @@ from memlab.kernel.journal import (
     HeadFile,
     Journal,
     WriterLock,
-    connected,
-    head_of,
-    stamp,
+    open_connection,
+    read_head,
+    stamp_copy,
 )
-from memlab.kernel.storage.backup_folders import BACKUPS, UNCOPIED, BackupFolder, backups_in, places
+from memlab.kernel.storage.backup_folders import (
+    BACKUPS,
+    UNCOPIED,
+    BackupFolder,
+    list_backup_folders,
+    list_backups,
+)
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
 from memlab.subjects.io.checking import find_lab
 from memlab.subjects.mending import make_repairer
@@ -143,8 +149,8 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     """
     folder = find_lab(path)
     # The lock on derived files is taken first everywhere, so that a purge and a restore never wait for each other.
-    with WriterLock(folder / DERIVED).held(PURGE_TIMEOUT):
-        with WriterLock(folder / LOCK).held(PURGE_TIMEOUT):
+    with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
+        with WriterLock(folder / LOCK).hold(PURGE_TIMEOUT):
             own, recorded = _sound_head(folder), _recorded_head(folder)
             chosen: Path | None
             if backup is not None:
@@ -182,7 +188,7 @@ def _sound_head(folder: Path) -> Head | None:
     replace it.
     """
     try:
-        return head_of(folder)
+        return read_head(folder)
     except NewerLab:
         raise
     except LabError:
@@ -206,7 +212,7 @@ def _check_backup(backup: Path, latest: Head | None) -> Path:
         raise InputError(
             f"{backup} is no backup: it has no {FILE}. `ls LAB/{BACKUPS}` lists the backups of a lab."
         )
-    head = head_of(backup)
+    head = read_head(backup)
     if latest is not None and head.lab != latest.lab:
         raise InputError(f"{backup} is a backup of another lab.")
     if latest is not None and head.generation < latest.generation:
@@ -254,8 +260,8 @@ def _backups_of(folder: Path) -> list[BackupFolder]:
             contextlib.suppress(LabError),
             Journal.open(folder, read_only=True, create=False) as journal,
         ):
-            folders = places(journal)
-    return [backup for parent in folders for backup in backups_in(parent)]
+            folders = list_backup_folders(journal)
+    return [backup for parent in folders for backup in list_backups(parent)]
 
 
 def _read_copies(folder: Path) -> dict[str, str]:
@@ -284,11 +290,11 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
     draft = folder / f"{FILE}.new"
     with writing(f"The journal of {folder.name}"):
         draft.unlink(missing_ok=True)
-        with connected(backup) as source:  # This includes the log of an open backup.
+        with open_connection(backup) as source:  # This includes the log of an open backup.
             source.execute("VACUUM INTO ?", (str(draft),))
         metadata = _read_copies(folder) | ({} if recorded is None else {RESTORED: recorded.text})
         with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:
-            stamp(copy, metadata)
+            stamp_copy(copy, metadata)
         sync(draft)
         number = 1 + max(
             (int(path.name) for path in (folder / REPLACED).glob("*") if path.name.isdecimal()),
@@ -297,7 +303,7 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
         aside = folder / REPLACED / f"{number:03d}"
         aside.mkdir(parents=True)
         busy = 0
-        with contextlib.suppress(LabError), connected(folder, write=True) as connection:
+        with contextlib.suppress(LabError), open_connection(folder, write=True) as connection:
             (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy and sound:
             raise LabBusy(

@@ -27,20 +27,20 @@ from memlab.kernel.privacy import (
     personal_kinds,
     refuse_strings,
     screen_many,
-    without_sensitive,
+    split_sensitive,
 )
 from memlab.kernel.schema import FIELDS, MEMORY, RELATIONS
 from memlab.kernel.state import (
     Change,
     State,
     Tombstones,
-    checked_columns,
-    compact,
-    redactions,
-    refuse_names,
+    build_values,
+    compact_columns,
+    describe_redactions,
+    prefix_speaker,
+    refuse_secret_values,
     register_hash_paths,
-    values_of,
-    with_speaker,
+    validate_columns,
 )
 from memlab.kernel.storage.store import Store
 from memlab.subjects.io.edges import graph_of
@@ -123,7 +123,7 @@ def load_bundle(
         ]
     speakers = checked.columns.get("speaker") or [None] * len(checked.ids)
     encoded = store.embedder.encode(
-        [with_speaker(checked.screenings[row].text, speakers[row]) for row in embedded_rows]
+        [prefix_speaker(checked.screenings[row].text, speakers[row]) for row in embedded_rows]
     )
     vector_of = {row: position for position, row in enumerate(embedded_rows)}
     with store.writing() as tx:
@@ -155,7 +155,7 @@ def load_bundle(
             for row in rows
             for finding in checked.screenings[row].findings
         )
-        rest |= redactions(redacted)
+        rest |= describe_redactions(redacted)
         if rest:
             tx.event("import", {"lab": bundle.lab, **rest}, at=now)
     store.snapshot_if_due()
@@ -201,7 +201,7 @@ def _check_relations(bundle: Bundle) -> None:
     """Raise DatasetError for a relation that the schema does not have."""
     for row, word in enumerate(bundle.edges["relation"].to_list()):
         if word not in RELATIONS:
-            where = bundle.edge_places[row] if bundle.edge_places else f"edge {row + 1}"
+            where = bundle.edge_locations[row] if bundle.edge_locations else f"edge {row + 1}"
             raise DatasetError(
                 f"{bundle.source}, {where}, field relation: {UnknownName('relation', word, RELATIONS)}"
             )
@@ -224,7 +224,7 @@ def _check_memories(
     ]
     sensitive = 0
     for row, paths in enumerate(rows["files"]):
-        rows["files"][row], left_out = without_sensitive(paths)
+        rows["files"][row], left_out = split_sensitive(paths)
         sensitive += len(left_out)
     # A purged memory has no text, which the checks would refuse, so it has a full stop during the checks.
     rows["text"] = [
@@ -273,7 +273,7 @@ def _checked_rows(
     The columns that only memlab itself writes are checked against their declared bounds.
     """
     fields = {name: rows[name] for name in ("text", *FIELDS)}
-    columns = checked_columns({**fields, "at": rows["created"]}, now=now, open_words=open_words)
+    columns = validate_columns({**fields, "at": rows["created"]}, now=now, open_words=open_words)
     for name in ENGINE:
         declared = MEMORY[name]
         for row, value in enumerate(rows[name]):
@@ -291,7 +291,7 @@ def _checked_rows(
                 )
         default = declared.default if declared.storage == "num" else None
         columns[name] = [default if value is None else value for value in rows[name]]
-    refuse_names({name: values for name, values in columns.items() if name != "text"})
+    refuse_secret_values({name: values for name, values in columns.items() if name != "text"})
     load_part("check-operations")(columns.get("operations", ()))
     return columns
 
@@ -353,7 +353,7 @@ def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> li
             (
                 row
                 for row in candidates
-                if texts.at(row) == screening.text and at in (None, int(created[row]))
+                if texts.value_at(row) == screening.text and at in (None, int(created[row]))
             ),
             None,
         )
@@ -362,7 +362,7 @@ def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> li
         elif gone:
             # An empty row keeps the numbers of the others, where they can be kept.
             matches.append(0 if len(state) or not bundle.complete else None)
-        elif any(statuses.at(row) == "purged" for row in candidates):
+        elif any(statuses.value_at(row) == "purged" for row in candidates):
             matches.append(0)
         else:
             matches.append(0 if tombstones.is_purged(screening.text, origin=origin) else None)
@@ -402,7 +402,7 @@ def bodies_of(
         body: dict[str, Any] = {
             "first": first + start,
             "count": len(chunk),
-            "columns": compact(columns),
+            "columns": compact_columns(columns),
         }
         uses = [checked.uses[row] for row in chunk]
         if any(times != [at] for times, at in zip(uses, columns["created"], strict=True)):
@@ -413,7 +413,7 @@ def bodies_of(
         accesses = [(id, at) for id, at in accesses if at is not None]
         if accesses:
             change = Change(
-                set=[values_of([id for id, _ in accesses], accessed=[at for _, at in accesses])]
+                set=[build_values([id for id, _ in accesses], accessed=[at for _, at in accesses])]
             )
             body |= change.body()
         yield body

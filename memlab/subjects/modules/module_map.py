@@ -34,8 +34,8 @@ from memlab.kernel.state import (
     Field,
     Projection,
     State,
-    listed,
-    mapping,
+    list_field,
+    mapping_field,
 )
 from memlab.subjects.drawing import write_page
 from memlab.subjects.reading.tags import code_words, file_subject, name_stems, stem_code_word
@@ -317,7 +317,7 @@ class ModuleWords:
         projects = state.names["project"].codes
         matching = [
             row
-            for row, paths in state.lists["files"].filled()
+            for row, paths in state.lists["files"].items()
             if projects[row] == code and any(self._module_of(path) in wanted for path in paths)
         ]
         return np.array(sorted(matching), dtype=np.int64)
@@ -547,9 +547,9 @@ class ModuleMap(Displayed):
 
 # The fields of a scan and their roles. The name of a project is declared, so a purge of memories keeps it.
 _PROJECT = replace(PROJECT, held="declared")
-_LABEL, _COUNTS = Field("label", shared=True), mapping({"*": NUMBER})
+_LABEL, _COUNTS = Field("label", shared=True), mapping_field({"*": NUMBER})
 # "classified" is set by events of earlier versions, which may describe a module by a model.
-_MODULE = mapping(
+_MODULE = mapping_field(
     {
         **dict.fromkeys(
             ("name", "description", "files", "tests", "entry_points", "depends_on"), _LABEL
@@ -559,10 +559,10 @@ _MODULE = mapping(
 )
 # The fields that a scan and its dump share.
 _SCANNED = {
-    "modules": listed(_MODULE),
-    "commands": listed(_LABEL, _LABEL, _LABEL),
+    "modules": list_field(_MODULE),
+    "commands": list_field(_LABEL, _LABEL, _LABEL),
     "frameworks": _LABEL,
-    "conventions": listed(_LABEL, _LABEL),
+    "conventions": list_field(_LABEL, _LABEL),
     "languages": _COUNTS,
     "left_out": _COUNTS,
 }
@@ -590,14 +590,14 @@ class ModuleMaps(Projection):
             {"project": PROJECT, "session": SESSION, "files": _LABEL},
         ),
     )
-    dumped: ClassVar[Field] = listed(
-        mapping(
+    dumped: ClassVar[Field] = list_field(
+        mapping_field(
             {
                 "project": _PROJECT,
                 **_SCANNED,
                 "version": NUMBER,
-                "described": listed(_LABEL, _MODULE, drops=True),
-                "touched": listed(_LABEL, SESSION),
+                "described": list_field(_LABEL, _MODULE, drops=True),
+                "touched": list_field(_LABEL, SESSION),
             }
         )
     )
@@ -744,10 +744,10 @@ def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
     """Yield the files that a project's active memories name, with their sessions."""
     names, status = state.names, state.names["status"]
     code, live = names["project"].code(project), {status.code(word) for word in RECALLABLE}
-    for row, paths in state.lists["files"].filled():
+    for row, paths in state.lists["files"].items():
         if paths and names["project"].codes[row] == code and int(status.codes[row]) in live:
             for path in paths:
-                yield plain_path(path), names["session"].at(row)
+                yield plain_path(path), names["session"].value_at(row)
 
 
 def has_map(state: State, project: str) -> bool:

@@ -12,8 +12,8 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import AsGiven, Count, checked, describe_value
-from memlab.kernel.privacy import screen, without_sensitive
-from memlab.kernel.state import checked_text, refuse_names
+from memlab.kernel.privacy import screen, split_sensitive
+from memlab.kernel.state import refuse_secret_values, validate_text
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_on
 from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, described, module_map
@@ -250,7 +250,7 @@ class LabModules:
         >>> modules.find("Refresh the tokens", project="api")["module"].to_list()
         ['.']
         """
-        checked_text(task, where="task")
+        validate_text(task, where="task")
         with self._core.reading() as state:
             maps = state.projection(ModuleMaps)
             words = maps.words(project)
@@ -316,7 +316,7 @@ class LabModules:
             "depends_on": depends_on,
         }
         for name in ("files", "tests", "entry_points"):
-            allowed, sensitive = without_sensitive(lists[name])
+            allowed, sensitive = split_sensitive(lists[name])
             if sensitive:
                 raise InputError(
                     f"describe({name}=...): {sensitive[0]!r} is a file of secrets and cannot be part of a map."
@@ -331,7 +331,7 @@ class LabModules:
                 raise UnknownName("module", module, names)
             before = stored["described"].get(module, {})
             clean_description = (
-                screen(checked_text(description, where="description")).text if description else ""
+                screen(validate_text(description, where="description")).text if description else ""
             )
             body = {
                 "description": clean_description or before.get("description", ""),
@@ -408,9 +408,9 @@ class LabModules:
         stripped = (path.strip() for item in items for path in paths_in(item))
         paths = [path for path in stripped if path and len(path) <= _LONGEST]
         for path in paths:
-            checked_text(path, where="files")
-        allowed, _ = without_sensitive(paths)
-        refuse_names({"project": [project], "session": [session]})
+            validate_text(path, where="files")
+        allowed, _ = split_sensitive(paths)
+        refuse_secret_values({"project": [project], "session": [session]})
         store = self._core.store
         with store.writing() as tx:
             check_on(store, store.state, [project])
@@ -468,4 +468,4 @@ def _check_project(project: str) -> None:
     """Raise an error for an empty name, or one that contains a secret."""
     if not project:
         raise InputError("scan(project=...): the folder has no name. Give project=.")
-    refuse_names({"project": [checked_text(project, where="project")]})
+    refuse_secret_values({"project": [validate_text(project, where="project")]})

@@ -110,9 +110,9 @@ def _find_questions(state: State, count: int) -> list[_Query]:
         np.linspace(0, max(len(rows) - 1, 0), min(len(rows), 4 * count)).astype(np.int64)
     )
     for row in rows[places].tolist():
-        text = state.texts.at(row) or ""
+        text = state.texts.value_at(row) or ""
         if text.rstrip().endswith("?") and _WORDS[0] <= len(text.split()) <= _WORDS[1]:
-            chosen.append((text, state.names["project"].at(row), row + 1))
+            chosen.append((text, state.names["project"].value_at(row), row + 1))
     if len(chosen) <= count:
         return chosen
     return [chosen[index] for index in np.linspace(0, len(chosen) - 1, count).astype(int).tolist()]

@@ -585,7 +585,8 @@ class LabOperations:
         proposals_found = []
         with self._core.reading() as state:
             texts = [
-                (row + 1, state.notes["operations"].at(row)) for row in self._core.rows(memories)
+                (row + 1, state.notes["operations"].value_at(row))
+                for row in self._core.rows(memories)
             ]
         for memory, text in texts:
             if text is None:

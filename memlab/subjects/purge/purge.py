@@ -55,7 +55,7 @@ def purge(
         )
     # The lock on derived files is held until all of them are rewritten: a snapshot written meanwhile by another
     # process would contain purged texts.
-    with store.alone(), store.derived.held(PURGE_TIMEOUT):
+    with store.exclusive(), store.derived.hold(PURGE_TIMEOUT):
         rows: list[int] = []
 
         def verify(before: State, after: State) -> None:
@@ -83,7 +83,7 @@ def purge(
                 chosen = choose_by_name(
                     state, project=project, session=session, subject=subject, creator=creator
                 )
-            rows = [row for row in chosen.rows if state.names["status"].at(row) != "purged"]
+            rows = [row for row in chosen.rows if state.names["status"].value_at(row) != "purged"]
             review = joined_by_succession(state, rows, derived=True)
             scrub = Scrub()
             if rows:
@@ -125,8 +125,8 @@ def purge(
 
 def _refuse_missing(state: State) -> None:
     """Raise MissingExtension if events of an unknown extension may contain purged content."""
-    if state.missing:
+    if missing := state.missing_extensions:
         raise MissingExtension(
-            f"The lab has events of the extension {', '.join(sorted(state.missing))}, which is not registered here. "
+            f"The lab has events of the extension {', '.join(sorted(missing))}, which is not registered here. "
             "They may contain purged content, so nothing was purged. Install the extension and open the lab again."
         )

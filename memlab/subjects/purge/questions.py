@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.kernel.state import EVERYONE, State, hidden_from, plain
+from memlab.kernel.state import EVERYONE, State, hidden_rows, normalize_text
 
 __all__ = ["ALL", "NOTHING", "Quotes", "owners_of", "quotes_of"]
 
@@ -93,7 +93,7 @@ def owners_of(state: State) -> NDArray[np.int64]:
     The owner of a private memory is the code of its creator, or ``NOBODY`` without one; that of
     others is ``ALL``.
     """
-    hidden, codes = hidden_from(state, EVERYONE), state.names["creator"].codes
+    hidden, codes = hidden_rows(state, EVERYONE), state.names["creator"].codes
     if hidden is None:
         return np.full(len(state), ALL, dtype=np.int64)
     return np.where(hidden, np.where(codes >= 0, codes, NOBODY), ALL)
@@ -110,7 +110,7 @@ def quotes_of(
     """
     # Remaining memories are compared once for each owner; a viewer's result combines ALL and the
     # viewer as owner.
-    texts = [text for text in state.texts.take(rows) if text]
+    texts = [text for text in state.texts.to_list(rows) if text]
     own = np.unique(_hashes(map(_folded, texts)))
     name_words = {word for name in names for word in _WORD.findall(_folded(name)) if len(word) > 2}
     remaining = np.ones(len(state), dtype=np.bool_)
@@ -146,7 +146,7 @@ def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bo
     shared = np.zeros(len(own), dtype=np.bool_)
     for start in range(0, len(rows) if len(own) else 0, _AT_ONCE):
         hashes = _hashes(
-            _folded(text) for text in state.texts.take(rows[start : start + _AT_ONCE]) if text
+            _folded(text) for text in state.texts.to_list(rows[start : start + _AT_ONCE]) if text
         )
         positions = _positions(own, hashes)
         shared[positions[own[positions] == hashes]] = True
@@ -155,7 +155,7 @@ def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bo
 
 def _folded(text: str) -> str:
     """Return a text as it is compared: in one normal form and one case."""
-    return plain(text).casefold()
+    return normalize_text(text).casefold()
 
 
 def _hashes(folded: Iterable[str]) -> Hashes:

@@ -17,8 +17,8 @@ from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Journal, Scrub
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import Change, State, entity_key
-from memlab.kernel.storage.backup_folders import backups_in, places
-from memlab.kernel.storage.copies import copies, forget_copy
+from memlab.kernel.storage.backup_folders import list_backup_folders, list_backups
+from memlab.kernel.storage.copies import list_copies, unregister_copy
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import PurgePlan
@@ -196,10 +196,10 @@ def choose_by_name(
 def _names_of(state: State, subject: str) -> tuple[str, ...]:
     """Return all names of an entity, merged ones included; an unknown name alone."""
     entities = get_entities(state)
-    number = entities.number(subject)
+    number = entities.find_number(subject)
     if number is None:
         return (subject,)
-    listed = entities.listed_one(number)
+    listed = entities.summarize(number)
     return (listed.name, *listed.aliases)
 
 
@@ -223,9 +223,9 @@ def search_terms_of(
     """Return the search terms of a purge, from the state before it."""
     purged = np.array(rows, dtype=np.int64)
     stays = np.setdiff1d(np.arange(len(state)), purged)
-    texts = {row + 1: text for row in rows if (text := state.texts.at(row))}
+    texts = {row + 1: text for row in rows if (text := state.texts.value_at(row))}
     others = pl.DataFrame(
-        {"id": stays + 1, "text": state.texts.take(stays)},
+        {"id": stays + 1, "text": state.texts.to_list(stays)},
         schema={"id": pl.Int64, "text": pl.String},
     )
     other_names: set[str] = set()
@@ -234,7 +234,9 @@ def search_terms_of(
         other_names.update(
             names.vocabulary[code] for code in np.unique(names.codes[stays]).tolist() if code >= 0
         )
-    origins = {origin for row in rows if (origin := state.names["origin"].at(row)) is not None}
+    origins = {
+        origin for row in rows if (origin := state.names["origin"].value_at(row)) is not None
+    }
     filter_names = gone.filters.values() if len(gone.filters) == 1 else ()
     names_gone = {*gone.names, *gone.clusters, *filter_names, *entity} - origins
     return search_terms(texts, sorted(names_gone), others, other_names)
@@ -255,8 +257,8 @@ def list_derived_files(store: Store) -> list[tuple[str, Path, int]]:
     if isinstance(journal, Journal):
         derived += [
             ("backups", backup.path, 1)
-            for folder in places(journal)
-            for backup in backups_in(folder)
+            for folder in list_backup_folders(journal)
+            for backup in list_backups(folder)
         ]
     return derived
 
@@ -328,7 +330,7 @@ def _update_copies(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
 
     roots = [] if store.folder is None else [(store.folder, "lab")]
     if isinstance(store.journal, Journal):
-        roots += [(folder, "backup") for folder in places(store.journal)]
+        roots += [(folder, "backup") for folder in list_backup_folders(store.journal)]
     mirrors = {
         path: problem for reach in list_hooks("copies") for path, problem in reach(store).items()
     }
@@ -337,7 +339,7 @@ def _update_copies(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
         if problem:
             receipt.add_trace("mirror", path, problem)
         roots.append((path, "mirror"))
-    for copy in copies(store.journal):
+    for copy in list_copies(store.journal):
         if copy.kind == "export":
             sweep_drafts(copy.path)
             if not copy.path.exists():
@@ -416,5 +418,5 @@ def _remove_export(store: Store, path: Path) -> str:
         remove_export(path)
     except MemlabError as error:
         return str(error)
-    forget_copy(store.journal, path)
+    unregister_copy(store.journal, path)
     return ""

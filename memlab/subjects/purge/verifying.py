@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.schema import MEMORY, RELATIONS
-from memlab.kernel.state import PLACEHOLDER, Entities, Listed, State, Tombstones
+from memlab.kernel.state import PLACEHOLDER, Entities, EntitySummary, State, Tombstones
 from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import Cut, cut_of
 from memlab.subjects.purge.rewriting import without_redactable
@@ -69,8 +69,8 @@ def _compare_memories(before: State, after: State, gone: Flags, cut: Cut) -> Ite
         elif MEMORY[name].storage == "name":
             yield from _count_differences(f"{name} of a purged memory", gone & (codes >= 0))
     for name, lists in before.lists.items():
-        expected = {row: items for row, items in lists.filled() if not gone[row]}
-        actual = dict(after.lists[name].filled())
+        expected = {row: items for row, items in lists.items() if not gone[row]}
+        actual = dict(after.lists[name].items())
         if expected != actual:
             rows = [
                 row
@@ -79,12 +79,12 @@ def _compare_memories(before: State, after: State, gone: Flags, cut: Cut) -> Ite
             ]
             yield from _count_differences(name, np.isin(np.arange(len(gone)), rows))
     for name, notes in before.notes.items():
-        if notes.held or after.notes[name].held:
+        if notes.has_values or after.notes[name].has_values:
             differ = notes.series("").ne_missing(after.notes[name].series("")).to_numpy() | gone
             wrong = np.zeros_like(gone)
             for row in np.flatnonzero(differ).tolist():
-                wrong[row] = after.notes[name].at(row) != (
-                    None if gone[row] else cut.note(name, notes.at(row))
+                wrong[row] = after.notes[name].value_at(row) != (
+                    None if gone[row] else cut.note(name, notes.value_at(row))
                 )
             yield from _count_differences(name, wrong)
     for name, texts, now in (("text", before.texts, after.texts), ("ref", before.refs, after.refs)):
@@ -118,13 +118,15 @@ def _compare_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
         if wrong := int(np.count_nonzero(getattr(old, name) != getattr(new, name))):
             yield f"{wrong:,} edges have another {name}."
     alive = new.alive & old.alive
-    if (kind_of(ends) != kind_of(ended)).any() or (ends != ended)[memories].any():
+    if (node_kinds(ends) != node_kinds(ended)).any() or (ends != ended)[memories].any():
         yield "Edges have other ends."
         return
     names, vocabularies = before.nodes.vocabularies(), after.nodes.vocabularies()
     for kind in NODE_KINDS[1:]:
-        mine = (kind_of(ends) == NODE_KINDS.index(kind)) & alive
-        pairs = np.unique(np.stack([number_of(ends[mine]), number_of(ended[mine])], axis=1), axis=0)
+        mine = (node_kinds(ends) == NODE_KINDS.index(kind)) & alive
+        pairs = np.unique(
+            np.stack([node_numbers(ends[mine]), node_numbers(ended[mine])], axis=1), axis=0
+        )
         old_names = [names[kind][number] for number in pairs[:, 0].tolist()]
         new_names = [vocabularies[kind][number] for number in pairs[:, 1].tolist()]
         other = [
@@ -167,9 +169,9 @@ def _compare_entities(before: State, after: State, gone: Flags) -> Iterator[str]
         yield f"There is a new entity {name!r}."
 
 
-def _listed(state: State) -> dict[str, Listed]:
+def _listed(state: State) -> dict[str, EntitySummary]:
     """Return the entities by name, without placeholders."""
-    entities = get_entities(state).listed()
+    entities = get_entities(state).summarize_all()
     return {entity.name: entity for entity in entities if not entity.name.startswith(PLACEHOLDER)}
 
 

@@ -15,7 +15,7 @@ from memlab.kernel.hooks import list_hooks, load_part
 from memlab.kernel.privacy import Finding, Screened, refuse, screen
 from memlab.kernel.recall import Hit
 from memlab.kernel.schema import FIELDS, RECALLABLE
-from memlab.kernel.state import Change, State, checked_columns, checked_text, refuse_names
+from memlab.kernel.state import Change, State, refuse_secret_values, validate_columns, validate_text
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.editing import (
     joined_by_succession,
@@ -129,13 +129,13 @@ class Corrections:
         self, text: str | None, fields: Mapping[str, Any]
     ) -> tuple[Screened | None, dict[str, Any], tuple[Finding, ...]]:
         """The text and the fields of an edit, checked and screened, and what the privacy gate found in the text."""
-        given = checked_columns(
+        given = validate_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
             now=self._core.store.clock(),
             open_words=self._core.open_words,
         )
         screening = screen(given.pop("text")[0], personal=self._core.personal())
-        refuse_names(given)
+        refuse_secret_values(given)
         load_part("check-operations")(given.get("operations", ()))
         columns = {name: values[0] for name, values in given.items()}
         check_files(self._core.pack, given)
@@ -158,7 +158,9 @@ class Corrections:
         What is purged has no text to compare; the edit refuses it by its status.
         """
         state = self._core.store.state
-        text = None if state.names["status"].at(row) == "purged" else state.texts.at(row)
+        text = (
+            None if state.names["status"].value_at(row) == "purged" else state.texts.value_at(row)
+        )
         if isinstance(memory, Memory | Hit) and text is not None and memory.text not in (text, ""):
             raise InputError(
                 f"Memory {memory.id} of this lab is another one than was given: it is a memory of another lab. Name it "
@@ -167,7 +169,7 @@ class Corrections:
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """See ``LabReview.deprecate``."""
-        refuse(checked_text(reason, where="reason"), "reason")
+        refuse(validate_text(reason, where="reason"), "reason")
 
         def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
             change = without_use(state, chosen, "deprecated", now, reason)
@@ -199,7 +201,9 @@ class Corrections:
             else:
                 chosen = self._chosen(state, memory, project, known=is_kept(state))
             return [
-                row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")
+                row
+                for row in chosen
+                if state.names["status"].value_at(row) not in ("deleted", "purged")
             ]
 
         def is_kept(state: State) -> bool:
@@ -227,7 +231,7 @@ class Corrections:
         def rows(state: State) -> list[int]:
             chosen = self._chosen(state, memory, project)
             if memory is None:
-                return [row for row in chosen if state.names["status"].at(row) == "deleted"]
+                return [row for row in chosen if state.names["status"].value_at(row) == "deleted"]
             standing[:] = (
                 [(sort, sort.stand_ins(state, chosen)) for sort in dependents()]
                 if summaries
@@ -242,7 +246,7 @@ class Corrections:
 
         def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
             change = restored(state, chosen, statuses_of(store.journal.events(), chosen), now)
-            status = {row: state.names["status"].at(row) for row in chosen}
+            status = {row: state.names["status"].value_at(row) for row in chosen}
             wronged = [row for row in chosen if status[row] == "deprecated"]
             back = [row for row in chosen if status[row] not in (*RECALLABLE, "deprecated")]
             undone = undeprecated(
@@ -260,7 +264,7 @@ class Corrections:
         with self._core.reading() as state:
             members = [id - 1 for row in standing for id in sort.members(state, row)]
             chosen = list(dict.fromkeys([*standing, *members]))
-            before = [state.names["status"].at(row) for row in chosen]
+            before = [state.names["status"].value_at(row) for row in chosen]
         sort.undo(self._core.store, standing)
         undone = self._report("restore", chosen, before, None)
         frame = pl.concat([done.frame, undone.frame.filter(pl.col("before") != pl.col("status"))])
@@ -301,7 +305,14 @@ class Corrections:
         for row in self._core.rows(memory):
             corrections = versions_from(state, row)[1:]
             rows |= dict.fromkeys(
-                [row, *(one for one in corrections if state.names["status"].at(one) != "deleted")]
+                [
+                    row,
+                    *(
+                        one
+                        for one in corrections
+                        if state.names["status"].value_at(one) != "deleted"
+                    ),
+                ]
             )
         return list(rows)
 
@@ -320,7 +331,7 @@ class Corrections:
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)
-            before = [state.names["status"].at(row) for row in chosen]
+            before = [state.names["status"].value_at(row) for row in chosen]
             if made := body(state, chosen, now):
                 tx.event(verb, made, at=now)
         return self._report(verb, chosen, before, reason)
@@ -330,13 +341,13 @@ class Corrections:
     ) -> Corrected:
         """What became of these rows, with their status ``before``."""
         with self._core.reading() as state:
-            status = [state.names["status"].at(row) for row in chosen]
+            status = [state.names["status"].value_at(row) for row in chosen]
             frame = pl.DataFrame(
                 {
                     "memory_id": [row + 1 for row in chosen],
                     "before": before,
                     "status": status,
-                    "text": [state.texts.at(row) for row in chosen],
+                    "text": [state.texts.value_at(row) for row in chosen],
                 },
                 schema={
                     "memory_id": pl.Int64,
@@ -361,13 +372,13 @@ def _taken_out_together(state: State, row: int) -> list[int]:
 
     A superseded memory stands for itself: it gave way to a correction, and to restore it brings its own words back.
     """
-    status = state.names["status"].at(row)
+    status = state.names["status"].value_at(row)
     if status == "superseded":
         return [row]
     return [
         version
         for version in versions_from(state, row)
-        if state.names["status"].at(version) == status
+        if state.names["status"].value_at(version) == status
     ]
 
 

@@ -14,7 +14,7 @@ from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import FIELDS, MEMORY, NEVER, RECALLABLE, RELATIONS
-from memlab.kernel.state import Change, State, edges_of, stamps, values_of
+from memlab.kernel.state import Change, State, build_edges, build_values, to_datetimes
 from memlab.kernel.verbs.fact_rows import rename_entities
 
 __all__ = [
@@ -63,9 +63,14 @@ def versions_from(state: State, row: int) -> list[int]:
     """
     versions = [row]
     statuses, by = state.names["status"], state.numbers["superseded_by"].values
-    while statuses.at(versions[-1]) not in RECALLABLE and by[versions[-1]] == by[versions[-1]]:
+    while (
+        statuses.value_at(versions[-1]) not in RECALLABLE and by[versions[-1]] == by[versions[-1]]
+    ):
         newer = int(by[versions[-1]]) - 1
-        if state.names["source"].at(newer) != "user-edit" or statuses.at(newer) == "purged":
+        if (
+            state.names["source"].value_at(newer) != "user-edit"
+            or statuses.value_at(newer) == "purged"
+        ):
             break
         versions.append(newer)
     return versions
@@ -78,14 +83,14 @@ def edited(state: State, row: int, columns: Mapping[str, Any], now: int) -> Chan
         name: [value] if MEMORY[name].storage == "list" else value
         for name, value in columns.items()
     }
-    return Change(set=[values_of([row + 1], **listed, changed=now)]) + joins
+    return Change(set=[build_values([row + 1], **listed, changed=now)]) + joins
 
 
 def carried_fields(state: State, row: int) -> dict[str, Any]:
     """What a corrected memory has of the one that it stands for: every field that was given, and its status."""
     left = ("text", "status", "origin", "provenance", "source")
     kept = {name: field_value(state, row, name) for name in FIELDS if name not in left}
-    status = state.names["status"].at(row)
+    status = state.names["status"].value_at(row)
     if status in _OF_A_SUCCESSOR:
         kept["status"] = status
         by = float(state.numbers["superseded_by"].values[row])
@@ -100,13 +105,13 @@ def carried_fields(state: State, row: int) -> dict[str, Any]:
 def field_value(state: State, row: int, name: str) -> Any:
     """Return the value of a field as a caller gives it; None where it has none."""
     if name == "ref":
-        return state.refs.at(row)
+        return state.refs.value_at(row)
     if name in state.names:
-        return state.names[name].at(row)
+        return state.names[name].value_at(row)
     if name in state.lists:
-        return list(state.lists[name].at(row)) or None
+        return list(state.lists[name].value_at(row)) or None
     if name in state.notes:
-        return state.notes[name].at(row)
+        return state.notes[name].value_at(row)
     value = state.numbers[name].values[row].item()
     absent = value != value or (MEMORY[name].storage == "time" and value == NEVER)
     return None if absent else value
@@ -115,8 +120,8 @@ def field_value(state: State, row: int, name: str) -> Any:
 def superseding(old: int, new: int, now: int) -> Change:
     """A memory, by id, that another one takes the place of."""
     return Change(
-        edges=edges_of([new], [old], "supersedes", 1.0),
-        set=[values_of([old], status="superseded", superseded_by=float(new), changed=now)],
+        edges=build_edges([new], [old], "supersedes", 1.0),
+        set=[build_values([old], status="superseded", superseded_by=float(new), changed=now)],
     )
 
 
@@ -127,7 +132,9 @@ def retired(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
     """
     statuses, gone, parts = state.names["status"], set[int](), []
     for new, old in pairs:
-        if {new, old} & gone or not all(statuses.at(id - 1) in RECALLABLE for id in (new, old)):
+        if {new, old} & gone or not all(
+            statuses.value_at(id - 1) in RECALLABLE for id in (new, old)
+        ):
             continue
         gone.add(old)
         began, since = _began(state, new - 1), _began(state, old - 1)
@@ -135,7 +142,7 @@ def retired(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
         until = int(state.numbers["valid_until"].values[old - 1])
         over = over if until == NEVER else min(until, over)
         parts.append(
-            values_of(
+            build_values(
                 [old], status="superseded", superseded_by=float(new), valid_until=over, changed=now
             )
         )
@@ -167,7 +174,11 @@ def joined_by_succession(
     )
     by = state.numbers["superseded_by"].values
     found += [(int(by[row]) - 1, int(row), _NEWER) for row in own if by[row] == by[row]]
-    older = np.flatnonzero(np.isin(by, own + 1)) if state.numbers["superseded_by"].held else own[:0]
+    older = (
+        np.flatnonzero(np.isin(by, own + 1))
+        if state.numbers["superseded_by"].has_values
+        else own[:0]
+    )
     found += [(int(row), int(by[row]) - 1, _OLDER) for row in older]
     mentioned = set(own.tolist())
     codes = state.names["status"].codes
@@ -180,8 +191,8 @@ def joined_by_succession(
             "memory_id": others + 1,
             "of": [row + 1 for _, row, _ in once],
             "how": [how for _, _, how in once],
-            "status": state.names["status"].objects(others).tolist(),
-            "text": state.texts.take(others),
+            "status": state.names["status"].to_objects(others).tolist(),
+            "text": state.texts.to_list(others),
         },
         schema={
             "memory_id": pl.Int64,
@@ -201,13 +212,13 @@ def without_use(
 ) -> Change:
     """These memories out of recall. InputError for what is deleted already (restore it first) or purged."""
     for row in rows:
-        known = state.names["status"].at(row)
+        known = state.names["status"].value_at(row)
         if known in ("deleted", "purged"):
             way = "Restore it first." if known == "deleted" else "Only its row is left."
             raise InputError(f"Memory {row + 1} is {known}. {way}")
     why = {} if reason is None else {"reason": reason}
     return Change(
-        set=[values_of([row + 1 for row in rows], status=status, changed=now, **why)]
+        set=[build_values([row + 1 for row in rows], status=status, changed=now, **why)]
         if len(rows)
         else ()
     )
@@ -225,7 +236,7 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
     parts: list[dict[str, Any]] = []
     statuses, by = state.names["status"], state.numbers["superseded_by"].values
     for row in rows:
-        status = statuses.at(row) or ""
+        status = statuses.value_at(row) or ""
         if status in RECALLABLE:
             continue
         if status == "purged":
@@ -233,7 +244,7 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
         if (
             status == "superseded"
             and by[row] == by[row]
-            and statuses.at(int(by[row]) - 1) in RECALLABLE
+            and statuses.value_at(int(by[row]) - 1) in RECALLABLE
         ):
             other = int(by[row])
             raise InputError(
@@ -244,13 +255,16 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
         if status == "superseded":
             ended = state.numbers["valid_until"].values[row]
             over = {"valid_until": None} if ended != NEVER and ended <= now else {}
-            parts.append(values_of([row + 1], superseded_by=None, **over))
+            parts.append(build_values([row + 1], superseded_by=None, **over))
         if status == "expired":
-            parts.append(values_of([row + 1], ttl_days=None))
-        if status in ("deprecated", "retracted") and state.notes["reason"].at(row) is not None:
-            parts.append(values_of([row + 1], reason=None))
+            parts.append(build_values([row + 1], ttl_days=None))
+        if (
+            status in ("deprecated", "retracted")
+            and state.notes["reason"].value_at(row) is not None
+        ):
+            parts.append(build_values([row + 1], reason=None))
     restoring = [
-        values_of(ids, status=status, changed=now, accessed=now) for status, ids in back.items()
+        build_values(ids, status=status, changed=now, accessed=now) for status, ids in back.items()
     ]
     return Change(set=[*restoring, *parts])
 
@@ -270,7 +284,7 @@ def numbers_before(state: State, change: Change) -> list[dict[str, Any]]:
                 name: [None if value != value else value for value in values]
                 for name, values in held.items()
             }
-            parts.append(values_of(part["ids"], **known))
+            parts.append(build_values(part["ids"], **known))
     return parts
 
 
@@ -288,7 +302,7 @@ def undeprecated(state: State, events: Iterable[Event], rows: Sequence[int]) -> 
             name: was[name] for name in was if state.numbers[name].values[id - 1] == given[name]
         }
         if same:
-            parts.append(values_of([id], **same))
+            parts.append(build_values([id], **same))
     return Change(set=parts)
 
 
@@ -361,7 +375,7 @@ def _follow(
 
 def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
     """What was deleted for the setting ``grace-days`` or longer, and so may be purged: id, deleted, due."""
-    rows = np.flatnonzero(state.names["status"].among(["deleted"]))
+    rows = np.flatnonzero(state.names["status"].is_in(["deleted"]))
     since = state.numbers["changed"].values[rows]
     # memories that came in as deleted, by import, were changed by nobody: their creation counts
     since = np.where(since == NEVER, state.numbers["created"].values[rows], since)
@@ -371,7 +385,7 @@ def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
     return pl.DataFrame(
         [
             pl.Series("id", rows[over] + 1, dtype=pl.Int64),
-            stamps("deleted", since[over]),
-            stamps("due", np.minimum(end, float(now)).astype(np.int64)),
+            to_datetimes("deleted", since[over]),
+            to_datetimes("due", np.minimum(end, float(now)).astype(np.int64)),
         ]
     )

@@ -13,7 +13,14 @@ from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Event, Journal, JournalView, Transaction
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
 from memlab.kernel.schema import FIXED, RELATIONS
-from memlab.kernel.state import Change, State, check_interval, edges_of, redactions, with_speaker
+from memlab.kernel.state import (
+    Change,
+    State,
+    build_edges,
+    check_interval,
+    describe_redactions,
+    prefix_speaker,
+)
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.corrections.editing import (
@@ -186,7 +193,7 @@ class Editor:
         without_use(state, [standing], "superseded", self.now)
         if self._permit is not None:
             self._permit(state, standing)
-        old = state.texts.at(standing) or ""
+        old = state.texts.value_at(standing) or ""
         before = carried_fields(state, standing)
         held = {**before, **columns}
         check_interval(held.get("valid_from"), held.get("valid_until"))
@@ -258,7 +265,7 @@ class Editor:
         core, store, tx, now = self._core, self._store, self._tx, self.now
         _check_in_place(store.state, row)
         words = screen(text, personal=self.personal).text
-        another = words != store.state.texts.at(row)
+        another = words != store.state.texts.value_at(row)
         made = _find_dependents(store.state, row, words) if another else []
         for sort, rows in made:
             before = sort.withdraw(self, row, rows, before, outcome)
@@ -282,7 +289,7 @@ class Editor:
         tx.vectors(
             id,
             store.embedder.fingerprint,
-            store.embedder.encode([with_speaker(words, complete.get("speaker"))]),
+            store.embedder.encode([prefix_speaker(words, complete.get("speaker"))]),
         )
         body = event_body(state, listed, id, 1, chain=False, named_in=names)
         joins = Change(join=body.pop("join", ()))
@@ -291,7 +298,7 @@ class Editor:
         outcome.notes += _of_edges(edges)
         body |= {"edit": row + 1, "derived": _told(derived, columns)}
         body |= (joins + superseding(row + 1, id, now) + edges).body()
-        body |= redactions([(id, finding) for finding in findings])
+        body |= describe_redactions([(id, finding) for finding in findings])
         self.write("remember", body)
         linking, notes = _linked_again(core, id)
         outcome.notes += notes
@@ -322,7 +329,7 @@ class Editor:
 def _check_in_place(state: State, row: int) -> None:
     """InputError for another text of a memory that another one superseded: of the past, fields alone are edited."""
     by = float(state.numbers["superseded_by"].values[row])
-    if state.names["status"].at(row) == "superseded":
+    if state.names["status"].value_at(row) == "superseded":
         other = "" if by != by else f" by memory {int(by)}"
         way = (
             "Restore it first"
@@ -336,7 +343,9 @@ def _check_in_place(state: State, row: int) -> None:
 
 def _moved(state: State, edges: Change, row: int, complete: Mapping[str, Any]) -> Change:
     """The edges of a memory that keeps its text: all of them, but for a chain of turns in another session."""
-    same = all(complete.get(name) == state.names[name].at(row) for name in ("project", "session"))
+    same = all(
+        complete.get(name) == state.names[name].value_at(row) for name in ("project", "session")
+    )
     if same or edges.edges is None:
         return edges
     kept = [place for place, word in enumerate(edges.edges["relation"]) if word != "next"]
@@ -356,7 +365,8 @@ def _kept_superseded(state: State, row: int) -> list[str]:
     older = [
         id
         for id in older
-        if state.names["source"].at(row) != "user-edit" or in_place_of(state, id - 1) == id - 1
+        if state.names["source"].value_at(row) != "user-edit"
+        or in_place_of(state, id - 1) == id - 1
     ]
     listed = ", ".join(map(str, older[:5]))
     return [
@@ -406,14 +416,14 @@ def _edges_after(state: State, journal: Journal | JournalView, row: int, id: int
             or (code == _DERIVED and not outgoing)
         ):
             continue
-        if other == row or statuses.at(other) in ("superseded", "purged"):
+        if other == row or statuses.value_at(other) in ("superseded", "purged"):
             continue
         ends = (id, other + 1) if outgoing else (other + 1, id)
         source.append(ends[0])
         target.append(ends[1])
         relation.append(str(state.edges.words_of(np.array([code]))[0]))
         weight.append(float(state.edges.weight[edge]))
-    edges = edges_of(source, target, relation, weight) if source else None
+    edges = build_edges(source, target, relation, weight) if source else None
     return Change(edges=edges, unlink=sorted(gone))
 
 
@@ -470,4 +480,4 @@ def _linked_again(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
     else:
         note = f"Memory {other} says otherwise; both stay, joined by a contradicts edge."
     relation = "similar-to" if outcome == "merged" else "contradicts"
-    return Change(edges=edges_of([id], [other], relation, 1.0)).body(), [note]
+    return Change(edges=build_edges([id], [other], relation, 1.0)).body(), [note]

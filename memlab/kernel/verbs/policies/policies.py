@@ -248,7 +248,7 @@ class LabPolicies(Displayed):
             body |= _needing(needs_of_pack(chosen))
             return [_Change("challenge", body, sources)]
 
-        with self._store.alone():
+        with self._store.exclusive():
             self._write(make, reason)
             return self._store.versions.challenges[-1]
 
@@ -474,7 +474,7 @@ class LabPolicies(Displayed):
     def _write_slot(
         self, slot: str, make: Callable[[VersionLog], list[_Change]], reason: str
     ) -> Version:
-        with self._store.alone():
+        with self._store.exclusive():
             self._write(make, reason)
             return self._store.versions.versions(slot)[-1]
 

@@ -27,15 +27,15 @@ from memlab.kernel.recall import (
     QuestionFeatures,
     Ranking,
     Recaller,
-    recalled,
+    read_memories,
     similar,
 )
 from memlab.kernel.recall import Selection as Selection
 from memlab.kernel.slates import Slate, read_slates
-from memlab.kernel.state import Change, State, checked_text
+from memlab.kernel.state import Change, State, validate_text
 from memlab.kernel.storage.purging import last_purge
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import SeenJournal, SeenStore, seen
+from memlab.kernel.storage.views import ViewerJournal, ViewerStore, view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import apply_switches
 from memlab.kernel.verbs.projections import new_state
@@ -71,13 +71,14 @@ class Once:
         )
         return self
 
-    def named(self, asked: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def requested_rows(self, query: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return no rows: a recall requests none."""
         return np.empty(0, dtype=np.int64)
 
     def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         """A recall has no budget."""
 
-    def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, beside: int) -> Chosen:
+    def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, extra: int) -> Chosen:
         order = ranking.order[: ranking.showable]
         repeated = np.isin(pool.rows[order] + 1, self._before)
         self.left_out = tuple((pool.rows[order][: self._most][repeated[: self._most]] + 1).tolist())
@@ -128,7 +129,7 @@ def logged_hits(store: Store, decision: int) -> Hits:
     slate = logged_slate(store, decision)
     with store.reading() as state:
         pack = _decided(store, slate)
-        return Hits(slate, pack, decision, recalled(state, slate.shown))
+        return Hits(slate, pack, decision, read_memories(state, slate.shown))
 
 
 def _decided(store: Store, slate: Slate) -> Pack:
@@ -208,7 +209,7 @@ class Past:
             vector=np.frombuffer(slate.vector, dtype=np.int8),
         )
         with self._supposed(self.before(slate.state), instead) as state:
-            view = seen(self._journal, state, filters.viewer)
+            view = view_state(self._journal, state, filters.viewer)
             return self._recaller.recall(view, pack, question, limit=slate.limit)
 
     @contextmanager
@@ -252,7 +253,7 @@ class Questions:
     def __init__(self, core: Core) -> None:
         self._core, self._store = core, core.store
         self._past: Past | None = None
-        self._viewer = self._store.viewer if isinstance(self._store, SeenStore) else None
+        self._viewer = self._store.viewer if isinstance(self._store, ViewerStore) else None
 
     def ask(
         self,
@@ -275,7 +276,7 @@ class Questions:
         ``recall-again`` says. With ``params`` the policies have these values for this recall, and its event says so; no
         challenger is asked.
         """
-        checked_text(query)
+        validate_text(query)
         store = self._store
         once: Once | None = None
         now = store.clock() if at is None else check_instant(to_micros(at), "at=")
@@ -289,7 +290,7 @@ class Questions:
                 use = once = Once(limit)
             asked, state = (
                 live.with_params(params) if params else live,
-                seen(store.journal, state, filters.viewer),
+                view_state(store.journal, state, filters.viewer),
             )
             filters, off = apply_switches(store, state, project, filters)
             screening = screen(query, personal=personal_kinds(asked.settings))
@@ -322,7 +323,7 @@ class Questions:
             self._core.latencies.add("search", perf_counter() - began)
             if use is not None:
                 use.shown(slate)
-            memories = recalled(state, slate.shown)
+            memories = read_memories(state, slate.shown)
             decision = None
             if logs:
                 said = {} if use is None else use.body()
@@ -380,7 +381,7 @@ class Questions:
             return {}
         rows = np.array(slate.shown, dtype=np.int64) - 1
         rows.sort()
-        state = seen(store.journal, store.state, viewer)
+        state = view_state(store.journal, store.state, viewer)
         change = reinforced(state, pack, rows, slate.at, outcome="recalled")
         change += coactivated(store.state, pack, rows)  # a view numbers edges otherwise
         return change.body()
@@ -390,13 +391,13 @@ class Questions:
     ) -> pl.DataFrame:
         """The memories nearest to that in ``row``; see ``Lab.similar``."""
         with self._store.reading() as state:
-            if state.names["status"].at(row) == "purged":
+            if state.names["status"].value_at(row) == "purged":
                 raise InputError(
                     f"Memory {row + 1} is purged: only its row is left, and nothing is similar to it."
                 )
             self._store.refresh_index()
             # what is bound to a session is known to its neighbours there
-            session = state.names["session"].at(row)
+            session = state.names["session"].value_at(row)
             question = Question(
                 "", at=0, project=project, session=session, filters=self._seen_by(filters)
             )
@@ -416,7 +417,7 @@ class Questions:
             if self._past is None:
                 journal = self._store.journal
                 self._past = Past(
-                    journal.full if isinstance(journal, SeenJournal) else journal,
+                    journal.full if isinstance(journal, ViewerJournal) else journal,
                     self._core.recaller,
                 )
             seq = decision["decision"]

@@ -86,9 +86,9 @@ class Known:
         columns = [state.names[name] for name in _PLACE]
         created = state.numbers["created"].values
         for row in range(self._rows, len(state)):
-            text = state.texts.at(row)
+            text = state.texts.value_at(row)
             if text is not None:
-                bare = _key(tuple(column.at(row) for column in columns), text)
+                bare = _key(tuple(column.value_at(row) for column in columns), text)
                 self._held.update((bare, _dated(bare, int(created[row]))))
         self._rows = len(state)
 

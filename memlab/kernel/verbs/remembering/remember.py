@@ -12,7 +12,13 @@ from memlab.kernel.base.clock import When
 from memlab.kernel.hooks import list_hooks, load_part
 from memlab.kernel.journal import Transaction
 from memlab.kernel.privacy import Finding, screen, screen_many
-from memlab.kernel.state import Change, checked_columns, columns_of, redactions, refuse_names
+from memlab.kernel.state import (
+    Change,
+    describe_redactions,
+    refuse_secret_values,
+    rows_to_columns,
+    validate_columns,
+)
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.fact_rows import canonicalize_names
 from memlab.kernel.verbs.gate import check_on
@@ -73,7 +79,7 @@ class Remembering:
 
         ``known`` leaves out what is here already. ``succeed``: facts among them end older ones; see ``succession``.
         """
-        given = columns_of(rows)
+        given = rows_to_columns(rows)
         check_linking(linking)
         store = self._core.store
         now = store.clock()
@@ -118,14 +124,14 @@ class Remembering:
         """Check what a caller gives, and take secrets out of its texts."""
         if not len(next(iter(given.values()), ())):
             return Rows({}, given, [], [])
-        columns = checked_columns(given, now=now, open_words=self._core.open_words)
+        columns = validate_columns(given, now=now, open_words=self._core.open_words)
         if "purged" in columns.get("status", ()):
             row = columns["status"].index("purged")
             raise InputError(
                 f"Row {row}: a new memory cannot have the status purged; see lab.forget(how='delete') and lab.purge."
             )
         screenings = screen_many(columns.pop("text"), personal=self._core.personal())
-        refuse_names(columns)
+        refuse_secret_values(columns)
         if "operations" in columns:
             load_part("check-operations")(columns["operations"])
         return Rows(
@@ -192,7 +198,7 @@ class Remembering:
         if ids:
             names = names_in_texts(state, pack, fresh.columns, fresh.texts)
             body = event_body(state, fresh.columns, first, len(ids), chain=chain, named_in=names)
-            body |= redactions(findings)
+            body |= describe_redactions(findings)
             tx.payloads(ids, fresh.texts)
             tx.vectors(first, store.embedder.fingerprint, fresh.vectors)
             tx.event("remember", {**body, "waits": True} if waits else body, at=now)
