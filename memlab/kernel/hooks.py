@@ -107,6 +107,8 @@ PARTS = {
     "compare-policies": "memlab.subjects.lens.diff:PolicyDiff",
     "compare-values": "memlab.subjects.lens.explain:compare_values",
     "explain-value": "memlab.subjects.lens.explain:explain",
+    "group-terms": "memlab.subjects.lens.labels:group_terms",
+    "print-terms": "memlab.subjects.lens.labels:list_lines",
     "show-policy": "memlab.subjects.lens.highlight:show_policy",
     "ranking-notice": "memlab.subjects.programs.comparing:ranking_notice",
 }

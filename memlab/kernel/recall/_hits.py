@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -16,6 +14,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked, get_item
 from memlab.kernel.base.display import Displayed, Markup, bar, clip, details, table
 from memlab.kernel.base.printable import printable
+from memlab.kernel.hooks import load_part
 from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._population import Population
@@ -51,10 +50,6 @@ def read_memories(state: State, ids: Sequence[int]) -> list[Recalled]:
     kinds, speakers, sessions, projects = read_words(names, rows)
     texts, refs = state.texts.to_list(rows), state.refs.to_list(rows)
     return list(map(Recalled, ids, texts, kinds, refs, speakers, sessions, projects))
-
-
-# Four decimals are shown: a smaller contribution would read +0.0000.
-_SMALLEST_SHOWN = 0.00005
 
 
 @dataclass(frozen=True)
@@ -109,14 +104,13 @@ class ScoreExplanation(Displayed):
     @property
     def frame(self) -> pl.DataFrame:
         """One row for each term, in the order of the policy: ``term``, ``value``, ``label`` and ``group``."""
-        rows = [(*term, *words) for term, *words in self._terms()]
+        rows = [
+            (*term, *words)
+            for term, *words in zip(self.terms, self.labels, self.groups, strict=True)
+        ]
         texts = dict.fromkeys(("label", "group"), pl.String)
         schema = {"term": pl.String, "value": pl.Float64, **texts}
         return pl.DataFrame(rows, schema=schema, orient="row")
-
-    def _terms(self) -> Iterator[tuple[tuple[str, float], str, str]]:
-        """Return each term with its label and its group."""
-        return zip(self.terms, self.labels, self.groups, strict=True)
 
     @cached_property
     def parts(self) -> tuple[tuple[str, str, float], ...]:
@@ -125,29 +119,12 @@ class ScoreExplanation(Displayed):
         The largest group is first, and within a group the largest part. Terms without a label are parts under their
         expression, in the group "" unless the policy names one.
         """
-        sums: dict[tuple[str, str], float] = {}
-        sizes: dict[str, float] = {}
-        for (text, value), label, group in self._terms():
-            key = (group, label or text)
-            sums[key] = sums.get(key, 0.0) + value
-            sizes[group] = sizes.get(group, 0.0) + value
-        parts = [(group, label, value) for (group, label), value in sums.items()]
-        parts.sort(key=lambda part: (-abs(sizes[part[0]]), part[0], -abs(part[2])))
-        return tuple(parts)
+        parts: tuple[tuple[str, str, float], ...] = load_part("group-terms")(self)
+        return parts
 
     def _rows(self) -> list[tuple[str, float | None]]:
         """Return the lines to print: parts under the sum of their group, and what rounds to zero as one line."""
-        parts = [("", *term) for term in self.terms] if self.expressions else self.parts
-        visible = [part for part in parts if not abs(part[2]) < _SMALLEST_SHOWN]
-        rows: list[tuple[str, float | None]] = []
-        for group, members in groupby(visible, key=lambda part: part[0]):
-            values = [(label, value) for _, label, value in members]
-            if group:
-                rows.append((group, math.fsum(value for _, value in values)))
-            rows += [(f"  {label}" if group else label, value) for label, value in values]
-        hidden = len(parts) - len(visible)
-        if hidden:
-            rows.append((f"{hidden} other term{'s' * (hidden > 1)} contributed nothing", None))
+        rows: list[tuple[str, float | None]] = load_part("print-terms")(self)
         return rows
 
     @property

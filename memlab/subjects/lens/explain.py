@@ -22,7 +22,7 @@ from memlab.kernel.language.columns import Evaluation, RowProgram
 from memlab.kernel.language.graph import Node, Value
 from memlab.kernel.language.policy import Policy
 from memlab.kernel.language.writer import literal
-from memlab.subjects.lens.labels import Label, read_labels
+from memlab.subjects.lens.labels import SMALLEST_SHOWN, Label, read_labels
 from memlab.subjects.lens.tree import Tree, clauses, format_value, render, scaled
 
 
@@ -236,8 +236,6 @@ def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
 
 # A terminal shows this many terms and features, and this many characters of a term: one screen of 96 columns.
 _TERMS, _FEATURES, _TEXT = 16, 12, 64
-# Four decimals are shown: a smaller difference would read +0.0000.
-_SMALLEST_SHOWN = 0.00005
 
 
 @dataclass(frozen=True)
@@ -371,7 +369,7 @@ class Why(Displayed):
             lines.append(
                 f"{'difference':>12} {self.names[0][:12]:>12} {self.names[1][:12]:>12}   term"
             )
-        visible = [t for t in self.terms if not abs(t.difference) < _SMALLEST_SHOWN][:_TERMS]
+        visible = [t for t in self.terms if not abs(t.difference) < SMALLEST_SHOWN][:_TERMS]
         for t in visible:
             a, b = _contributions(t)
             mark = "*" if t.decides else " "
@@ -519,7 +517,7 @@ def _contributions(term: TermGap) -> tuple[str, ...]:
 
 def _signed(value: float) -> str:
     """Format a difference with four decimals; a negative zero is a zero."""
-    return f"{0.0 if abs(value) < _SMALLEST_SHOWN else value:+.4f}"
+    return f"{0.0 if abs(value) < SMALLEST_SHOWN else value:+.4f}"
 
 
 def _number(value: Any) -> bool:

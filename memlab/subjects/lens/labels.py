@@ -7,19 +7,26 @@ presentation: comments are no part of any hash, so an edited comment changes no 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.language.policy import Policy
 from memlab.kernel.language.reader import Form
 from memlab.kernel.language.texts import walk
+from memlab.kernel.recall import ScoreExplanation
 from memlab.subjects.lens.edit import parsed, sites
 from memlab.subjects.lens.highlight import read_tokens
 
 # At most four words before the colon, so that a sentence with a colon in its middle is no group.
 _GROUP = re.compile(r"([A-Za-z][\w-]*(?: [\w-]+){0,3}): (\S.*)", re.DOTALL)
+
+# Four decimals are printed: a smaller contribution would read +0.0000.
+SMALLEST_SHOWN = 0.00005
 
 
 class Label(NamedTuple):
@@ -117,3 +124,33 @@ def _read_comments(source: str) -> Iterator[_Comment]:
         position += len(text)
     if pending:
         yield pending
+
+
+def group_terms(explanation: ScoreExplanation) -> tuple[tuple[str, str, float], ...]:
+    """Return the group, label and value of each part of a score, largest group first."""
+    sums: dict[tuple[str, str], float] = {}
+    sizes: dict[str, float] = {}
+    for text, value, label, group in explanation.frame.rows():
+        key = (group, label or text)
+        sums[key] = sums.get(key, 0.0) + value
+        sizes[group] = sizes.get(group, 0.0) + value
+    parts = [(group, label, value) for (group, label), value in sums.items()]
+    parts.sort(key=lambda part: (-abs(sizes[part[0]]), part[0], -abs(part[2])))
+    return tuple(parts)
+
+
+def list_lines(explanation: ScoreExplanation) -> list[tuple[str, float | None]]:
+    """Return the lines of an explanation with their values; None for the line about zero terms."""
+    terms = [("", *term) for term in explanation.terms]
+    parts = terms if explanation.expressions else explanation.parts
+    visible = [part for part in parts if not abs(part[2]) < SMALLEST_SHOWN]
+    lines: list[tuple[str, float | None]] = []
+    for group, members in groupby(visible, key=lambda part: part[0]):
+        values = [(label, value) for _, label, value in members]
+        if group:
+            lines.append((group, math.fsum(value for _, value in values)))
+        lines += [(f"  {label}" if group else label, value) for label, value in values]
+    hidden = len(parts) - len(visible)
+    if hidden:
+        lines.append((f"{count_of(hidden, 'other term')} contributed nothing", None))
+    return lines
