@@ -151,7 +151,7 @@ def test_a_comment_at_the_end_of_a_replacement_swallows_nothing() -> None:
 
 @pytest.mark.parametrize("source", ["1) (+ 2 3", "(+ 1", "", "1 2", "; nothing", ")", '"open'])
 def test_a_replacement_is_one_whole_form(source: str) -> None:
-    with pytest.raises(PolicySyntaxError, match="one (whole )?form") as caught:
+    with pytest.raises(PolicySyntaxError, match=r"one (whole )?form") as caught:
         replace(policy("(fn [x]\n  (+ x 1))"), (2,), source)
     assert (caught.value.line, caught.value.column) == (2, 8)
 
