@@ -241,7 +241,7 @@ def _spread(run: Run) -> Reached:
         damping=min(plan.damping, 0.999),
         fan_out=plan.fan_out,
         nodes=run.state.nodes,
-        sound=not len(about.nodes),
+        validated=not len(about.nodes),
     ).of_kind("memory")
     # If every candidate is a seed, the wave contains all of them.
     everyone = len(order) == len(direct.rows)
