@@ -49,9 +49,8 @@ def test_what_is_wanted_may_be_an_id_a_ref_or_a_text(lab):
     assert found.systems[0].counts == {"all": 2, "names": 1}
     assert found.systems[0].ingest_per_s is None
     assert found.systems[0].intervals["recall@10"] is not None
-    assert (
-        "mine.memlab: 3 answerable questions, 1 without evidence left out; memory level"
-        in repr(found)
+    assert "mine.memlab: 3 answerable questions, 1 without evidence left out; memory level" in repr(
+        found
     )
 
 
