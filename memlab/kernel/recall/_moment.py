@@ -150,7 +150,7 @@ class Reading:
                 self._specialised.clear()
             is_repeated = shared in self._specialised
             self._specialised[shared] = reading = (
-                Reading(self.policy, self.program.knowing(shared)) if is_repeated else None
+                Reading(self.policy, self.program.specialise(shared)) if is_repeated else None
             )
         return reading or self
 
