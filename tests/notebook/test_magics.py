@@ -86,16 +86,8 @@ def test_a_cell_without_a_value_shows_none(hy: Callable[[str], Any]) -> None:
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-<<<<<<< HEAD
         ("%%hy fast\n1", "takes no arguments"),
-        ("%%hy\n(defpolicy f [x] (clamp x 1))", "clamp takes 3 arguments, and here are 2"),
-||||||| 61735ba5
-        ("%%hy fast\n1", "takes nothing on its line"),
-        ("%%hy\n(defpolicy f [x] (clamp x 1))", "clamp takes 3 arguments, and here are 2"),
-=======
-        ("%%hy fast\n1", "takes nothing on its line"),
         ("%%hy\n(defpolicy f [x] (clamp x 1))", "clamp takes 3 arguments, but 2 are given"),
->>>>>>> main
         ("%%hy\n(+ 1", "<ipython-input"),
     ],
 )
