@@ -756,7 +756,7 @@ def test_what_an_extension_may_not_write_is_refused(kind, body, error):
             "does not say of which memory it speaks",
         ),
         ({"accessors": (Accessor("recall", "Another.", Notes),)}, "Lab has an attribute recall"),
-        ({"accessors": (Accessor("not a name", "Another.", Notes),)}, "no name of an attribute"),
+        ({"accessors": (Accessor("not a name", "Another.", Notes),)}, "not a valid attribute name"),
         ({"projections": (Notes,)}, "no subclass of memlab.kernel.state.Projection"),
     ],
 )
@@ -891,8 +891,8 @@ def test_a_correction_reaches_what_an_extension_made_of_the_words():
     ("hook", "why"),
     [
         (Hook("late", "never", len), "names the point 'never'"),
-        (Hook("marks", "feedback", len), "declare an event of your own"),
-        (Hook("broken", "dependents", 3), "is no function"),
+        (Hook("marks", "feedback", len), "declare your own event"),
+        (Hook("broken", "dependents", 3), "is not a function"),
         (Hook("extraction-facts", "read-facts", len), "is declared by memlab"),
     ],
 )

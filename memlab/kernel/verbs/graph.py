@@ -368,7 +368,7 @@ class LabTrace(Displayed):
 
 def traced(state: State, row: int, *, depth: int, most: int) -> LabTrace:
     """The paths from the memory in ``row``, by the labels of their nodes."""
-    found = trace(state.edges, row, depth, most=most)
+    found = trace(state.edges, row, depth, limit=most)
     nodes = sorted({node for path in found.paths for node in path.nodes} | {row})
     named = dict(zip(nodes, labels(state, np.array(nodes)), strict=True))
     return LabTrace(row + 1, depth, found.cut, _paths(found, named), found.tree(named.__getitem__))
