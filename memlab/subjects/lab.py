@@ -43,7 +43,7 @@ from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.projections import COMPONENTS, LASTING_COMPONENTS, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, overview
+from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, render_overview
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.mending import make_repairer
@@ -346,12 +346,12 @@ class Lab(Displayed):
         range(2, 4)
         """
         if isinstance(text, str):
-            return self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
+            return self._remembering.remember_one(text, at=at, chain=chain, linking=linking, fields=fields)
         if at is not None or fields:
             raise InputError(
                 "Several texts take no fields or at= as arguments: write them in dicts or columns."
             )
-        return self._remembering.many(text, chain=chain, linking=linking)
+        return self._remembering.remember_many(text, chain=chain, linking=linking)
 
     @checked
     def load(
@@ -1197,7 +1197,7 @@ class Lab(Displayed):
     @checked
     def _display(self) -> object:
         with self._core.reading():
-            return overview(repr(self), self.memories)
+            return render_overview(repr(self), self.memories)
 
     # -- the pack, opening and closing ------------------------------------------------------------------------
 

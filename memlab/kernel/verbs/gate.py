@@ -65,7 +65,7 @@ def is_agent(creator: object) -> bool:
 def format_agent(name: str) -> str:
     """Return the creator, source and viewer of the agent with this name.
 
-    >>> as_agent("coder"), as_agent("agent:coder")
+    >>> format_agent("coder"), format_agent("agent:coder")
     ('agent:coder', 'agent:coder')
     """
     return f"{_AGENT}{name.removeprefix(_AGENT)}"

@@ -81,7 +81,7 @@ class GraphVerbs:
         """
         with self._core.reading():
             row = self._core.row(memory)
-        questions: Questions = self._core.made("questions")
+        questions: Questions = self._core.component("questions")
         return questions.similar(row, limit=limit, project=project, filters=Filters.of(where=where))
 
     def tags(self) -> pl.DataFrame:

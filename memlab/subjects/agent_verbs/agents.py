@@ -160,7 +160,7 @@ class Agent(Displayed):
         """
         if isinstance(text, str):
             row = {"text": text, **fields} | ({} if at is None else {"at": at})
-            return self._verbs.remembering.alone(self._stored([row], linking))
+            return self._verbs.remembering.get_single(self._stored([row], linking))
         if at is not None or fields:
             raise InputError(
                 "Several texts say their own fields and times, in dicts or columns: give none beside them."
@@ -188,7 +188,7 @@ class Agent(Displayed):
             unites = (
                 linking is None and pack.settings["linking"] == "off" and any(map(is_fact, rows))
             )
-        return self._verbs.remembering.many(
+        return self._verbs.remembering.remember_many(
             written, chain=False, linking="now" if unites else linking
         )
 
@@ -238,7 +238,7 @@ class Agent(Displayed):
     ) -> Context:
         """What this agent is to know for a task, nothing twice in its session; see ``lab.context``."""
         where = self._identity.place(project)
-        contexts: Contexts = self._verbs.made("contexts")
+        contexts: Contexts = self._verbs.component("contexts")
         return contexts.make(
             task,
             budget=budget,
@@ -326,7 +326,7 @@ class Agent(Displayed):
         where: pl.Expr | None = None,
     ) -> Turns:
         """Turns that recall in the background as this agent; see ``lab.agents.turns``."""
-        turns: Turns = self._verbs.made("agents").turns(
+        turns: Turns = self._verbs.component("agents").turns(
             verifier=verifier,
             patience=patience,
             limit=limit,
@@ -356,7 +356,7 @@ class Agent(Displayed):
             self._identity.check_writes()
         with self._core.reading():
             pack = self._core.pack
-        extraction: Extraction = self._verbs.made("extraction")
+        extraction: Extraction = self._verbs.component("extraction")
         learned = extraction.end(
             self.session,
             messages,
@@ -405,7 +405,7 @@ class Agent(Displayed):
     def conversation(self, *, at: When | None = None) -> Relationship:
         """Count one more conversation of this agent with its user; see ``lab.agents.conversation``."""
         self._identity.check_writes()
-        counted: Relationship = self._verbs.made("agents").conversation(self._short, at=at)
+        counted: Relationship = self._verbs.component("agents").conversation(self._short, at=at)
         return counted
 
     @property
@@ -453,13 +453,13 @@ class LabAgents:
     @property
     def credits(self) -> LabCredits:
         """Rewards that are read from answers and transcripts, and how sure they are."""
-        credits: LabCredits = self._core.made("credits")
+        credits: LabCredits = self._core.component("credits")
         return credits
 
     @property
     def modules(self) -> LabModules:
         """The parts of a code base: scan, map, find, describe."""
-        modules: LabModules = self._core.made("modules")
+        modules: LabModules = self._core.component("modules")
         return modules
 
     @checked

@@ -15,7 +15,7 @@ DECLARED = Declared(
             "agents-feedback", "feedback", "memlab.subjects.agents.relationships:fields_of_feedback"
         ),
     ),
-    kept={
+    lasting={
         "turns": construct("memlab.subjects.agents.turns:BegunTurns"),
         "verifying": construct("memlab.subjects.agents.verifying:Verifying", "core"),
     },

@@ -29,11 +29,11 @@ from memlab.kernel.verbs.registers import SNIPPET, Judged
 from memlab.kernel.verbs.reinforcement import (
     NAMEABLE,
     Outcome,
-    days_before,
-    joined,
-    pairs_of,
-    reinforced,
-    remaining,
+    days_between_uses,
+    drop_deleted,
+    make_pairs,
+    reinforce,
+    strengthen_pairs,
 )
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.reading.tags import tags_of
@@ -228,11 +228,13 @@ def _changes(
     to one another, best pairs first and at most ``edge-pairs`` of them, and share the tag that most of them have, or
     one inferred from what they share with the query. What was deleted meanwhile is left alone.
     """
-    accepted = remaining(state, passed)
+    accepted = drop_deleted(state, passed)
     relations = {pair: word for pair, word in relations.items() if {*pair} <= {*accepted}}
     change = _reinforced(state, pack, now, slate.at, accepted, "verified")
-    change += _reinforced(state, pack, now, slate.at, remaining(state, failed), "rejected")
-    change += joined(state, pack, pairs_of(accepted, pack.count("edge-pairs")), relations=relations)
+    change += _reinforced(state, pack, now, slate.at, drop_deleted(state, failed), "rejected")
+    change += strengthen_pairs(
+        state, pack, make_pairs(accepted, pack.count("edge-pairs")), relations=relations
+    )
     change += retired(
         state, [pair for pair, word in relations.items() if word == "supersedes"], now
     )
@@ -245,13 +247,13 @@ def _reinforced(
     state: State, pack: Pack, now: Micros, used: Micros, ids: Sequence[int], outcome: Outcome
 ) -> Change:
     rows = np.sort(np.array(ids, dtype=np.int64)) - 1
-    return reinforced(
+    return reinforce(
         state,
         pack,
         rows,
         now,
         outcome=outcome,
-        elapsed=lambda: days_before(state, rows, now, used=used),
+        elapsed=lambda: days_between_uses(state, rows, now, used=used),
     )
 
 

@@ -323,7 +323,7 @@ class LabGraph(GraphVerbs):
     @property
     def clusters(self) -> LabClusters:
         """Find, refine and list clusters."""
-        clusters: LabClusters = self._core.made("clusters")
+        clusters: LabClusters = self._core.component("clusters")
         return clusters
 
     @checked

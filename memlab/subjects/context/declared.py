@@ -8,5 +8,5 @@ __all__ = ["DECLARED"]
 
 
 DECLARED = Declared(
-    kept={"contexts": construct("memlab.subjects.context.context:Contexts", "core", "questions")},
+    lasting={"contexts": construct("memlab.subjects.context.context:Contexts", "core", "questions")},
 )

@@ -16,7 +16,7 @@ __all__ = ["DECLARED"]
 def _extract(verbs: Verbs) -> Any:
     from memlab.subjects.extraction.extraction import Extraction, where_of
 
-    extraction: Extraction = verbs.made("extraction")
+    extraction: Extraction = verbs.component("extraction")
 
     def extract(
         messages: Any,

@@ -374,7 +374,7 @@ class Extraction:
         if any("status" in row for row in rows):
             first = str(self._core.pack.settings["fact-status"])
             rows = [{"status": first if "predicate" in row else "active", **row} for row in rows]
-        return self._remembering.many(rows, chain=False, linking=linking, succeed=linking != "off")
+        return self._remembering.remember_many(rows, chain=False, linking=linking, succeed=linking != "off")
 
     def end(
         self,
@@ -423,7 +423,7 @@ class Extraction:
         # lessons are told apart by their nearness alone: what failed once contradicts no other failure
         if store:
             remembered = tuple(
-                self._remembering.many(
+                self._remembering.remember_many(
                     [written(one.row) for one in found], chain=False, linking=how, succeed=True
                 )
                 for found, how in ((lessons_of, "off"), (stated, None if off else "now"))

@@ -10,6 +10,6 @@ __all__ = ["DECLARED"]
 
 DECLARED = Declared(
     projections=(Waiting,),
-    kept={"linker": construct("memlab.subjects.linking.linking:Linker", "core")},
+    lasting={"linker": construct("memlab.subjects.linking.linking:Linker", "core")},
     hooks=(Hook("linking-compare", "compare", "memlab.subjects.linking.linking:Comparing"),),
 )

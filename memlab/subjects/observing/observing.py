@@ -22,7 +22,7 @@ from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import explain_off
 from memlab.kernel.verbs.linking import Comparer, check_linking, get_comparer
 from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.kernel.verbs.remembering.rows import visibility_of
+from memlab.kernel.verbs.remembering.rows import default_visibility
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.reading.acts import complete_answer, last_question
 from memlab.subjects.reading.utterances import (
@@ -199,7 +199,7 @@ class Observing:
         if (kind := kind_of(found.reasons)) is not None:
             fields.setdefault("kind", kind)
         return Observation(
-            found, self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
+            found, self._remembering.remember_one(text, at=at, chain=chain, linking=linking, fields=fields)
         )
 
     def _question_before(self, fields: Mapping[str, Any]) -> str | None:
@@ -223,7 +223,7 @@ class Observing:
 
     def _sees(self, creator: str | None, visibility: str | None) -> str:
         """Return whose memories an utterance is compared with: those of its creator too if it will be private."""
-        said = visibility or visibility_of(creator, self._core.pack)
+        said = visibility or default_visibility(creator, self._core.pack)
         return creator if creator is not None and said == "private" else EVERYONE
 
 

@@ -203,25 +203,25 @@ class LabUpkeep:
     @property
     def consolidation(self) -> LabConsolidation:
         """Summaries in the place of many old memories: run, list."""
-        consolidation: LabConsolidation = self._core.made("consolidation")
+        consolidation: LabConsolidation = self._core.component("consolidation")
         return consolidation
 
     @property
     def review(self) -> LabReview:
         """What may be wrong, superseded or stale, where a memory comes from, and gaps."""
-        review: LabReview = self._core.made("review")
+        review: LabReview = self._core.component("review")
         return review
 
     @property
     def operations(self) -> LabOperations:
         """Run operations written as S-expressions, and see what memories propose."""
-        operations: LabOperations = self._core.made("operations")
+        operations: LabOperations = self._core.component("operations")
         return operations
 
     @property
     def index(self) -> LabIndex:
         """The search for neighbours, and how good it is."""
-        index: LabIndex = self._core.made("index")
+        index: LabIndex = self._core.component("index")
         return index
 
     @checked
@@ -282,7 +282,7 @@ class LabUpkeep:
         --------
         >>> lab.upkeep.thin(full_days=400)                                                        # doctest: +SKIP
         """
-        keeping: LabKeeping = self._core.made("keeping")
+        keeping: LabKeeping = self._core.component("keeping")
         return keeping.thin(full_days=full_days, thin_days=thin_days, consent=consent)
 
     @checked
@@ -311,7 +311,7 @@ class LabUpkeep:
         --------
         >>> lab.upkeep.log_days(full_days=400)                                                    # doctest: +SKIP
         """
-        keeping: LabKeeping = self._core.made("keeping")
+        keeping: LabKeeping = self._core.component("keeping")
         return keeping.log_days(full_days, thin_days)
 
     @checked
@@ -322,7 +322,7 @@ class LabUpkeep:
         --------
         >>> lab.upkeep.usage().frame                                                              # doctest: +SKIP
         """
-        keeping: LabKeeping = self._core.made("keeping")
+        keeping: LabKeeping = self._core.component("keeping")
         return keeping.usage()
 
     @checked

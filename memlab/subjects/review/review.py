@@ -29,7 +29,7 @@ from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.corrections.editing import joined_by_succession
 from memlab.kernel.verbs.recalling.asking import Past
 from memlab.kernel.verbs.registers import Gaps
-from memlab.kernel.verbs.tellings import provenance_frame
+from memlab.kernel.verbs.tellings import build_provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
     SetApart,
@@ -203,7 +203,7 @@ class LabReview:
         """
         with self._core.reading() as state:
             row = self._core.row(memory)
-            return provenance_frame(state, row, _replaced_by(state, row))
+            return build_provenance_frame(state, row, _replaced_by(state, row))
 
     @checked
     def gaps(self) -> pl.DataFrame:

@@ -33,9 +33,9 @@ from memlab.kernel.verbs.corrections.replacing import (
     Permit,
     dependents,
 )
-from memlab.kernel.verbs.reinforcement import Outcome, reinforced
+from memlab.kernel.verbs.reinforcement import Outcome, reinforce
 from memlab.kernel.verbs.remembering.rows import check_files
-from memlab.kernel.verbs.results import Edited, Memory, with_redacted
+from memlab.kernel.verbs.results import Edited, Memory, note_redactions
 
 __all__ = ["Corrected", "Corrections"]
 
@@ -150,7 +150,7 @@ class Corrections:
         told = [
             tuple(dict.fromkeys(one)) for one in (outcome.rebuilt, outcome.dropped, outcome.notes)
         ]
-        return with_redacted(Edited(*vars(memory).values(), *told), findings)
+        return note_redactions(Edited(*vars(memory).values(), *told), findings)
 
     def _check_own(self, memory: MemoryLike, row: int) -> None:
         """InputError for a memory of another lab: the one that has its id here says something else.
@@ -307,7 +307,7 @@ class Corrections:
 
     def _used(self, state: State, rows: list[int], now: int, outcome: Outcome) -> Change:
         pack = self._core.pack
-        return reinforced(state, pack, np.array(sorted(rows), dtype=np.int64), now, outcome=outcome)
+        return reinforce(state, pack, np.array(sorted(rows), dtype=np.int64), now, outcome=outcome)
 
     def _corrected(
         self,

@@ -27,7 +27,7 @@ from memlab.kernel.verbs.corrections.editing import (
 from memlab.kernel.verbs.fact_rows import canonicalize_names
 from memlab.kernel.verbs.gate import check_disclosed
 from memlab.kernel.verbs.linking import get_comparer
-from memlab.kernel.verbs.remembering.rows import event_body, names_in_texts
+from memlab.kernel.verbs.remembering.rows import build_event_body, find_names
 
 __all__ = [
     "FACT",
@@ -276,7 +276,7 @@ class Editor:
         listed = canonicalize_names(
             state, pack, {name: [value] for name, value in complete.items() if value is not None}
         )
-        names = names_in_texts(state, pack, listed, [words])
+        names = find_names(state, pack, listed, [words])
         check_disclosed(store, state, complete.get("project"))
         tx.payloads([id], [words])
         tx.vectors(
@@ -284,7 +284,7 @@ class Editor:
             store.embedder.fingerprint,
             store.embedder.encode([with_speaker(words, complete.get("speaker"))]),
         )
-        body = event_body(state, listed, id, 1, chain=False, named_in=names)
+        body = build_event_body(state, listed, id, 1, chain=False, named_in=names)
         joins = Change(join=body.pop("join", ()))
         edges = _edges_after(state, store.journal, row, id)
         edges = edges if another else _moved(state, edges, row, complete)

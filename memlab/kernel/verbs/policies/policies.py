@@ -64,7 +64,7 @@ class LabPolicies(Displayed):
         It is asked of the state before the decision. None where the recall cannot be repeated, because its filter is
         not in the log. ``memlab.evaluate`` uses it where logged features do not do.
         """
-        candidates: pl.DataFrame | None = self._core.made("questions").again(decision, pack)
+        candidates: pl.DataFrame | None = self._core.component("questions").again(decision, pack)
         return candidates
 
     @checked
@@ -83,7 +83,7 @@ class LabPolicies(Displayed):
 
         >>> watch = lab.policies.watch("mine.hy")                                          # doctest: +SKIP
         """
-        return self._core.made("watches").start(path, slot, every=every, on_change=on_change)
+        return self._core.component("watches").start(path, slot, every=every, on_change=on_change)
 
     # -- changing ---------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import apply_switches
 from memlab.kernel.verbs.projections import new_state
 from memlab.kernel.verbs.recalling.injected import Injected
-from memlab.kernel.verbs.reinforcement import coactivated, reinforced
+from memlab.kernel.verbs.reinforcement import reinforce, strengthen_coactivated
 
 __all__ = ["Once", "Past", "Questions", "Use", "find_slate", "logged_hits", "logged_slate"]
 
@@ -381,8 +381,8 @@ class Questions:
         rows = np.array(slate.shown, dtype=np.int64) - 1
         rows.sort()
         state = seen(store.journal, store.state, viewer)
-        change = reinforced(state, pack, rows, slate.at, outcome="recalled")
-        change += coactivated(store.state, pack, rows)  # a view numbers edges otherwise
+        change = reinforce(state, pack, rows, slate.at, outcome="recalled")
+        change += strengthen_coactivated(store.state, pack, rows)  # a view numbers edges otherwise
         return change.body()
 
     def similar(
