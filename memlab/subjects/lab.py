@@ -346,7 +346,9 @@ class Lab(Displayed):
         range(2, 4)
         """
         if isinstance(text, str):
-            return self._remembering.remember_one(text, at=at, chain=chain, linking=linking, fields=fields)
+            return self._remembering.remember_one(
+                text, at=at, chain=chain, linking=linking, fields=fields
+            )
         if at is not None or fields:
             raise InputError(
                 "Several texts take no fields or at= as arguments: write them in dicts or columns."

@@ -17,8 +17,8 @@ from memlab.kernel.base.arguments import shown
 from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
-from memlab.kernel.verbs.corrections.editing import versions_from
-from memlab.kernel.verbs.recalling.asking import logged_slate
+from memlab.kernel.verbs.corrections.editing import list_versions
+from memlab.kernel.verbs.recalling.asking import read_slate
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.identity import ROLES, Identity, Role
 from memlab.subjects.lab import Lab
@@ -102,7 +102,7 @@ class Desk:
     def versions(self, memory: Memory) -> list[Memory]:
         """Return a memory and the edits that replaced it, oldest first: an edit of any edits the last."""
         with self.lab.io.store.reading() as state:
-            return [Memory.of(state, row) for row in versions_from(state, memory.id - 1)]
+            return [Memory.of(state, row) for row in list_versions(state, memory.id - 1)]
 
     def found(self, hits: Hits) -> list[Memory]:
         """The memories that a recall showed, read at once."""
@@ -111,7 +111,7 @@ class Desk:
 
     def slate(self, recall: int) -> Slate:
         """A logged recall of whoever is connected; UnknownName if there is none of this number."""
-        slate = logged_slate(self.seen.io.store, recall)
+        slate = read_slate(self.seen.io.store, recall)
         if self.project is not None and slate.project != self.project:
             raise UnknownName("logged recall", recall)
         return slate

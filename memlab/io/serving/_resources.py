@@ -18,7 +18,7 @@ from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import DIALECT
 from memlab.kernel.policies import SETTINGS, SLOTS, slot_named
 from memlab.kernel.schema import RECALLABLE
-from memlab.kernel.verbs.recalling.asking import logged_hits
+from memlab.kernel.verbs.recalling.asking import read_hits
 from memlab.subjects.lens import vocabulary
 from memlab.ui.widgets.bundles import bundle
 
@@ -146,13 +146,13 @@ def _memory(desk: Desk, id: str) -> str:
 def _recall(desk: Desk, number: str) -> str:
     decision = _number(number, "recall")
     desk.slate(decision)
-    hits = logged_hits(desk.seen.io.store, decision)
+    hits = read_hits(desk.seen.io.store, decision)
     return f"{NOTE}\n" + "\n\n".join([repr(hits), *(repr(hit.explain()) for hit in hits)])
 
 
 def _terms(desk: Desk, number: str) -> str:
     slate = desk.slate(_number(number, "recall"))
-    hits = logged_hits(desk.seen.io.store, slate.decision)
+    hits = read_hits(desk.seen.io.store, slate.decision)
     memories = [
         {"id": hit.id, "score": hit.score, "terms": hit.explain().frame.to_dicts()} for hit in hits
     ]

@@ -22,7 +22,7 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core, MemoryLike
 from memlab.kernel.verbs.gate import check_agent
-from memlab.kernel.verbs.recalling.asking import find_slate, logged_slate
+from memlab.kernel.verbs.recalling.asking import find_slate, read_slate
 from memlab.kernel.verbs.registers import Judged, LastShown
 from memlab.kernel.verbs.reinforcement import (
     days_between_uses,
@@ -125,7 +125,7 @@ def _find_judged_recall(
             return None
         decision = slate.decision
     else:
-        slate = logged_slate(store, decision)
+        slate = read_slate(store, decision)
     if row + 1 not in slate.shown:
         raise UnknownName(f"memory that recall {decision} showed", row + 1, map(str, slate.shown))
     return _JudgedRecall(decision, slate.at, slate.pack_hash, row + 1 in slate.probes)

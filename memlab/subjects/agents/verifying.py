@@ -24,7 +24,7 @@ from memlab.kernel.schema import RELATIONS, is_open_word, spelled
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import Change, State, values_of
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike, listed_memories
-from memlab.kernel.verbs.corrections.editing import retired
+from memlab.kernel.verbs.corrections.editing import retire
 from memlab.kernel.verbs.registers import SNIPPET, Judged
 from memlab.kernel.verbs.reinforcement import (
     NAMEABLE,
@@ -235,9 +235,7 @@ def _changes(
     change += strengthen_pairs(
         state, pack, make_pairs(accepted, pack.count("edge-pairs")), relations=relations
     )
-    change += retired(
-        state, [pair for pair, word in relations.items() if word == "supersedes"], now
-    )
+    change += retire(state, [pair for pair, word in relations.items() if word == "supersedes"], now)
     rows = np.array(accepted, dtype=np.int64) - 1
     tag = common_tag(state, pack, rows) or _inferred_tag(state, pack, rows, slate.query)
     return change if tag is None else change + _tagged(state, rows, tag), tag

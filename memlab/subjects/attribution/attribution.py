@@ -29,7 +29,7 @@ from memlab.kernel.state import State
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.recalling.asking import logged_slate
+from memlab.kernel.verbs.recalling.asking import read_slate
 from memlab.subjects.attribution.cues import Answer, Shown, cues
 from memlab.subjects.attribution.known import LEAST, Calibrated, Calibration, Credited, calibration
 
@@ -301,7 +301,7 @@ class Attributions:
         self, decision: int, text: str, arguments: str, reply: str, now: Micros
     ) -> Attributed:
         store = self._core.store
-        slate = logged_slate(store, decision)
+        slate = read_slate(store, decision)
         with store.writing() as tx:
             pack = self._core.pack
             policy = pack.policies["credit"]

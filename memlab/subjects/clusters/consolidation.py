@@ -32,7 +32,7 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, MemoryLike
-from memlab.kernel.verbs.corrections.editing import in_place_of
+from memlab.kernel.verbs.corrections.editing import find_latest_version
 from memlab.kernel.verbs.corrections.replacing import Dependents, Editor, EditOutcome
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.clusters.clusters import SHOWN, check_writable, cluster, find_clusters
@@ -432,7 +432,7 @@ class Quoting(Dependents):
             state = editor.state
             was = summaries_of(state).all[summary + 1].was
             change = unconsolidated(state, summary, editor.now)
-            standing = in_place_of(state, summary)
+            standing = find_latest_version(state, summary)
             if standing != summary and state.names["status"].at(standing) in RECALLABLE:
                 reason = "its members were restored"
                 change += Change(

@@ -8,5 +8,7 @@ __all__ = ["DECLARED"]
 
 
 DECLARED = Declared(
-    lasting={"contexts": construct("memlab.subjects.context.context:Contexts", "core", "questions")},
+    lasting={
+        "contexts": construct("memlab.subjects.context.context:Contexts", "core", "questions")
+    },
 )

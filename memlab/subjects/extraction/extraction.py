@@ -374,7 +374,9 @@ class Extraction:
         if any("status" in row for row in rows):
             first = str(self._core.pack.settings["fact-status"])
             rows = [{"status": first if "predicate" in row else "active", **row} for row in rows]
-        return self._remembering.remember_many(rows, chain=False, linking=linking, succeed=linking != "off")
+        return self._remembering.remember_many(
+            rows, chain=False, linking=linking, succeed=linking != "off"
+        )
 
     def end(
         self,

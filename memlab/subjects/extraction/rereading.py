@@ -12,7 +12,7 @@ from memlab.io.formats import Message
 from memlab.kernel.privacy import screen
 from memlab.kernel.schema import RECALLABLE, RELATIONS, role_of
 from memlab.kernel.state import State
-from memlab.kernel.verbs.corrections.editing import field_value, without_use
+from memlab.kernel.verbs.corrections.editing import read_field, take_out_of_use
 from memlab.kernel.verbs.corrections.replacing import (
     FACT,
     Dependents,
@@ -51,7 +51,7 @@ class ExtractedMemories(Dependents):
                 fields = {
                     name: value
                     for name, value in given
-                    if not fields_equal(value, field_value(state, found.row, name))
+                    if not fields_equal(value, read_field(state, found.row, name))
                 }
                 made = editor.again(
                     found.row, screen(item.text, personal=editor.personal).text, fields
@@ -64,7 +64,7 @@ class ExtractedMemories(Dependents):
             fact = state.names["predicate"].at(found.row) is not None
             status, kind = ("retracted", "retract") if fact else ("deprecated", "deprecate")
             why = f"memory {row + 1}, from which it was read, was corrected"
-            editor.write(kind, without_use(state, [found.row], status, editor.now, why).body())
+            editor.write(kind, take_out_of_use(state, [found.row], status, editor.now, why).body())
             outcome.dropped.append("extracted")
             outcome.notes.append(
                 f"Memory {id}, read from the old text, is {status}: the new text does not state it."

@@ -106,7 +106,9 @@ class LabFacts:
                 ]
             text = fact_text(called[0], predicate, str(called[1] if value is None else value))
         fields |= {name: held for name, held in names.items() if held is not None}
-        return self._remembering.remember_one(text, at=at, chain=chain, linking=linking, fields=fields)
+        return self._remembering.remember_one(
+            text, at=at, chain=chain, linking=linking, fields=fields
+        )
 
     @checked
     def frame(

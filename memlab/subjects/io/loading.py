@@ -309,7 +309,9 @@ class _Loading:
     def _remember(self, places: list[int], rows: list[dict[str, Any]], notes: Notes) -> None:
         known = self._known
         known.timed = [row.get("at") is not None for row in rows]
-        stored = self._remembering.remember_many(rows, chain=True, linking=self._linking, known_rows=known)
+        stored = self._remembering.remember_many(
+            rows, chain=True, linking=self._linking, known_rows=known
+        )
         known.stored()
         if self.heard is not None:
             pairs = zip(rows, known.found, strict=True)

@@ -199,7 +199,10 @@ class Observing:
         if (kind := kind_of(found.reasons)) is not None:
             fields.setdefault("kind", kind)
         return Observation(
-            found, self._remembering.remember_one(text, at=at, chain=chain, linking=linking, fields=fields)
+            found,
+            self._remembering.remember_one(
+                text, at=at, chain=chain, linking=linking, fields=fields
+            ),
         )
 
     def _question_before(self, fields: Mapping[str, Any]) -> str | None:

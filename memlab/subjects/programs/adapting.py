@@ -330,7 +330,7 @@ class _Step:
     def _fallen(self) -> Adapted | None:
         """The earlier version that earned more while it was live, if the live one fell below it."""
         policies = self._lab.policies
-        with policies.seen() as versions:
+        with policies.reading() as versions:
             fall, compared, refused = find_fall(self._slates, versions, self._asked)
         if compared is None:
             return None
@@ -350,7 +350,7 @@ class _Step:
 
     def _earlier(self, slot: str) -> list[Version]:
         """The versions that a slot had before, each policy once; none of a pinned one."""
-        with self._lab.policies.seen() as versions:
+        with self._lab.policies.reading() as versions:
             known = versions.versions(slot)
         if slot in self._lab.policies.pins:
             return []

@@ -227,7 +227,7 @@ class Watch(Background, Displayed):
             what = self.slot
             hash = compile_policy(text, signature, name=self.slot, file=self.path.name).hash
         held: list[str] = []
-        with self._policies.seen() as versions:
+        with self._policies.reading() as versions:
             # The mutex is held: between this comparison and the swap no recall and no other swap of this process comes.
             if pack is not None:
                 same = versions.with_pins(pack).hash == versions.pack.hash

@@ -26,7 +26,7 @@ from memlab.kernel.slates import Slates
 from memlab.kernel.state import Change, Seen, State, checked_text, stamps
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
-from memlab.kernel.verbs.corrections.editing import joined_by_succession
+from memlab.kernel.verbs.corrections.editing import find_related
 from memlab.kernel.verbs.recalling.asking import Past
 from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.tellings import build_provenance_frame
@@ -309,7 +309,7 @@ class LabReview:
                 },
                 schema={name: _CHANGED[name] for name in ("memory_id", "before", "status", "text")},
             )
-            return Corrected("release", frame, joined_by_succession(state, rows))
+            return Corrected("release", frame, find_related(state, rows))
 
     def _event(self, seq: int | None) -> Event:
         journal = self._core.store.journal
@@ -393,7 +393,7 @@ def _described(
     ]
     frame = pl.DataFrame(rows, schema=_CHANGED, orient="row")
     out = np.concatenate((apart.rows, apart.summaries))
-    derived = joined_by_succession(state, out.tolist(), derived=True)
+    derived = find_related(state, out.tolist(), derived=True)
     if creator is not None and state.lists["agents"].held:
         own = set(out.tolist())
         helped = [

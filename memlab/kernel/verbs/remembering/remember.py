@@ -151,7 +151,9 @@ class Remembering:
         with store.reading() as state:
             check_on(store, state, fresh.columns.get("project", [None]))
         with self._core.latencies.measured("embedding"):
-            fresh.vectors = store.embedder.encode([fresh.embedded_text(row) for row in range(len(fresh))])
+            fresh.vectors = store.embedder.encode(
+                [fresh.embedded_text(row) for row in range(len(fresh))]
+            )
 
     def _complete(self, fresh: Rows) -> None:
         """Fill in the values that the pack decides; refuse rows that it does not admit."""
