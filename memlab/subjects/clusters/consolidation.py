@@ -412,7 +412,7 @@ def summaries_frame(state: State) -> pl.DataFrame:
 class Quoting(Dependents):
     """What consolidation made: a summary of the old words is undone, its members are in use again."""
 
-    def made(self, state: State) -> Collection[int]:
+    def derived_ids(self, state: State) -> Collection[int]:
         return summaries_of(state).all.keys()
 
     def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:

@@ -224,7 +224,7 @@ class Corrections:
             if memory is not None and project is None:
                 chosen = self._with_corrections(state, memory)
             else:
-                chosen = self._select_rows(state, memory, project, known=is_kept(state))
+                chosen = self._select_rows(state, memory, project, may_be_empty=is_kept(state))
             return [
                 row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")
             ]
@@ -257,6 +257,7 @@ class Corrections:
         summaries_by_sort: list[tuple[Dependents, list[int]]] = []
 
         def rows(state: State) -> list[int]:
+            # A project brings back its deleted memories only; named memories come back from any status.
             chosen = self._select_rows(state, memory, project)
             if memory is None:
                 return [row for row in chosen if state.names["status"].at(row) == "deleted"]
@@ -319,11 +320,16 @@ class Corrections:
             )
 
     def _select_rows(
-        self, state: State, memory: Memories | None, project: str | None, *, known: bool = False
+        self,
+        state: State,
+        memory: Memories | None,
+        project: str | None,
+        *,
+        may_be_empty: bool = False,
     ) -> list[int]:
         """Return the rows of the named memories, or of all memories of a project.
 
-        With ``known``, the project may have no memory.
+        With ``may_be_empty``, the project may have no memory.
         """
         if (memory is None) == (project is None):
             raise InputError("Name memories, or a project: one of the two.")
@@ -331,7 +337,7 @@ class Corrections:
             return self._core.rows(memory)
         names = state.names["project"]
         rows: list[int] = np.flatnonzero(names.codes == names.code(project)).tolist()
-        if not rows and not known:
+        if not rows and not may_be_empty:
             raise UnknownName("project", project, names.vocabulary)
         return rows
 

@@ -345,6 +345,7 @@ def find_previous_statuses(events: Iterable[Event], rows: Sequence[int]) -> dict
     Restoring goes back step by step, but never to "retracted", which the next upkeep would remove.
     Memories without events were active.
     """
+    # One pass over all events serves all rows: reading the history of each row would be quadratic.
     ids = np.asarray(sorted(row + 1 for row in rows), dtype=np.int64)
     past: dict[int, list[str]] = {int(id): ["active"] for id in ids}
     for event in events:

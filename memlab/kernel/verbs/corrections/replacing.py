@@ -104,7 +104,7 @@ class EditOutcome:
 class Dependents:
     """Memories of one sort that were derived from others, from a hook at "dependents"."""
 
-    def made(self, state: State) -> Collection[int]:
+    def derived_ids(self, state: State) -> Collection[int]:
         """Return the ids of all derived memories that other extensions must not examine."""
         return ()
 
@@ -144,7 +144,7 @@ def dependents() -> list[Dependents]:
 def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
     """Return by sort the rows derived from ``row`` that its new text no longer supports."""
     sorts = dependents()
-    derived = [sort.made(state) for sort in sorts]
+    derived = [sort.derived_ids(state) for sort in sorts]
     result = []
     for sort in sorts:
         others = {

@@ -247,7 +247,7 @@ _RECALLED = {"outcome": "recalled", "rating": None}
 
 
 class Use(Protocol):
-    """The purpose of a recall: what it selects, and what is logged with it."""
+    """A purpose of a recall, with its selection and the events logged with it."""
 
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
         """Return the selection that decides what is shown."""
