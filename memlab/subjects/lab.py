@@ -192,10 +192,10 @@ class Lab(Displayed):
             weakref.finalize(self, component.stop_soon)
         return component
 
-    def _verbs(self, core: Core, made: Callable[[str], Any]) -> Verbs:
+    def _verbs(self, core: Core, component: Callable[[str], Any]) -> Verbs:
         """Return the verbs of the kernel, from which components are constructed."""
         verbs = self._questions, self._judgements, self._remembering, self._corrections
-        return Verbs(core, *verbs, made)
+        return Verbs(core, *verbs, component)
 
     # -- subjects ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from probed_logs import World
 
 from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation import GATES, evaluate
-from memlab.subjects.drawing import drawn
+from memlab.subjects.drawing import draw_figure
 from tests.displays import html_of, png_of
 
 WORLD = World(clusters=8, recalls=40, limit=4, depth=6)
@@ -209,5 +209,5 @@ def test_stars_mark_what_is_significant():
 
 
 def test_a_figure_shows_itself_in_a_notebook():
-    figure = drawn(lambda axes: axes.plot([0, 1], [0, 1]), width=3, height=2)
+    figure = draw_figure(lambda axes: axes.plot([0, 1], [0, 1]), width=3, height=2)
     assert png_of(figure).startswith(b"\x89PNG")

@@ -9,7 +9,7 @@ import memlab
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.verbs.reinforcement import make_pairs, make_pairs_with, strengthen_pairs
-from memlab.subjects.agents.verifying import common_tag
+from memlab.subjects.agents.verifying import find_common_tag
 
 NOTES = [f"note {i} of the bakery" for i in range(6)]
 
@@ -202,14 +202,14 @@ class TestCommonTag:
                 linking="off",
             )
             with lab.io.store.reading() as state:
-                assert common_tag(state, lab.policies.pack, np.arange(len(tags))) == expected
+                assert find_common_tag(state, lab.policies.pack, np.arange(len(tags))) == expected
 
     def test_the_default_pack_infers_none(self, lab):
         lab.remember(
             [{"text": f"note {i}", "tags": ["a"] if i else []} for i in range(5)], linking="off"
         )
         with lab.io.store.reading() as state:
-            assert common_tag(state, lab.policies.pack, np.arange(5)) is None
+            assert find_common_tag(state, lab.policies.pack, np.arange(5)) is None
 
     def test_the_others_get_it_and_their_edge_to_it(self, trigrams, clock):
         with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:

@@ -38,7 +38,7 @@ from memlab.kernel.base.arguments import item
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.subjects.loopback import is_loopback
-from memlab.subjects.models import Reply, Unreached, posted
+from memlab.subjects.models import Reply, Unreached, post
 
 __all__ = ["RemoteHits", "RemoteLab"]
 
@@ -329,7 +329,7 @@ class RemoteLab:
             "MCP-Protocol-Version": _PROTOCOL,
         }
         try:
-            return posted(self._to, body, headers, self.timeout, max_bytes=_LONGEST_ANSWER)
+            return post(self._to, body, headers, self.timeout, max_bytes=_LONGEST_ANSWER)
         except ModelError as error:
             raise self._no_answer(str(error), sent=not isinstance(error, Unreached)) from None
 

@@ -82,7 +82,7 @@ def _replace(desk: Desk, given: RememberForm, fields: dict[str, Any]) -> Said:
     old = desk.memory(given.replaces)
     desk.changes([old, desk.versions(old)[-1]])
     if given.project is not None:
-        fields["project"] = desk.who.place(given.project)
+        fields["project"] = desk.who.check_project(given.project)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RedactionWarning)  # the answer says it
         new = desk.lab.edit(old.id, text=given.text, **fields)
@@ -121,7 +121,7 @@ def _recall(desk: Desk, given: RecallForm) -> Said:
     hits = desk.lab.recall(
         given.query,
         limit=given.limit,
-        project=desk.who.place(given.project),
+        project=desk.who.check_project(given.project),
         session=given.session or desk.session,
         viewer=desk.viewer,
         again=True if given.again else None,
@@ -237,7 +237,7 @@ def _context(desk: Desk, given: ContextForm) -> Said:
         given.task,
         budget=given.budget,
         session=given.session or desk.session,
-        project=desk.who.place(given.project),
+        project=desk.who.check_project(given.project),
         files=given.files,
         viewer=desk.viewer,
     )

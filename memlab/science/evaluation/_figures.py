@@ -37,7 +37,7 @@ def draw_disagreement(one: Disagreement, a: str, b: str) -> Draw:
         earned = "" if item.reward is None else f" ({item.reward:g})"
         if left or right:
             rows.append((left, right, clip(item.text or f"memory {item.memory}", 36) + earned))
-    return draw_ranks((a, b), rows, most=most, below="lower, or not at all", margin=3.1, size=9)
+    return draw_ranks((a, b), rows, maximum=most, below="lower, or not at all", margin=3.1, size=9)
 
 
 def draw_legend(axes: Axes) -> None:

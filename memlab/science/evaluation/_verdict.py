@@ -64,7 +64,7 @@ from memlab.science.evaluation._prepared import (
 )
 from memlab.science.evaluation._sequence import level_of, recalls_to_end, sequence
 from memlab.science.evaluation._tests import Facts, Gate, arms_p, gates, rounded, untested_sentence
-from memlab.subjects.drawing import Draw, OnAxes, drawn, render_page, svg, write_page
+from memlab.subjects.drawing import Draw, OnAxes, draw_figure, draw_svg, render_page, write_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -242,7 +242,7 @@ class Verdicts(Report):
             {"safe_text": printable},
             verdicts=self,
             facts=facts,
-            figure=Markup(svg(self._draw(), name="track", width=7.6, height=3.2)),
+            figure=Markup(draw_svg(self._draw(), name="track", width=7.6, height=3.2)),
             head=table.heads,
             rows=table.rows,
             version=__version__,
@@ -255,7 +255,7 @@ class Verdicts(Report):
 
         With ``axes`` it is drawn there, and their figure is returned.
         """
-        return drawn(self._draw(), width=7.6, height=3.2, axes=axes)
+        return draw_figure(self._draw(), width=7.6, height=3.2, axes=axes)
 
     def _draw(self) -> Draw:
         from memlab.science.evaluation._figures import draw_sequences

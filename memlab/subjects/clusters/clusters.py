@@ -35,7 +35,7 @@ from memlab.subjects.clusters.membership import (
 )
 from memlab.subjects.clusters.registers import refine_due
 from memlab.subjects.clusters.stats import Stats, stats
-from memlab.subjects.drawing import BLUE, OnAxes, drawn
+from memlab.subjects.drawing import BLUE, OnAxes, draw_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ class Clustered(Displayed):
             axes.set_xlabel("memories")
             axes.set_title(f"{len(self):,} clusters")
 
-        return drawn(draw, width=8.0, height=max(1.5, 0.6 + 0.24 * len(sizes)), axes=axes)
+        return draw_figure(draw, width=8.0, height=max(1.5, 0.6 + 0.24 * len(sizes)), axes=axes)
 
     def __repr__(self) -> str:
         counts = self.frame["what"].value_counts().sort("what").rows()

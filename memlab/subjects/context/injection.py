@@ -53,7 +53,7 @@ from memlab.subjects.context.writing import (
     marks_among,
     quoted,
 )
-from memlab.subjects.fact_rows import facts_of, held_at, with_status
+from memlab.subjects.fact_rows import are_valid_at, find_facts, have_status
 from memlab.subjects.reading.tags import file_subject
 
 __all__ = ["FileNames", "Injection", "Part", "ProjectMap"]
@@ -287,10 +287,10 @@ class Injection:
                     continue
                 found.add(known)
                 called = entities.entries[known].name
-                rows = asked.population.among(facts_of(self._state, subject=called))
+                rows = asked.population.among(find_facts(self._state, subject=called))
                 rows = rows[
-                    with_status(self._state, rows, RECALLABLE)
-                    & held_at(self._state, rows, asked.at)
+                    have_status(self._state, rows, RECALLABLE)
+                    & are_valid_at(self._state, rows, asked.at)
                 ]
                 if len(rows):
                     yield called, self._nearest(asked, rows)

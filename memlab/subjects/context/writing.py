@@ -24,7 +24,7 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Candidates, Population
 from memlab.kernel.schema import RELATIONS
 from memlab.kernel.state import State
-from memlab.subjects.fact_rows import phrase
+from memlab.subjects.fact_rows import phrase_fact
 from memlab.subjects.reading.sentences import count_tokens, shorten
 
 __all__ = [
@@ -188,7 +188,7 @@ def _entry(state: State, row: int, most: int, *, day: bool) -> Entry:
     value = names["object"].at(row) or names["value"].at(row)
     if subject is not None and predicate is not None and value is not None:
         staged = " (staged)" * (names["status"].at(row) == "staged")
-        _, words = phrase(predicate, " ".join(value.split()))
+        _, words = phrase_fact(predicate, " ".join(value.split()))
         entity = quoted(subject).upper()
         fact = Entry(row + 1, "fact", f"{quoted(words)}{staged}", entity=entity)
         if entity and fact.size <= 4 * most:

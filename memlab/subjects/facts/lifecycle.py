@@ -18,7 +18,7 @@ from memlab.kernel.english import lexicon, table, words_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import Change, State, edges_of, values_of
-from memlab.subjects.fact_rows import fact_times_of, facts_of
+from memlab.subjects.fact_rows import find_facts, get_fact_times
 
 __all__ = ["Said", "Succession", "ends", "succession"]
 
@@ -379,7 +379,7 @@ def succession(
         return Succession((), Change())
     least = pack.number("succession-confidence")
     known = [*_stored(state, [*(fact.said for fact in fresh), *retold], gone), *fresh]
-    before = fact_times_of(state).told
+    before = get_fact_times(state).told
     tellings = {
         fact.id: sorted({fact.began, *again.get(fact.id, before.get(fact.id, ()))})
         for fact in known
@@ -486,7 +486,7 @@ def _stored(state: State, fresh: Sequence[Said], gone: Collection[int]) -> list[
     low = {one.subject.casefold() for one in fresh}
     owners = {one.subject.rpartition("'s ")[0].casefold() for one in fresh}
     values = [one.value.casefold() for one in fresh]
-    for row in facts_of(state).tolist():
+    for row in find_facts(state).tolist():
         subject, value = names["subject"].at(row), names["value"].at(row) or names["object"].at(row)
         if subject is None or value is None or row + 1 in gone:
             continue

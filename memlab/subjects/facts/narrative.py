@@ -23,7 +23,13 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, first_mention
 from memlab.kernel.schema import OF_THE_USER, RECALLABLE
 from memlab.kernel.state import Entities, State, entity_key
-from memlab.subjects.fact_rows import facts_of, held_at, phrase, relevance, with_status
+from memlab.subjects.fact_rows import (
+    are_valid_at,
+    compute_relevance,
+    find_facts,
+    have_status,
+    phrase_fact,
+)
 from memlab.subjects.reading.sentences import count_tokens
 
 __all__ = ["USER", "Narrative", "about", "narrative", "of_oneself", "profile", "third_person"]
@@ -167,7 +173,7 @@ def narrative(
     query names come first, in its order, then each entity by its best memory; memories that are no facts come last. A
     memory that does not fit the budget is skipped.
     """
-    current = rows[with_status(state, rows, RECALLABLE) & held_at(state, rows, now)]
+    current = rows[have_status(state, rows, RECALLABLE) & are_valid_at(state, rows, now)]
     statements = [_statement(state, row) for row in current.tolist()]
     entities = state.projection(Entities)
     named = {
@@ -215,7 +221,7 @@ def about(
     confident first, then the newer.
     """
     wanted = np.zeros(len(state), dtype=np.bool_)
-    wanted[facts_of(state, subject=entity)] = True
+    wanted[find_facts(state, subject=entity)] = True
     if entity_key(entity) == USER:
         kinds = state.names["kind"]
         wanted |= np.isin(kinds.codes, [kinds.code(kind) for kind in OF_THE_USER]) & (
@@ -224,8 +230,8 @@ def about(
     if among is not None:
         wanted &= among
     rows = np.flatnonzero(wanted)
-    rows = rows[with_status(state, rows, RECALLABLE) & held_at(state, rows, now)]
-    score = relevance(state, pack, rows, now)
+    rows = rows[have_status(state, rows, RECALLABLE) & are_valid_at(state, rows, now)]
+    score = compute_relevance(state, pack, rows, now)
     if np.isnan(score).all():
         score = Moment(state, pack, rows, now).retention()
     numbers = state.numbers
@@ -244,7 +250,7 @@ def _statement(state: State, row: int, *, of: str | None = None) -> _Statement:
     value = names["object"].at(row) or names["value"].at(row)
     staged = names["status"].at(row) == "staged"
     if subject is not None and predicate is not None and value is not None:
-        verb, words = phrase(predicate, " ".join(value.split()))
+        verb, words = phrase_fact(predicate, " ".join(value.split()))
         return _Statement(
             subject, row + 1, words if verb or of is None else f"has {words}", True, staged
         )

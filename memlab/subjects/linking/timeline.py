@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.schema import NEVER
 from memlab.kernel.state import State
-from memlab.subjects.fact_rows import fact_times_of, segments_of
+from memlab.subjects.fact_rows import get_fact_times, split_validity
 from memlab.subjects.linking.candidates import PairedState
 
 __all__ = ["FOREVER", "Line", "Meeting", "Timeline", "past_rows"]
@@ -143,9 +143,11 @@ def _read_line(joint: PairedState, row: int) -> Line:
     ends = stop if stop != NEVER else FOREVER
     told, gaps = [began], list[tuple[int, int]]()
     if state is joint.state:
-        tellings = fact_times_of(state)
+        tellings = get_fact_times(state)
         told, gaps = tellings.told.get(row + 1, told), tellings.gaps.get(row + 1, gaps)
-    segments = [list(one) for one in segments_of(began, ends, gaps)] or [[began, max(began, ends)]]
+    segments = [list(one) for one in split_validity(began, ends, gaps)] or [
+        [began, max(began, ends)]
+    ]
     return Line(segments, list(told), ends != FOREVER and not superseded)
 
 

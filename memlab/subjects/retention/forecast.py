@@ -21,7 +21,7 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, status_of
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.state import State, stamps
-from memlab.subjects.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
+from memlab.subjects.drawing import CYCLE, GREY, OnPanels, add_legend, draw_panels, render_svg
 from memlab.subjects.retention.upkeep import spelled, standing
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _figure(found: Forecast, axes: Sequence[Axes] | None = None) -> Figure:
         hidden = (len(packs) if alone else len(memories)) - len(shown)
         title = f"and {hidden:,} more, not drawn" if hidden > 0 else None
         if len(shown) > 1:
-            legend_of(
+            add_legend(
                 grid,
                 alone=axes is not None,
                 ncols=4 if alone else 2,
@@ -113,7 +113,7 @@ def _figure(found: Forecast, axes: Sequence[Axes] | None = None) -> Figure:
             )
 
     width = 4.8 if across == 1 and not alone else min(9.6, 3.4 * max(across, 2))
-    return panelled(
+    return draw_panels(
         draw,
         len(panels),
         shape=(down, across),
@@ -192,7 +192,7 @@ def _shown(found: Forecast) -> object:
         warnings.filterwarnings(
             "ignore", message="Glyph .* missing from font", category=UserWarning
         )
-        drawing = element(_figure(found), name="forecast")
+        drawing = render_svg(_figure(found), name="forecast")
     moved = found.transitions.head(_MOST_SHOWN)
     when, old = pl.col("at").dt.strftime("%Y-%m-%d %H:%M"), pl.col("from").fill_null("none")
     rows = moved.select("pack", "memory_id", when, "what", old, "to").iter_rows()

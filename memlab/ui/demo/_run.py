@@ -25,9 +25,9 @@ from memlab.subjects.drawing import (
     ORANGE,
     Draw,
     draw_ranks,
-    element,
+    draw_svg,
     render_page,
-    svg,
+    render_svg,
 )
 from memlab.subjects.opening import open_lab
 
@@ -394,7 +394,7 @@ def draw_moves(before: Hits, after: Hits, *, most: int = 8) -> Draw:
     )
     texts = {hit.id: clip(hit.text, 42) for hit in (*before, *after)}
     rows = [(old.get(id), new.get(id), texts[id]) for id in sorted(old.keys() | new.keys())]
-    return draw_ranks(("before", "after"), rows, most=most)
+    return draw_ranks(("before", "after"), rows, maximum=most)
 
 
 _LONGEST_TERM = 30
@@ -560,11 +560,11 @@ def _draw(story: DemoResult, when: dict[int, datetime]) -> dict[str, str]:
     if story.quarter is not None:
         drawn["truth"] = (draw_truth(story.quarter), 4.4)
     found = {
-        name: svg(draw, name=name, width=_WIDTH, height=height)
+        name: draw_svg(draw, name=name, width=_WIDTH, height=height)
         for name, (draw, height) in drawn.items()
     }
     if story.quarter is not None:
-        found["leaderboard"] = element(
+        found["leaderboard"] = render_svg(
             story.quarter.evaluation.figure("leaderboard"), name="leaderboard"
         )
     return found
