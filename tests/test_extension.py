@@ -756,7 +756,7 @@ def test_what_an_extension_may_not_write_is_refused(kind, body, error):
             "does not say of which memory it speaks",
         ),
         ({"accessors": (Accessor("recall", "Another.", Notes),)}, "Lab has an attribute recall"),
-        ({"accessors": (Accessor("not a name", "Another.", Notes),)}, "no name of an attribute"),
+        ({"accessors": (Accessor("not a name", "Another.", Notes),)}, "not a valid attribute name"),
         ({"projections": (Notes,)}, "no subclass of memlab.kernel.state.Projection"),
     ],
 )

@@ -97,7 +97,7 @@ def test_what_was_superseded_comes_back_when_what_took_its_place_is_out_of_use()
     state = folded(
         remember(2), sets(2, [1], status="superseded", superseded_by=2.0, valid_until=20)
     )
-    with pytest.raises(InputError, match="superseded by memory 2, which is in use"):
+    with pytest.raises(InputError, match="superseded by memory 2, which is active"):
         restore_statuses(state, [0], {0: "active"}, 30)
     state.fold([sets(3, [2], "deprecate", status="deprecated")], Shelf())
     state.fold(

@@ -37,7 +37,7 @@ from memlab.subjects.agents.relationships import (
 )
 from memlab.subjects.agents.turns import PATIENCE, OpenTurns, Turns
 from memlab.subjects.agents.verifying import Verified, Verifying
-from memlab.subjects.context.context import Context, Contexts, Metrics, metrics_of
+from memlab.subjects.context.context import Context, Contexts, Metrics, compute_metrics
 from memlab.subjects.extraction.extraction import Extraction, Learned, where_of
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.identity import Identity, is_fact
@@ -1453,4 +1453,4 @@ class LabAgents:
         >>> lab.agents.metrics()["contexts"]
         1.0
         """
-        return metrics_of(self._core, since=None if since is None else to_micros(since))
+        return compute_metrics(self._core, since=None if since is None else to_micros(since))

@@ -1,4 +1,4 @@
-"""What context declares to a lab."""
+"""The component ``contexts``."""
 
 from __future__ import annotations
 
@@ -12,3 +12,4 @@ DECLARED = Declared(
         "contexts": construct("memlab.subjects.context.context:Contexts", "core", "questions")
     },
 )
+"""The declaration that ``projections`` reads."""
