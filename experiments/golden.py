@@ -37,11 +37,10 @@ from pathlib import Path
 os.environ["POLARS_MAX_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = os.environ[
     "OMP_NUM_THREADS"
 ] = "1"
-sys.path.insert(0, str(Path(__file__).parent))
-
-from recording.chats import CHATS
-from recording.labs import LABS
-from recording.record import (
+import memlab
+from experiments.recording.chats import CHATS
+from experiments.recording.labs import LABS
+from experiments.recording.record import (
     Change,
     Record,
     compare,
@@ -52,10 +51,8 @@ from recording.record import (
     unlogged,
     write,
 )
-from recording.shown import pack_thing, settled, things_of
-from recording.things import Thing, digest
-
-import memlab
+from experiments.recording.shown import pack_thing, settled, things_of
+from experiments.recording.things import Thing, digest
 
 FOLDER = Path(__file__).parent / "data"
 VARIABLE = "MEMLAB_DATA"

@@ -9,7 +9,7 @@
 Counts come from the sources and from one profiled process for each checkout; they do not vary. Times are ratios of
 processor time, measured in turns within one run (``recall_cost.py``). ``--log`` runs ``years_of_log.py``: bytes a
 recall, a purge, and whether sealing changes an estimate. The results of the lists of mutants, which take an hour to
-run, are read from ``tests/campaigns/``: ``python tests/campaigns/mutants.py run LIST`` makes them anew.
+run, are read from ``tests/campaigns/``: ``python -m tests.campaigns.mutants run LIST`` makes them anew.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 (require memlab.dialect *)
 
 (pack associative-plus
-  "Memories live as in associative; the default pack ranks them, and activation, recency, importance and success lift."
+  "Upkeep of associative, ranking of the default pack plus activation, recency, importance and success."
   :inherits associative)
 
 (from-pack memlab
@@ -9,15 +9,16 @@
 (from-pack memlab recall-score :as default-score)
 
 (defpolicy spread [activation weight damping relation depth]
-  "Over turns as in the default pack, half to the next; over all other edges as in associative: A[i] * W[i,j] * D."
+  "To the adjacent turns half of the activation, as in the default pack; over other edges A[i] * W[i,j] * D, as in
+   associative."
   (if (= relation "next")
     (if (= depth 1) (* 0.5 activation) 0)
     (* activation weight damping)))
 
-; The shares of activation, recency, importance and success are those of associative. The weight of their sum was set on the
-; read conversations of experiments/plus_packs.py: visible in a tenth of the queries, at a cost of less than .05.
+; The shares of activation, recency, importance and success are those of associative. The weight of their sum was chosen on
+; the conversations of experiments/plus_packs.py: it changes a tenth of the queries and costs less than .05.
 (defpolicy recall-score [default-score received recency importance success fail]
-  "The score of the default pack, and what spreading, use and feedback tell on top."
+  "Score of the default pack plus activation received, recency, importance and success."
   (+ default-score
      (* (param :lived 0.1 :low 0 :high 1)
         (+ (* 0.4 received)

@@ -1,7 +1,7 @@
 (require memlab.dialect *)
 
 (pack associative
-  "Spreading activation; what succeeded fades more slowly.")
+  "Spreading activation; successful memories decay more slowly.")
 
 (setting seeds 10)
 (setting spread-steps 3)
@@ -15,11 +15,11 @@
 (setting open-words true)
 (setting context-days false)
 
-; The design says nothing of conflicts: what contradicts is kept and joined, what ends another takes its place.
+; The design does not mention conflicts. Contradicting memories are kept and linked; an update supersedes the old memory.
 (from-pack cascade link resolve)
 
 (defpolicy seed-score [closeness]
-  "Activation starts from what is near the question."
+  "Closeness to the query, from which activation starts."
   (max 0 closeness))
 
 (defpolicy spread [activation weight damping]
@@ -27,7 +27,7 @@
   (* activation weight damping))
 
 (defpolicy cut [seed received]
-  "What a candidate has of its own and what arrived over edges."
+  "Own seed-score plus activation received."
   (+ seed received))
 
 (defpolicy recall-score
@@ -44,24 +44,25 @@
            (scale (+ 0.5 (* 1.5 ratio))))
       (* base_half_ms scale))))
 
-; The original adds the item at every recall; a tenth of the chance is spread over the others, so that a log can tell more.
+; The original adds the item to every recall. A tenth of the probability is spread over the other candidates, so that a log
+; supports the evaluation of more policies.
 (setting probe-rate 1)
 (setting probe-floor 0.1)
 
 (defpolicy explore [tail-n access]
-  "The first of the tail that was used fewer than five times, of a tail of three or more."
+  "The best candidate of the tail with fewer than five accesses, if the tail has three or more candidates."
   (let [place (slate-rank (when (< access 5) 0))]
     (if (and (> tail-n 2) (= place 1)) 1 0)))
 
 (defpolicy retention [energy elapsed-days half-life]
-  "Energy at a time: energy * 0.5^(elapsed / half-life)."
+  "Current energy: energy * 0.5^(elapsed / half-life)."
   (* energy (half-life-decay elapsed-days half-life)))
 
-; A full activation of 1 passes on weight * damping, and nothing below the threshold of 0.01 arrives: over an edge weaker
-; than 0.01 / 0.7 it never does.
+; The full activation 1 passes weight * damping over an edge, and less than the threshold 0.01 is dropped. An edge with a
+; weight below 0.01 / 0.7 therefore never passes anything.
 (defpolicy consolidate [kind pinned importance age-days older-than retention]
-  "Old memories of any kind that are not important, once a quarter of their energy is left; a summary of summaries would
-   say too little."
+  "Old, unimportant memories of any kind that retain at most a quarter of their energy. Summaries are excluded, because a
+   summary of summaries would say too little."
   (and (not pinned)
        (!= kind "summary")
        (< importance (param :important 0.8 :low 0 :high 2))
@@ -69,11 +70,12 @@
        (<= retention 0.25)))
 
 (defpolicy prune [weight reinforcements age-days]
-  "What is too weak to carry a full activation, was never strengthened and is older than the base half-life."
+  "Edges too weak to pass a full activation, never strengthened, and older than the base half-life."
   (and (< (* 0.7 weight) 0.01) (= reinforcements 0) (>= age-days 30)))
 
 (defpolicy label [age-days idle-days access]
-  "Layers. Emerging is asked first: what is new and used once was also used within 7 days. A creation is no use."
+  "Layers of a memory. Emerging comes first, because a new memory used once was also used within 7 days. The creation does
+   not count as a use."
   (cond (and (< age-days 7) (< access 2)) "emerging"
         (and (<= idle-days 7) (> access 0)) "active"
         (>= access 5) "stable"

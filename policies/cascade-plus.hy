@@ -1,7 +1,7 @@
 (require memlab.dialect *)
 
 (pack cascade-plus
-  "Memories live as in cascade; the default pack ranks them, and confidence, recent use and links lift."
+  "Upkeep of cascade, ranking of the default pack plus confidence, recent use and links."
   :inherits cascade)
 
 (from-pack memlab
@@ -11,8 +11,8 @@
 (from-pack memlab spread :as passed-to-turn)
 
 (defpolicy spread [passed-to-turn relation activation weight depth]
-  "Turns as in the default pack. Over other edges the walk of cascade, here in proportion to the memory that is left, as
-   two hundred begin and not ten."
+  "To adjacent turns as in the default pack; over other edges as in cascade, in proportion to the activation at the start,
+   because two hundred seeds spread instead of ten."
   (if (= relation "next")
     (if (= depth 1) passed-to-turn 0)
     (* 0.7
@@ -24,10 +24,10 @@
          "relates-to" weight
          else 0.3))))
 
-; Confidence as it stands is what cascade keeps most carefully, and its own ranking does not read it. The weight was set on
-; the read conversations of experiments/plus_packs.py: visible in a tenth of the queries, at a cost of less than .05.
+; Cascade maintains the current confidence most carefully, but its own ranking does not read it. The weight was chosen on
+; the conversations of experiments/plus_packs.py: it changes a tenth of the queries and costs less than .05.
 (defpolicy recall-score [default-score retention received recency-weight idle-days kind triggered]
-  "The score of the default pack, and confidence, links and recent use on top; a warning or procedure whose trigger occurs leads."
+  "Score of the default pack plus confidence, links and recent use; warnings and procedures with a matching trigger come first."
   (+ default-score
      (* (param :confidence 0.05 :low 0 :high 1) retention)
      (* (param :linked 0.02 :low 0 :high 1) received)

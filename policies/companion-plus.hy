@@ -1,7 +1,7 @@
 (require memlab.dialect *)
 
 (pack companion-plus
-  "Memories live as in companion; the default pack ranks them, and what is vivid or linked lifts."
+  "Upkeep of companion, ranking of the default pack plus strength and links."
   :inherits companion)
 
 (from-pack memlab
@@ -12,15 +12,15 @@
 (from-pack companion spread :as passed-to-linked)
 
 (defpolicy spread [passed-to-turn passed-to-linked relation depth]
-  "Turns as in the default pack, and what is linked within two hops as in companion."
+  "To adjacent turns as in the default pack; over other edges within two hops as in companion."
   (if (= relation "next")
     (if (= depth 1) passed-to-turn 0)
     passed-to-linked))
 
-; The weights were set on the read conversations of experiments/plus_packs.py: visible in a tenth of the queries, at a cost
-; of less than .05.
+; The weights were chosen on the conversations of experiments/plus_packs.py: they change a tenth of the queries and cost less
+; than .05.
 (defpolicy recall-score [default-score retention received]
-  "The score of the default pack, and strength as it stands and links on top."
+  "Score of the default pack plus current strength and activation received over links."
   (+ default-score
      (* (param :vivid 0.05 :low 0 :high 1) retention)
      (* (param :linked 0.02 :low 0 :high 1) received)))

@@ -1,7 +1,7 @@
 (require memlab.dialect *)
 
 (pack companion
-  "An assistant that knows its user: nearness and vividness, and what is linked to it.")
+  "Assistant that knows its user: nearness, vividness and linked memories.")
 
 (setting seeds 10)
 (setting spread-steps 2)
@@ -18,46 +18,46 @@
 (setting trust-loss 2)
 (setting context-days false)
 
-; Strength is what an agent's memories have. What is known of the user (personal, preference, goal, trait) has none that
-; could fade: it stays as vivid as it was told, and is not deleted for being left alone.
+; Only an agent's own memories lose strength. Facts about the user (personal, preference, goal, trait) stay as vivid as they
+; were told and are not deleted when unused.
 
 (defn of-the-user [kind]
   (in kind ["personal" "preference" "goal" "trait"]))
 
 (defn daily-loss [kind emotional-weight]
-  "max(2, 5 - 0.03 feeling) a day; nothing of a user fact."
+  "Loss of strength per day: max(2, 5 - 0.03 emotional weight); 0 for a user fact."
   (if (of-the-user kind) 0 (max 2 (- 5 (* 0.03 emotional-weight)))))
 
 (defn strength-now [kind strength emotional-weight days]
-  "Strength at the last recall, less what was lost since."
+  "Current strength: strength at the last recall minus the loss since then."
   (clamp (- strength (* (daily-loss kind emotional-weight) days)) 0 100))
 
 (defpolicy eligible [nearness hops]
-  "Near enough, or linked within two hops to what is."
+  "Memories above the nearness threshold and memories linked to them within two hops."
   (or (> hops 0) (>= nearness (param :near 0.3 :low -1 :high 1))))
 
 (defpolicy seed-score [nearness]
   nearness)
 
 (defpolicy spread [activation depth relation]
-  "Linked memories within two hops come along; a common tag is no link."
+  "Half of the activation to linked memories within two hops; a common tag does not count as a link."
   (if (and (<= depth 2) (!= relation "has-tag")) (* 0.5 activation) 0))
 
 (defpolicy cut [seed received]
-  "What a candidate has of its own and what arrived over edges."
+  "Own seed-score plus activation received."
   (+ seed received))
 
 (defpolicy recall-score [nearness kind strength emotional-weight idle-days]
-  "0.6 nearness and 0.4 strength as it stands now; feeling slows its fading."
+  "0.6 nearness plus 0.4 current strength; emotional weight slows the loss of strength."
   (+ (* (param :similarity-weight 0.6 :low 0 :high 1) nearness)
      (* (param :strength-weight 0.4 :low 0 :high 1) (/ (strength-now kind strength emotional-weight idle-days) 100))))
 
 (defpolicy retention [kind strength emotional-weight elapsed-days]
-  "Strength as it stands, as a share."
+  "Current strength as a share of 100."
   (/ (strength-now kind strength emotional-weight elapsed-days) 100))
 
 (defpolicy reinforce [outcome kind strength emotional-weight elapsed-days]
-  "A recall adds 5 to the strength as it stands."
+  "A recall adds 5 to the current strength."
   (if (= outcome "recalled")
       (update :strength (min 100 (+ 5 (strength-now kind strength emotional-weight elapsed-days))))
       (update)))
@@ -70,25 +70,25 @@
           else "fragment")))
 
 (defpolicy forget [kind strength emotional-weight elapsed-days]
-  "What has no strength left."
+  "Memories without remaining strength."
   (<= (strength-now kind strength emotional-weight elapsed-days) 0))
 
 (defpolicy admit [tells-identity tells-preference tells-goal tells-event greets holds-code commands asks-plainly]
-  "What someone says about themselves, at the confidence of a user fact, 80 of 100: a reason to extract wins over every
-   reason to skip. What gives neither reason stays below the threshold."
+  "Statements of speakers about themselves get 0.8, the confidence of a user fact: a reason to store outweighs every reason
+   to skip. Utterances with neither reason stay below the threshold."
   (cond (or tells-identity tells-preference tells-goal tells-event) 0.8
         (or greets holds-code commands asks-plainly) 0
         else (param :neither 0.4 :low 0 :high 1)))
 
-; Two readings that the original leaves open: what says that something changed is an update even if it also denies, and
-; a pair conflicts when one of the two denies the other, or when a property that has one value is given two.
+; Two decisions that the original leaves open: a memory with words for a change is an update even if it also denies the old
+; one; and two memories conflict if one denies the other or if they give a single-valued property two values.
 
-; A user fact belongs to all agents, so that one which is told twice is one fact with two sources. What an agent
-; remembers is its own, and stays beside what it remembers alike.
+; A user fact belongs to all agents, so a fact told twice becomes one fact with two sources. An agent's memories are its
+; own, and similar ones are kept.
 
 (defn same-fact [new-kind old-kind closeness overlap same-order same-numbers negates update-words
                  same-subject same-predicate same-value]
-  "The same of the user again: the same property and value, or the same words in the same order."
+  "True if both are one fact about the user: same property and value, or same words in the same order."
   (and (of-the-user new-kind)
        (of-the-user old-kind)
        (not negates)
@@ -98,8 +98,8 @@
 
 (defpolicy link [new/kind old/kind pair/closeness pair/overlap pair/same-order pair/same-numbers pair/negates
                  pair/update-words pair/same-subject pair/same-predicate pair/same-value pair/conflicts pair/updates]
-  "Above 0.85 the same thing, said again, changed or denied; from 0.6 on related. What a short statement excludes or ends
-   is told by what both say, however near they are."
+  "Above 0.85 a repetition, an update or a denial; from 0.6 on related. Updates and conflicts of short statements follow
+   from the content of both texts at any closeness."
   (cond pair/updates "updates"
         pair/conflicts "contradicts"
         (same-fact new/kind old/kind pair/closeness pair/overlap pair/same-order pair/same-numbers pair/negates
@@ -112,8 +112,8 @@
 
 (defpolicy resolve [new/kind old/kind pair/overlap pair/same-order pair/same-numbers pair/update-words new/provenance new/confidence old/confidence pair/closeness pair/negates
                     pair/same-subject pair/same-predicate pair/same-value pair/single-valued pair/conflicts pair/updates]
-  "A fact told again is one; of two that conflict the new one stays if the user stated it or it is as sure; else both
-   merge, or if one denies, the old one stays."
+  "Repeated facts are merged. Of two conflicting memories the new one stays if the user stated it or if it is at least as
+   confident; otherwise both are merged, or the old one stays if one denies the other."
   (let [two-values (and pair/same-subject pair/same-predicate pair/single-valued (not pair/same-value))
         conflict (or pair/conflicts
                      pair/updates

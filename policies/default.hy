@@ -1,13 +1,13 @@
 (require memlab.dialect *)
 
 (pack memlab
-  "The default: words and vectors, what the turns around say, who said it when, and statement before question.")
+  "The default: meaning and words of the memory, its context, its speaker and time, and corrections.")
 
 ; The weights of recall-score come from experiments/fit_default_pack.py: the mean of a logistic regression and a listwise
 ; fit on half of LoCoMo and on eight chats of BEAM, each cross-validated by conversation, scaled so that the positive
-; weights sum to about 1, and rounded. Those of takes-over are set by hand, on the pairs for development of
-; experiments/outdated.py, and that of outdated on the same chats of BEAM. The cut was measured on the same half of LoCoMo,
-; and BM25's k1 and b, the fusion and the damping before it; docs/benchmarks.md holds the figures.
+; weights sum to about 1, and rounded. Those of takes-over were set by hand on the development pairs of
+; experiments/outdated.py, and that of outdated on the same chats of BEAM. The cut, BM25's k1 and b, the fusion of scores
+; and the damping were chosen on the same half of LoCoMo; docs/benchmarks.md has the figures.
 
 (setting limit 10)
 (setting dense-candidates 100)
@@ -25,31 +25,32 @@
 (setting damping 0.5)
 (setting base-half-life 30)
 
-; Where it is rather certain that nothing answers, five are shown.
+; If the pool probably contains no answer, a recall shows five results instead of ten.
 (setting known-floor 0.2)
 (setting unknown-limit 5)
 
-; One recall in five shows one memory more, drawn from the thirty ranks below: the log can then say what another policy
-; would have been worth, and the ten that were asked for stay as they are.
+; One recall in five shows one additional memory, drawn from the thirty ranks below the results. Its logged probability
+; lets an evaluation estimate other policies; the ten requested results stay unchanged.
 (setting probe-rate 0.2)
 (setting probe-depth 30)
 (setting probe-floor 0.5)
 (setting probes 1)
 
 (defpolicy eligible [hops]
-  "Everything that the question found or spreading reached."
+  "All memories that the search found or spreading reached."
   (>= hops 0))
 
 (defpolicy seed-score [similarity lexical names-date]
-  "Score fusion: with a small encoder it beats rank fusion. A memory of the day that is asked for leads on."
+  "Score fusion of similarity and words, plus a bonus for the date that the query names. With a small encoder score
+   fusion beats rank fusion."
   (+ (* 0.5 (min-max similarity)) (* 0.5 (min-max lexical)) (* 0.2 (if-null names-date 0))))
 
 (defpolicy spread [activation damping relation]
-  "The turn before and the turn after carry part of the answer."
+  "Activation passes to the turn before and the turn after, which often contain part of the answer."
   (if (= relation "next") (* damping activation) 0))
 
 (defpolicy cut [seed received session-seed session-lexical names-other]
-  "What is scored: candidates of their own and their neighbours; of sessions that speak of it rather than of others."
+  "Own seed-score plus activation received, with a bonus for relevant sessions and a penalty for another speaker."
   (+ seed
      received
      (* 0.3 (min-max session-seed))
@@ -60,47 +61,49 @@
                          before-coverage names-date names-other names-speaker speaker-role asks-you asks answers words
                          first-person names-things says-when asks-when says-number asks-how-many asks-now takes-over
                          says-others says-change corrects kind outdated asks-over-time]
-  "Evidence in the memory, then around it, then when it was said, who said it and how. Of statements on one subject that
-   one speaker made at different times, the later one rises to the older."
-  (+ (* 0.134 (min-max late))               ; each word of the question has a word like it
-     (* 0.05 late)                          ; whatever the others have
-     (* 0.089 (min-max similarity))         ; it means the same
-     (* 0.03 coverage)                      ; it uses the question's words
-     (* 0.151 (min-max around-lexical))     ; and so do the turns around
-     (* 0.026 (min-max around-similarity))  ; which mean the same, too
-     (* 0.033 (min-max session-lexical))    ; its session speaks of it
-     (* 0.089 (min-max session-seed))       ; its session holds a strong candidate
-     (* 0.052 before-coverage)              ; it replies to the question's words
-     (* 0.121 (if-null names-date 0))       ; it was said when the question says
-     (if names-other -0.149 0)              ; the question is about someone else
-     (if (= speaker-role "assistant")       ; an assistant repeats what it was told, at length
-       (if asks-you -0.046 -0.16)           ; but it may be what is asked about
+  "Relevance of the memory itself, then of its context, then of its speaker, time and form. Of statements by one speaker
+   on one subject, the later ranks at the earlier one's relevance."
+  (+ (* 0.134 (min-max late))               ; meaning: contains words similar to the query's
+     (* 0.05 late)                          ; the same, compared with all memories
+     (* 0.089 (min-max similarity))         ; meaning: the whole text is similar
+     (* 0.03 coverage)                      ; words: uses the words of the query
+     (* 0.151 (min-max around-lexical))     ; context: nearby turns use the query's words
+     (* 0.026 (min-max around-similarity))  ; context: nearby turns are similar in meaning
+     (* 0.033 (min-max session-lexical))    ; context: its session uses the query's words
+     (* 0.089 (min-max session-seed))       ; context: its session has a strong candidate
+     (* 0.052 before-coverage)              ; context: replies to the query's words
+     (* 0.121 (if-null names-date 0))       ; time: dates from the time that the query names
+     (if names-other -0.149 0)              ; people: the query is about another speaker
+     (if (= speaker-role "assistant")       ; people: assistants repeat the user at length,
+       (if asks-you -0.046 -0.16)           ; unless the query asks about the assistant
        0)
-     (if asks -0.019 0)                     ; a question seldom holds the answer
-     (if answers 0.015 0)                   ; what follows a question often does
-     (* -0.019 (log (+ 1 words)))           ; a long text holds some of everything
-     (if first-person 0.042 0)              ; who speaks of themselves says something
-     (if (= speaker-role "other")           ; and so do people who name things
+     (if asks -0.019 0)                     ; form: a question seldom contains the answer
+     (if answers 0.015 0)                   ; form: a reply to a question often does
+     (* -0.019 (log (+ 1 words)))           ; form: long texts match by accident
+     (if first-person 0.042 0)              ; people: the speaker talks about themselves
+     (if (= speaker-role "other")           ; form: people who name things tell facts
        (* 0.03 names-things)
        0)
-     (if says-when 0.021 0)
-     (if (and asks-when says-when) 0.053 0) ; a time for who asks when
-     (if (and asks-how-many says-number) 0.063 0)
-     (if asks-over-time 0                   ; what it says of that was put right later
+     (if says-when 0.021 0)                 ; time: says when it happened
+     (if (and asks-when says-when) 0.053 0) ; time: the query asks when, the memory says when
+     (if (and asks-how-many says-number) 0.063 0) ; words: the query asks for a number, the memory has one
+     (if asks-over-time 0                   ; corrections: the statement was restated later
        (* -0.5 outdated))
-     (if (= kind "correction") corrects     ; it was made to lead what it corrects
+     (if (= kind "correction") corrects     ; corrections: ranks with the memory it corrects
        (if (and asks-now (not (or asks says-others names-other)))
-         (* (cond                           ; what holds now was said later, above all if it says what changed
+         (* (cond                           ; corrections: replaces an older statement
               (not names-speaker) (if says-change 0.3 0.1)
-              (and says-change first-person) 0.15  ; of who is named, what they say of themselves
+              (and says-change first-person) 0.15  ; of a named speaker, only statements about themselves
               else 0)
             (** (* 0.5 (+ (min-max late) (min-max similarity))) 2)
             takes-over)
          0))))
 
-; A logistic regression of experiments/absence.py on the same conversations, with questions asked of the wrong one.
+; A logistic regression fitted by experiments/absence.py on the same conversations. Its negative examples are questions
+; about another conversation.
 (defpolicy known [score late names-other names-speaker]
-  "Who is named leads the others, were nobody named; else the best candidate has words like those of the question."
+  "Probability of an answer. If the query names a speaker, it depends on the lead of that speaker's candidates over the
+   others; otherwise on the word similarity of the best candidate."
   (let [unnamed (+ score (if names-other 0.149 0))
         lead (- (slate-max (if names-other null unnamed)) (slate-max (if names-other unnamed null)))
         worth (slate-mean score)
@@ -110,14 +113,14 @@
                (+ -12.3 (* 9.6 worth) (* 14.5 best))))))
 
 (defpolicy explore [activation]
-  "Probe by activation."
+  "Probability of a probe proportional to its activation."
   (max 0 activation))
 
 (defpolicy half-life [base-half-days]
-  "One half-life for all."
+  "The same half-life for every memory."
   base-half-days)
 
-; Between two recalls, and around them.
+; Settings of writing, linking, contexts and upkeep.
 (setting triggers false)
 (setting fact-status "active")
 (setting mmr-weight 1)
@@ -129,14 +132,14 @@
 (setting edges-per-node 0)
 (setting merge-gain 1)
 (setting edge-gain 0)
-(setting edge-pairs 45)  ; all pairs of ten
+(setting edge-pairs 45)  ; all 45 pairs of ten results
 (setting tag-share 1)
 (setting verify-coverage 0.25)
 (setting admit-threshold 0.25)
 (setting initial-confidence 0.8)
 (setting session-writes 0)
 (setting write-bytes 0)
-(setting redact-cards false)  ; credentials are redacted whatever stands here
+(setting redact-cards false)  ; credentials are redacted in any case
 (setting redact-ibans false)
 (setting redact-social-security false)
 (setting redact-phones false)
@@ -162,25 +165,26 @@
 (setting upkeep-hours 4)
 (setting grace-days 30)
 
-; Below: what happens to memories between recalls. Nothing here changes what a recall finds.
+; The policies below change memories between recalls. They do not affect the results of a recall.
 
 (defpolicy retention [elapsed-days half-life]
-  "Half after one half-life without use, a quarter after two."
+  "Exponential decay: 1/2 after one half-life without use, 1/4 after two."
   (half-life-decay elapsed-days half-life))
 
 (defpolicy reinforce [outcome]
-  "A use is counted, and what was said of a memory stays as it was said."
+  "A use is counted and changes no field of the memory."
   (update))
 
 (defpolicy admit [tells-identity tells-preference tells-goal tells-event corrects greets commands asks-plainly]
-  "What someone says about themselves, and what they put right; then statements; greetings, orders and questions last."
+  "Statements of speakers about themselves and corrections first, then other statements, then greetings, commands and
+   questions."
   (cond (or tells-identity tells-preference tells-goal tells-event corrects) 1
         (or greets commands asks-plainly) 0
         else 0.5))
 
 (defpolicy link [pair/closeness pair/negates pair/update-words pair/same-numbers pair/same-order pair/restates]
-  "Almost the same text is a duplicate, unless one of the two denies it, says what changed or holds other numbers. Of two
-   others, one may make a statement of the other anew."
+  "Nearly equal texts are duplicates, unless one denies the other, names a change or has other numbers. Of two other
+   texts, one may restate a statement of the other."
   (cond (and (> pair/closeness 0.85) pair/update-words) "updates"
         (and (> pair/closeness 0.85) pair/negates) "contradicts"
         (>= pair/restates 0.4) "restates"
@@ -190,29 +194,29 @@
         else "similar"))
 
 (defpolicy resolve [new/confidence old/confidence pair/negates pair/update-words]
-  "Duplicates merge; of two that disagree the surer stays, the newer if both are as sure."
+  "Duplicates are merged. Of two conflicting memories the one with more confidence stays; the newer if equal."
   (cond (not (or pair/negates pair/update-words)) "merge"
         (>= new/confidence old/confidence) "keep-new"
         else "keep-old"))
 
 (defpolicy promote [status age-days ttl-days]
-  "What was to live for a time expires when it is over; else a status changes only when someone says so."
+  "A memory expires at the end of its time to live. Otherwise its status changes only by an explicit call."
   (if (if-null (>= age-days ttl-days) false) "expired" status))
 
 (defpolicy forget []
-  "Nothing is let go by itself."
+  "No memory is forgotten automatically."
   false)
 
 (defpolicy label [retention]
-  "How much is left of it, in a word."
+  "Label of the remaining retention."
   (cond (>= retention 0.8) "vivid"
         (>= retention 0.5) "clear"
         (>= retention 0.2) "hazy"
         else "fragment"))
 
 (defpolicy consolidate [kind pinned importance access idle-days older-than]
-  "What merely happened, was hardly ever used, and not for long; not what holds, nor what someone marked. The kind that a
-   memory has when nobody says one is fact, and stays."
+  "Unimportant events and turns, recalled at most twice and idle for long, may be summarised. Facts, the default kind, and
+   pinned memories stay."
   (and (not pinned)
        (< importance 0.8)
        (<= access 2)
@@ -223,9 +227,9 @@
          else false)))
 
 (defpolicy prune []
-  "What was joined stays joined."
+  "No edge is removed."
   false)
 
 (defpolicy inject [rank injected]
-  "By rank, and nothing twice in a session."
+  "Priority by rank; nothing is injected twice in a session."
   (if injected 0 (/ 1 rank)))

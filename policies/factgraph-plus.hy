@@ -1,7 +1,7 @@
 (require memlab.dialect *)
 
 (pack factgraph-plus
-  "Facts live as in factgraph; the default pack ranks them, and relevance and the entities of the query lift."
+  "Upkeep of factgraph, ranking of the default pack plus relevance and the entities of the query."
   :inherits factgraph)
 
 (from-pack memlab
@@ -12,16 +12,16 @@
 (from-pack factgraph spread :as passed-to-fact)
 
 (defpolicy spread [passed-to-turn passed-to-fact relation depth]
-  "Turns as in the default pack; the subgraph of two hops around an entity as in factgraph."
+  "To adjacent turns as in the default pack; around an entity the subgraph of two hops as in factgraph."
   (if (= relation "next")
     (if (= depth 1) passed-to-turn 0)
     (if (= relation "mentions") passed-to-fact 0)))
 
-; The weights were set on the read conversations of experiments/plus_packs.py: visible in a tenth of the queries, at a cost
-; of less than .05.
+; The weights were chosen on the conversations of experiments/plus_packs.py: they change a tenth of the queries and cost less
+; than .05.
 (defpolicy recall-score [default-score received confidence source retention access status]
-  "The score of the default pack, and relevance (confidence * source * time * usage, clamped, by status) and the entities
-   of the query on top."
+  "Score of the default pack plus relevance (confidence * source * time * usage, clamped, by status) and links to the
+   entities of the query."
   (+ default-score
      (* (param :linked 0.05 :low 0 :high 1) received)
      (* (param :relevant 0.1 :low 0 :high 1)

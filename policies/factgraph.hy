@@ -3,29 +3,29 @@
 (pack factgraph
   "Entities and facts with a life cycle: staged, confirmed, superseded, retracted.")
 
-; Three entities begin: those that the query names, then the nearest. Two hops between entities are three edges from the
-; first entity to the facts of its neighbours: entity, fact, entity, fact. The original gives no nearness from which an
-; entity is near; 0.4 is that of a seed of cascade. Where no entity is so near, the three nearest facts begin, from the same
-; nearness.
+; Activation starts at three entities: those that the query names, then the nearest. Two hops between entities are three
+; edges from the first entity to the facts of its neighbours: entity, fact, entity, fact. The original gives no threshold
+; for the nearness of an entity; 0.4 is the threshold for seeds in cascade. If no entity is near enough, activation starts at
+; the three nearest facts above the same threshold.
 (setting seeds 3)
 (setting entity-seeds 3)
 (setting entity-floor 0.4)
 (setting anchors "entities-first")
 (setting dense-candidates 3)
 (setting lexical-candidates 0)
-(setting maintain-after-session true)  ; promotion, decay and conflicts are settled after each conversation
+(setting maintain-after-session true)  ; promotion, decay and conflicts are handled after each conversation
 (setting linking "now")
 (setting spread-steps 3)
 (setting spread-mode "cascade")
 (setting fact-status "staged")
 (setting infer-entities "names")
-; The original names lives-in, status and prefers:theme; the others are of their kind. Not: uses, knows.
+; The original names lives-in, status and prefers:theme; the others are similar. Excluded: uses, knows.
 (setting single-valued "lives-in works-at status name age birthday prefers:* role timezone employer email phone")
-(setting merge-access 1)  ; a fact that is told again was met again
+(setting merge-access 1)  ; a repeated fact counts as an access
 (setting forgotten-as "deleted")
 (setting context-days false)
 
-; Relevance = confidence * source * time * usage. Ranking clamps the three factors, clean-up does not.
+; Relevance = confidence * source * time * usage. Ranking clamps the last three factors, clean-up does not.
 
 (defn source-factor [source]
   (case source
@@ -35,43 +35,42 @@
     else 1))
 
 (defn time-factor [days]
-  "A week of grace, then 5% a week."
+  "Factor of age: 1 for a week, then 5% less each week."
   (pow 0.95 (/ (max 0 (- days 7)) 7)))
 
 (defn usage-factor [access]
   (+ 1 (* 0.5 (log10 (+ access 1)))))
 
 (defn relevance [confidence source days access]
-  "For clean-up."
+  "Relevance for clean-up."
   (* confidence (source-factor source) (time-factor days) (usage-factor access)))
 
 (defn clamped-relevance [confidence source days access]
-  "For ranking."
+  "Relevance for ranking, with clamped factors."
   (* confidence
      (clamp (source-factor source) 0.5 2)
      (clamp (time-factor days) 0.5 1)
      (clamp (usage-factor access) 1 2)))
 
 (defpolicy eligible [nearness hops]
-  "Near enough to begin where no entity does, or reached from what began."
+  "Facts above the nearness threshold, and facts reached from the seeds."
   (or (> hops 0) (>= nearness (param :near 0.4 :low -1 :high 1))))
 
 (defpolicy seed-score [nearness]
-  "Nearness alone."
+  "Nearness to the query."
   nearness)
 
 (defpolicy spread [activation weight depth]
-  "The subgraph of two hops around what begins. What arrives is divided by its distance, so that the facts of an anchor
-   stand before those of its neighbours."
+  "Activation divided by the distance from the seed, within two hops. Facts of an anchor entity therefore rank above
+   those of its neighbours."
   (/ (* activation weight) depth))
 
 (defpolicy cut [seed received]
-  "What a candidate has of its own and what arrived over edges."
+  "Own seed-score plus activation received."
   (+ seed received))
 
 (defpolicy recall-score [activation confidence source idle-days access status]
-  "Relevance, weighted by what arrived from the anchor; what is staged counts half, what was superseded or retracted
-   nothing."
+  "Relevance times activation from the anchor. Staged facts count half; superseded and retracted facts count nothing."
   (* activation
      (clamped-relevance confidence source idle-days access)
      (case status
@@ -83,8 +82,8 @@
   (time-factor elapsed-days))
 
 (defpolicy promote [kind status confidence source elapsed-days access age-days ttl-days]
-  "Confirmed at 3 accesses, and then only a user or a conflict retracts it; below 0.2 retracted, unless accessed 5 times.
-   A memory of any kind is a fact here, but for turns of a conversation; what was given a time to live expires with it."
+  "Confirmed at 3 accesses; only a user or a conflict retracts a confirmed fact. Retracted below a relevance of 0.2, unless
+   accessed 5 times. Every memory except a turn counts as a fact, and expires at the end of its time to live."
   (cond (not (in status ["active" "staged" "confirmed"])) status
         (if-null (>= age-days ttl-days) false) "expired"
         (= kind "turn") status
@@ -94,19 +93,19 @@
         else "staged"))
 
 (defpolicy forget [status]
-  "What was retracted is cleaned up."
+  "Retracted facts are removed."
   (= status "retracted"))
 
 (defn two-values [same-subject same-predicate same-value single-valued]
-  "A property that has one value at a time is given another."
+  "True if two facts give a single-valued property different values."
   (if-null (and same-subject same-predicate single-valued (not same-value)) false))
 
 (defn in-words [same-predicate]
-  "One of the two names no predicate."
+  "True if at least one memory has no predicate."
   (null? same-predicate))
 
 (defpolicy link [pair/same-subject pair/same-predicate pair/same-value pair/single-valued pair/conflicts pair/updates]
-  "By subject, predicate and value; of what is told in words alone by what both say."
+  "By subject, predicate and value; for memories without a predicate by the content of both texts."
   (cond (and pair/same-subject pair/same-predicate pair/same-value) "duplicate"
         (two-values pair/same-subject pair/same-predicate pair/same-value pair/single-valued) "contradicts"
         (and (in-words pair/same-predicate) pair/updates) "updates"
@@ -116,7 +115,7 @@
 
 (defpolicy resolve [new/confidence pair/same-subject pair/same-predicate pair/same-value pair/single-valued
                     pair/conflicts pair/updates]
-  "A surer new value supersedes the old one; duplicates merge."
+  "A new value with a confidence above 0.9 supersedes the old one; duplicates are merged."
   (cond (and pair/same-subject pair/same-predicate pair/same-value) "merge"
         (not (or (two-values pair/same-subject pair/same-predicate pair/same-value pair/single-valued)
                  (and (in-words pair/same-predicate) (or pair/conflicts pair/updates)))) "keep-both"

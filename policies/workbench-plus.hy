@@ -1,7 +1,7 @@
 (require memlab.dialect *)
 
 (pack workbench-plus
-  "Memories live as in workbench; the default pack ranks them, and what is fresh, used or said by people lifts."
+  "Upkeep of workbench, ranking of the default pack plus freshness, use and a bonus for feedback by people."
   :inherits workbench)
 
 (from-pack memlab
@@ -9,10 +9,10 @@
   mmr-weight spread-steps seed-score spread cut)
 (from-pack memlab recall-score :as default-score)
 
-; The weight was set on the read conversations of experiments/plus_packs.py: visible in a tenth of the queries, at a cost of
-; less than .05. The shares of freshness and use are those of workbench.
+; The weight was chosen on the conversations of experiments/plus_packs.py: it changes a tenth of the queries and costs less
+; than .05. The shares of freshness and use are those of workbench.
 (defpolicy recall-score [default-score recency access kind]
-  "The score of the default pack, and freshness by kind and use on top; of what people said a quarter more."
+  "Score of the default pack plus freshness by kind and use; a quarter more for feedback by people."
   (* (if (= kind "human-feedback") 1.25 1)
      (+ default-score
         (* (param :lived 0.1 :low 0 :high 1)

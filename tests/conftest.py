@@ -129,7 +129,7 @@ def execute_notebook(tmp_path):
 @pytest.fixture(autouse=True)
 def _only_installed_extensions():
     """What a test registers is gone after it: extensions are those of a process."""
-    before = set(extension.registered())
+    before = set(extension.registered_names())
     yield
-    for name in set(extension.registered()) - before:
+    for name in set(extension.registered_names()) - before:
         extension.forget_extension(name)

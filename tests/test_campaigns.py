@@ -1,9 +1,8 @@
-"""Short forms of the campaigns that break labs: ``python experiments/kill_points.py`` and its three siblings."""
+"""Short forms of the campaigns that break labs: ``python -m tests.campaigns.kill_points`` and its three siblings."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,11 @@ import pytest
 
 pytestmark = pytest.mark.long
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-kill_points: Any = importlib.import_module("kill_points")
-interruptions: Any = importlib.import_module("interruptions")
-damage: Any = importlib.import_module("damage")
-fulldisk: Any = importlib.import_module("fulldisk")
-breaking: Any = importlib.import_module("breaking")
+kill_points: Any = importlib.import_module("tests.campaigns.kill_points")
+interruptions: Any = importlib.import_module("tests.campaigns.interruptions")
+damage: Any = importlib.import_module("tests.campaigns.damage")
+fulldisk: Any = importlib.import_module("tests.campaigns.fulldisk")
+breaking: Any = importlib.import_module("tests.campaigns.breaking")
 
 
 def named(campaign: Any, name: str) -> Any:

@@ -25,7 +25,7 @@ from memlab.errors import (
 from memlab.io.formats import Reader
 from memlab.kernel.embedding import EmbedderSource
 from memlab.kernel.extension import forget_extension, register_extension
-from memlab.kernel.hooks import Hook, hooks
+from memlab.kernel.hooks import Hook, list_hooks
 from memlab.kernel.policies import FEATURES, SETTINGS, load_pack
 from memlab.kernel.recall import Stage, own_stage
 from memlab.kernel.state import EventType, Field, Projection
@@ -855,7 +855,7 @@ def test_a_hook_reads_the_fact_that_a_corrected_text_states():
     made = edited()
     assert (made.value, made.rebuilt) == ("d4", ("value",))
     forget_extension("chess")
-    assert openings_in not in hooks("read-facts")
+    assert openings_in not in list_hooks("read-facts")
 
 
 class Echoes(Dependents):
@@ -910,7 +910,7 @@ def test_a_hook_may_be_named_and_is_imported_when_it_is_called():
     with memlab.open() as lab:
         lab.remember("tabs")
     with pytest.raises(ModuleNotFoundError):
-        hooks("facts-stored")
+        list_hooks("facts-stored")
 
 
 class Gardens:

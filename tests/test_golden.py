@@ -2,7 +2,6 @@
 
 import importlib
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
-sys.path.insert(0, str(EXPERIMENTS))
-record = importlib.import_module("recording.record")
-things = importlib.import_module("recording.things")
+record = importlib.import_module("experiments.recording.record")
+things = importlib.import_module("experiments.recording.things")
 
 HERE, ELSEWHERE = "this processor", "another processor"
 

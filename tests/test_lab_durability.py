@@ -1,12 +1,11 @@
 """What a lab acknowledged survives a power cut; without syncing it does not. ``test_campaigns.py`` has kills.
 
-Short runs of ``python experiments/durability.py --workload lab_durability``.
+Short runs of ``python -m tests.campaigns.durability --workload tests.campaigns.lab_durability``.
 """
 
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.long
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-durability: Any = importlib.import_module("durability")
+durability: Any = importlib.import_module("tests.campaigns.durability")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +25,9 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check(name: str, runs: int, shim: Path) -> None:
     [case] = [case for case in durability.CASES if case.name == name]
-    tally = durability.run_case(case, runs=runs, seed=5, workload="lab_durability", shim=shim)
+    tally = durability.run_case(
+        case, runs=runs, seed=5, workload="tests.campaigns.lab_durability", shim=shim
+    )
     assert tally.promised, "the children were killed before they wrote anything"
     assert tally.as_it_must_be, (tally.lost, tally.broken)
 

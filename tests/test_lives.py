@@ -1,16 +1,12 @@
-"""A few random lives: whatever happened, however it is opened, the lab tells the same (more: experiments/lives.py)."""
+"""A few random lives: whatever happened, however it is opened, the lab tells the same (more: tests/campaigns/lives.py)."""
 
 import importlib
-import sys
-from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.long
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
-sys.path.insert(0, str(EXPERIMENTS))
-life = importlib.import_module("living.life")
+life = importlib.import_module("tests.campaigns.living.life")
 
 
 @pytest.mark.parametrize("number", range(5))

@@ -103,10 +103,10 @@ def test_a_seed_draws_the_same_mutants_which_can_all_be_applied_and_written(tmp_
 def test_a_function_is_named_by_its_module_and_what_is_around_it():
     assert function_name(check_list.__code__) is None
     assert function_name(Path.exists.__code__) is None
-    from memlab.kernel.hooks import hooks
+    from memlab.kernel.hooks import list_hooks
 
-    assert function_name(hooks.__code__) == "memlab.kernel.hooks:hooks"
-    (generator,) = (code for code in hooks.__code__.co_consts if hasattr(code, "co_name"))
+    assert function_name(list_hooks.__code__) == "memlab.kernel.hooks:hooks"
+    (generator,) = (code for code in list_hooks.__code__.co_consts if hasattr(code, "co_name"))
     assert function_name(generator) == "memlab.kernel.hooks:hooks"
 
 

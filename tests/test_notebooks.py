@@ -11,6 +11,9 @@ pytestmark = pytest.mark.long
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 SHORTER = {
+    "01-your-own-design": {
+        "days=7, questions_per_day=80, messages_per_day=60": "days=2, questions_per_day=30, messages_per_day=15",
+    },
     "02-five-systems": {
         "for day in range(30)": "for day in range(11)",
         "points=16": "points=3",

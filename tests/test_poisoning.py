@@ -1,10 +1,8 @@
-"""The attacks of experiments/poisoning.py in short: what a quarantine gives back, and what it cannot."""
+"""The attacks of tests/campaigns/poisoning.py in short: what a quarantine gives back, and what it cannot."""
 
 from __future__ import annotations
 
 import importlib
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +11,7 @@ import memlab
 
 pytestmark = pytest.mark.long
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-poisoning: Any = importlib.import_module("poisoning")
+poisoning: Any = importlib.import_module("tests.campaigns.poisoning")
 
 ATTACKS = (
     "instructions",

@@ -1,8 +1,8 @@
 """Whatever a public call is given, it answers from the error tree, and a lab that refused is as it was.
 
 A hundred and twenty cases, seeded, and two thousand with ``pytest -m slow``; all of them are
-``experiments/fuzz_signatures.py``. A new public callable fails here until ``experiments/fuzzing/examples.py`` has an
-example of it.
+``tests/campaigns/fuzz_signatures.py``. A new public callable fails here until
+``tests/campaigns/fuzzing/examples.py`` has an example of it.
 """
 
 import sys
@@ -14,9 +14,9 @@ import memlab
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from experiments.fuzzing.callables import parameters, public_callables
-from experiments.fuzzing.examples import EXAMPLES, Desk
-from experiments.fuzzing.signatures import Case, fuzz, sampled
+from tests.campaigns.fuzzing.callables import parameters, public_callables
+from tests.campaigns.fuzzing.examples import EXAMPLES, Desk
+from tests.campaigns.fuzzing.signatures import Case, fuzz, sampled
 
 SEED = 20261122
 REFUSED = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from pathlib import Path
 
@@ -12,9 +11,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, MemlabError, ReadOnlyLab, UnknownName
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
-from fuzz_viewer import NOT_READ, READERS, Report, compared, public_names, written
+from tests.campaigns.fuzz_viewer import NOT_READ, READERS, Report, compared, public_names, written
 
 SECRET = {"visibility": "private", "creator": "ann"}
 
@@ -277,7 +274,7 @@ class TestDifferential:
         ("seed", "pack"), [(1, "associative"), pytest.param(2, "cascade", marks=pytest.mark.slow)]
     )
     def test_what_somebody_keeps_private_changes_nothing(self, seed: int, pack: str) -> None:
-        """The short form of experiments/fuzz_viewer.py."""
+        """The short form of tests/campaigns/fuzz_viewer.py."""
         report = Report()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import memlab
+from experiments.recording.labs import Built, ask_labelled
 from memlab.io.ingest import LabelledConversation, conversation, read_beam, read_locomo
-from recording.labs import Built, ask_labelled
 
 __all__ = ["CHATS"]
 

@@ -12,13 +12,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from living.verbs import VERBS
-from living.words import Words, letters
-
 import memlab
 from memlab.io.ingest import LabelledConversation, conversation, read_locomo
 from memlab.science.simulation import MessageEvent, QuestionEvent, World, live
 from memlab.ui.demo import CONVERSATION
+from tests.campaigns.living.verbs import VERBS
+from tests.campaigns.living.words import Words, letters
 
 __all__ = ["LABS", "Built", "ask_labelled"]
 
@@ -89,7 +88,7 @@ _STEPS = (
 
 @_named
 def life(pack: str, folder: Path) -> Iterator[Built]:
-    """Verbs of ``experiments/lives.py``, each with dice of its own, on a lab on the disk; refusals are recorded."""
+    """Verbs of ``tests/campaigns/lives.py``, each with dice of its own, on a lab on the disk; refusals are recorded."""
     words, clock = Words(random.Random("golden")), memlab.ManualClock("2026-03-01T12:00:00")
     files = folder / "files"
     files.mkdir()

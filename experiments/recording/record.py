@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recording.things import RUN, Thing, digest
+from experiments.recording.things import RUN, Thing, digest
 
 __all__ = [
     "Change",

@@ -11,12 +11,12 @@ from typing import Any
 import polars as pl
 
 import memlab
+from experiments.recording.labs import Built
+from experiments.recording.things import Thing, frame_thing, json_thing, text_thing
 from memlab.kernel.journal import FORMAT
 from memlab.kernel.policies import VOCABULARY, load_pack
 from memlab.kernel.state import projections
 from memlab.subjects.linking.linking import Linker
-from recording.labs import Built
-from recording.things import Thing, frame_thing, json_thing, text_thing
 
 __all__ = ["pack_thing", "settled", "things_of"]
 

@@ -24,14 +24,14 @@ from memlab.kernel.registry import REGISTRIES, Declaration, Owned
 __all__ = [
     "GROUP",
     "Extension",
+    "describe_missing",
     "extend",
     "extensions",
     "forget_extension",
     "load_installed",
-    "missing",
     "register_extension",
     "register_own",
-    "registered",
+    "registered_names",
 ]
 
 GROUP = "memlab.extensions"
@@ -270,7 +270,7 @@ def extensions() -> Mapping[str, Extension]:
     return {name: present.extension for name, present in sorted(_present.items())}
 
 
-def registered() -> tuple[str, ...]:
+def registered_names() -> tuple[str, ...]:
     """Return the names of the extensions that are registered so far."""
     return tuple(_present)
 
@@ -299,7 +299,7 @@ def _load(entry: EntryPoint) -> None:
         )
 
 
-def missing(needs: Mapping[str, str]) -> list[str]:
+def describe_missing(needs: Mapping[str, str]) -> list[str]:
     """Return what is missing of the extensions ``needs`` (versions by name), each in words; empty if nothing is."""
     found = []
     for name, version in sorted(needs.items()):

@@ -14,7 +14,7 @@ from typing import Any
 
 from memlab.kernel.registry import Registry
 
-__all__ = ["HOOKS", "PARTS", "POINTS", "Hook", "hooks", "load_part", "loaded"]
+__all__ = ["HOOKS", "PARTS", "POINTS", "Hook", "list_hooks", "load_function", "load_part"]
 
 POINTS = {
     "compare": "(core) -> a Comparing: what new memories are to those at hand; the last that is declared counts",
@@ -81,16 +81,18 @@ HOOKS: Registry[Hook] = Registry("hook", kind="hooks", about="point", check=_ref
 _by_point: dict[str, tuple[int, tuple[Callable[..., Any], ...]]] = {}
 
 
-def hooks(point: str) -> tuple[Callable[..., Any], ...]:
+def list_hooks(point: str) -> tuple[Callable[..., Any], ...]:
     """Return the functions of a point, in the order in which they were declared."""
     known = _by_point.get(point)
     if known is None or known[0] != HOOKS.changes:
-        functions = tuple(loaded(hook.call) for hook in HOOKS.values() if hook.point == point)
+        functions = tuple(
+            load_function(hook.call) for hook in HOOKS.values() if hook.point == point
+        )
         known = _by_point[point] = (HOOKS.changes, functions)
     return known[1]
 
 
-def loaded(named: Callable[..., Any] | str) -> Callable[..., Any]:
+def load_function(named: Callable[..., Any] | str) -> Callable[..., Any]:
     """Return a function that may be named as ``"module:function"``."""
     if not isinstance(named, str):
         return named
@@ -113,4 +115,4 @@ PARTS = {
 
 def load_part(name: str) -> Callable[..., Any]:
     """Return a function of ``PARTS``; its module is imported when it is first asked for."""
-    return loaded(PARTS[name])
+    return load_function(PARTS[name])

@@ -31,10 +31,10 @@ __all__ = [
     "USES",
     "VISIBILITIES",
     "Column",
+    "infer_role",
     "is_open_word",
-    "role_of",
-    "single_valued",
-    "spelled",
+    "is_single_valued",
+    "normalise_word",
 ]
 
 Storage = Literal["num", "bool", "time", "word", "name", "text", "note", "list"]
@@ -320,12 +320,12 @@ _SYNONYMS = {"related-to": "relates-to"}
 """Words of the designs that another word here stands for: workbench calls its relation ``related-to``."""
 
 
-def spelled(word: str, words: Collection[str]) -> str:
+def normalise_word(word: str, words: Collection[str]) -> str:
     """Return ``word`` as ``words`` spell it where an underscore stands for a hyphen, else ``word`` itself.
 
     A word of a design that stands for one of ``words`` is that one: ``related-to`` is ``relates-to``.
 
-    >>> spelled("error_pattern", KINDS), spelled("my_kind", KINDS), spelled("related_to", RELATIONS)
+    >>> normalise_word("error_pattern", KINDS), normalise_word("my_kind", KINDS), normalise_word("related_to", RELATIONS)
     ('error-pattern', 'my_kind', 'relates-to')
     """
     hyphened = word.replace("_", "-")
@@ -333,10 +333,10 @@ def spelled(word: str, words: Collection[str]) -> str:
     return hyphened if word not in words and hyphened in words else word
 
 
-def single_valued(predicate: str, declared: str) -> bool:
+def is_single_valued(predicate: str, declared: str) -> bool:
     """Whether a new value of this predicate takes the place of the old one; ``declared`` is the setting of a pack.
 
-    >>> single_valued("prefers:theme", "status prefers:*"), single_valued("uses", "status prefers:*")
+    >>> is_single_valued("prefers:theme", "status prefers:*"), is_single_valued("uses", "status prefers:*")
     (True, False)
     """
     names = declared.split()
@@ -353,10 +353,10 @@ _ROLE_NAMES = {
 }
 
 
-def role_of(speaker: str | None, creator: str | None) -> str:
+def infer_role(speaker: str | None, creator: str | None) -> str:
     """One of ``SPEAKER_ROLES``: what the speaker is called decides, and only where there is none, who wrote it.
 
-    >>> role_of("Assistant", None), role_of("Ida", "user"), role_of(None, "agent:coder")
+    >>> infer_role("Assistant", None), infer_role("Ida", "user"), infer_role(None, "agent:coder")
     ('assistant', 'other', 'assistant')
     """
     name = (speaker if speaker is not None else (creator or "").partition(":")[0]).strip().lower()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from memlab.errors import InputError
-from memlab.kernel.base.arguments import Taken, shown
+from memlab.kernel.base.arguments import Taken, describe_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def _check_axes(value: Any) -> Any:
 
     if not isinstance(value, Axes):
         raise InputError(
-            f"axes are axes of matplotlib, such as plt.subplots()[1], not {shown(value)}."
+            f"axes are axes of matplotlib, such as plt.subplots()[1], not {describe_value(value)}."
         )
     return value
 
@@ -66,7 +66,9 @@ def _check_panels(value: Any) -> Any:
     try:
         return [_check_axes(axes) for axes in values]
     except TypeError:
-        raise InputError(f"axes are a sequence, one for each panel, not {shown(value)}.") from None
+        raise InputError(
+            f"axes are a sequence, one for each panel, not {describe_value(value)}."
+        ) from None
 
 
 OnPanels = Annotated[

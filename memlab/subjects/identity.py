@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from memlab.errors import InputError, NotPermitted, UnknownName
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import refuse
@@ -121,11 +121,11 @@ class Identity:
         """Check the fields of a memory; raise NotPermitted for another project or creator."""
         for name in _COMPARED:
             if not isinstance(fields.get(name), str | None):
-                raise InputError(f"{name} is a text, not {shown(fields[name])}.")
+                raise InputError(f"{name} is a text, not {describe_value(fields[name])}.")
         agents = fields.get("agents")
         texts = isinstance(agents, list | tuple) and all(isinstance(agent, str) for agent in agents)
         if agents is not None and not texts:
-            raise InputError(f"agents is a list of texts, not {shown(agents)}.")
+            raise InputError(f"agents is a list of texts, not {describe_value(agents)}.")
         self.check_project(fields.get("project"))
         if self.name is not None:
             self._check_own("creator", fields.get("creator"), self.name)

@@ -23,7 +23,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from memlab.errors import BadAnswer, DamagedLab, InputError, ModelError, NoAnswer, OverBudget
-from memlab.kernel.base.arguments import Count, Within, checked, shown
+from memlab.kernel.base.arguments import Count, Within, checked, describe_value
 from memlab.kernel.base.disk import read_sealed, write_sealed, writing
 from memlab.kernel.base.display import clip
 from memlab.kernel.base.printable import printable
@@ -598,7 +598,7 @@ def _check_name(name: str) -> str:
     """Return the name of a model; raise InputError if it is invalid."""
     if not name.strip() or not name.isprintable() or len(name) > 200:
         raise InputError(
-            f"LanguageModel(name=...): a name is a printable text of at most 200 characters, not {shown(name)}."
+            f"LanguageModel(name=...): a name is a printable text of at most 200 characters, not {describe_value(name)}."
         )
     return name
 
@@ -611,7 +611,7 @@ def _parse_address(url: str) -> SplitResult:
         port = parts.port
     except ValueError as error:
         raise InputError(
-            f"LanguageModel(url=...): {shown(url)} is not an address: {error}."
+            f"LanguageModel(url=...): {describe_value(url)} is not an address: {error}."
         ) from None
     is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
     if (
@@ -622,7 +622,7 @@ def _parse_address(url: str) -> SplitResult:
         or any(character <= " " for character in url)
     ):
         raise InputError(
-            f"LanguageModel(url=...): give an address such as http://127.0.0.1:8080/v1, not {shown(url)}."
+            f"LanguageModel(url=...): give an address such as http://127.0.0.1:8080/v1, not {describe_value(url)}."
         )
     if parts.username is not None or parts.password is not None:
         raise InputError(

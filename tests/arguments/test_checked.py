@@ -18,8 +18,8 @@ from memlab.kernel.base.arguments import (
     Taken,
     Within,
     checked,
-    item,
-    shown,
+    describe_value,
+    get_item,
 )
 from memlab.kernel.base.clock import When
 
@@ -188,7 +188,7 @@ class Broken:
 
 
 def test_an_object_that_raises_is_told_of_all_the_same():
-    assert "Broken" in shown(Broken())
+    assert "Broken" in describe_value(Broken())
     for name in ("limit", "text", "where", "log", "weights", "by"):
         with pytest.raises(InputError, match="not <Broken instance"):
             call(**{name: Broken()})
@@ -197,8 +197,8 @@ def test_an_object_that_raises_is_told_of_all_the_same():
 
 
 def test_what_is_shown_is_short():
-    assert len(shown("x" * 10**6)) <= 60
-    assert len(shown(list(range(10**5)))) <= 60
+    assert len(describe_value("x" * 10**6)) <= 60
+    assert len(describe_value(list(range(10**5)))) <= 60
 
 
 def test_a_callers_function_is_called_with_its_errors_told():
@@ -264,7 +264,7 @@ def test_an_interrupt_that_a_library_made_an_error_of_is_an_interrupt():
 
 
 def test_places_beyond_the_end_are_named():
-    assert item("abc", 2, "letter") == "c"
+    assert get_item("abc", 2, "letter") == "c"
     with pytest.raises(NoSuchItem, match='There is no letter "3"') as error:
-        item("abc", 3, "letter")
+        get_item("abc", 3, "letter")
     assert isinstance(error.value, IndexError)

@@ -1,9 +1,9 @@
 """Mutations as the measure of tests: change one piece of memlab at a time, and see whether a test fails.
 
-    python tests/campaigns/mutants.py map                                  # which functions each test reaches
-    python tests/campaigns/mutants.py draw drawn.toml --seed 1 --count 200 memlab.kernel.privacy memlab.subjects.purge
-    python tests/campaigns/mutants.py check mutants.toml                   # does each mutant match one piece of code?
-    python tests/campaigns/mutants.py run mutants.toml                     # caught or survived, and how long it took
+    python -m tests.campaigns.mutants map                                  # which functions each test reaches
+    python -m tests.campaigns.mutants draw drawn.toml --seed 1 --count 200 memlab.kernel.privacy memlab.subjects.purge
+    python -m tests.campaigns.mutants check mutants.toml                   # does each mutant match one piece of code?
+    python -m tests.campaigns.mutants run mutants.toml                     # caught or survived, and how long it took
 
 ``map`` runs the quick suite once under a tracer (some minutes) and keeps the result under WORK. The map of another tree
 serves as well: it decides only which tests run first.
@@ -40,10 +40,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tests.campaigns.edits import (  # noqa: E402 - found beside this file, whatever folder the command is called in
+from tests.campaigns.edits import (
     OPERATORS,
     Mutant,
     MutantError,
@@ -54,8 +51,9 @@ from tests.campaigns.edits import (  # noqa: E402 - found beside this file, what
     read_mutants,
     write_mutants,
 )
-from tests.campaigns.reach import ReachMap  # noqa: E402
+from tests.campaigns.reach import ReachMap
 
+ROOT = Path(__file__).parents[2]
 WORK = Path(os.environ.get("MEMLAB_MUTANTS") or Path.home() / ".cache" / "memlab-mutants")
 
 FIRST_SECONDS = 4.0
@@ -199,7 +197,7 @@ def newest_map() -> ReachMap:
     maps = sorted(WORK.glob("map-*.npz"), key=lambda path: path.stat().st_mtime)
     if not maps:
         raise SystemExit(
-            "There is no map of the tests. Make one: python tests/campaigns/mutants.py map"
+            "There is no map of the tests. Make one: python -m tests.campaigns.mutants map"
         )
     own = WORK / f"map-{tree_hash()}.npz"
     if own not in maps:

@@ -1,9 +1,8 @@
-"""What was acknowledged is there after ``kill -9`` and after a power cut: short runs of experiments/durability.py."""
+"""What was acknowledged is there after ``kill -9`` and after a power cut: short runs of tests/campaigns/durability.py."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.long
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-durability: Any = importlib.import_module("durability")
+durability: Any = importlib.import_module("tests.campaigns.durability")
 
 
 @pytest.fixture(scope="module")

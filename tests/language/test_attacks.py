@@ -1,6 +1,6 @@
 """Every text of the corpus of attacks gives an error of the tree or a harmless policy; none runs, none hangs.
 
-How long each takes is measured by ``experiments/fuzz_language.py``, alone on a quiet machine; here a hang fails.
+How long each takes is measured by ``tests/campaigns/fuzz_language.py``, alone on a quiet machine; here a hang fails.
 """
 
 from __future__ import annotations

@@ -379,9 +379,9 @@ def type_of(type: str, words: tuple[str, ...]) -> str:
 
 
 def features_table() -> str:
-    rows = ["| feature | type | of the | formula | unit | range |", "|---|---|---|---|---|---|"]
+    rows = ["| feature | type | of the | description | unit | range |", "|---|---|---|---|---|---|"]
     rows += [
-        f"| `{f.name}` | {type_of(f.type, f.words)} | {f.stage} | {f.formula} | {f.unit} | {f.range} |"
+        f"| `{f.name}` | {type_of(f.type, f.words)} | {f.stage} | {f.description} | {f.unit} | {f.range} |"
         for f in FEATURES.values()
     ]
     return "\n".join(rows)

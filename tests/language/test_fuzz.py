@@ -1,4 +1,4 @@
-"""A few thousand inputs of the fuzzer, seeded; a million of them is ``experiments/fuzz_language.py``."""
+"""A few thousand inputs of the fuzzer, seeded; a million of them is ``tests/campaigns/fuzz_language.py``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from experiments.fuzzing.minimal import minimal, shrunk
-from experiments.fuzzing.mutations import MUTATIONS, tokens_of
-from experiments.fuzzing.session import Session
-from experiments.fuzzing.tally import Finding
 from memlab.errors import PolicyError
 from memlab.kernel.language import compile_policy
 from memlab.kernel.language.forms import FORMS, LIST_FORMS
 from memlab.kernel.language.reader import ALIASES
 from memlab.kernel.language.texts import library
+from tests.campaigns.fuzzing.minimal import minimal, shrunk
+from tests.campaigns.fuzzing.mutations import MUTATIONS, tokens_of
+from tests.campaigns.fuzzing.session import Session
+from tests.campaigns.fuzzing.tally import Finding
 from tests.language.agreement import bits, disagreement
 from tests.language.grammar import NOT_DRAWN, Grammar
 from tests.language.vocabulary import SLOTS, records
@@ -106,7 +106,7 @@ def test_planted_faults_are_found(tmp_path: Path) -> None:
     code = """
 import sys, builtins
 from pathlib import Path
-from experiments.fuzzing.canaries import Canaries
+from tests.campaigns.fuzzing.canaries import Canaries
 canaries = Canaries(Path(sys.argv[1]))
 open(canaries.file, "w").close()
 assert not canaries.song
@@ -132,7 +132,7 @@ def test_a_finding_is_made_minimal(session: Session, monkeypatch: pytest.MonkeyP
         if "boom" in text:
             raise ZeroDivisionError("boom")
 
-    monkeypatch.setattr("experiments.fuzzing.minimal.read_and_check", fragile)
+    monkeypatch.setattr("tests.campaigns.fuzzing.minimal.read_and_check", fragile)
     found = Session.crash(ZeroDivisionError("boom"), "(fn [x] (+ x (boom y)))", "num")
     assert minimal(session, found).text == "boom"
 

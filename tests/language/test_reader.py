@@ -10,9 +10,9 @@ import pytest
 from hy.reader import read_many
 
 import memlab
-from experiments.fuzzing.mutations import MUTATIONS
 from memlab.errors import PolicyError
 from memlab.kernel.language import Form, Text, read_forms
+from tests.campaigns.fuzzing.mutations import MUTATIONS
 from tests.language.corpus import attacks
 from tests.language.grammar import Grammar
 

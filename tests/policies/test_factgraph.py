@@ -6,7 +6,7 @@ import pytest
 from conformance import decide, decisions, every
 
 from memlab.kernel.policies import load_pack
-from memlab.kernel.schema import SOURCES, STATUSES, single_valued
+from memlab.kernel.schema import SOURCES, STATUSES, is_single_valued
 
 LIVING = {"age_days": 1000, "ttl_days": None}
 SOURCE = {"user-edit": 2.0, "file": 1.5, "system": 1.2, "conversation": 1.0}
@@ -191,7 +191,7 @@ class TestFactsOfALab:
             "role",
         )
         several = ("uses", "knows", "prefers", "lives", "status-of", "STATUS")
-        assert [single_valued(predicate, declared) for predicate in (*single, *several)] == [
+        assert [is_single_valued(predicate, declared) for predicate in (*single, *several)] == [
             True
         ] * 8 + [False] * 6
 

@@ -1,17 +1,15 @@
-"""A short form of experiments/find_secrets.py: how much the gate finds of forms and disguises that it was not shown."""
+"""A short form of tests/campaigns/find_secrets.py: how much the gate finds of forms and disguises that it was not shown."""
 
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-find_secrets: Any = importlib.import_module("find_secrets")
-secret_forms: Any = importlib.import_module("secret_forms")
+find_secrets: Any = importlib.import_module("tests.campaigns.find_secrets")
+secret_forms: Any = importlib.import_module("tests.campaigns.secret_forms")
 
 
 def test_forms_are_made_without_the_gate() -> None:

@@ -16,7 +16,7 @@ from memlab.kernel.embedding import load_embedder
 from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.index import Words, passages_of
 from memlab.kernel.policies import load_pack
-from memlab.kernel.schema import role_of
+from memlab.kernel.schema import infer_role
 from memlab.kernel.slates import decode, encode
 from tests.displays import html_of
 
@@ -222,7 +222,7 @@ def test_terms_are_what_a_slow_way_finds(turns, question):
     relevance = ((scaled(slate.numbers["late"]) + scaled(similarity)) / 2).tolist()
     taken = [slow.takes_over(row, relevance) for row in rows]
     assert slate.numbers["takes-over"] == pytest.approx(taken, abs=1e-9)
-    assert slate.words["speaker-role"] == [role_of(turn[1], None) for turn in turns]
+    assert slate.words["speaker-role"] == [infer_role(turn[1], None) for turn in turns]
 
 
 @settings(deadline=None, max_examples=12)
@@ -282,7 +282,7 @@ def test_a_language_without_signs_shows_none():
     ],
 )
 def test_roles(speaker, creator, role):
-    assert role_of(speaker, creator) == role
+    assert infer_role(speaker, creator) == role
 
 
 # -- the slot cut ---------------------------------------------------------------------------------------------

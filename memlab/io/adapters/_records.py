@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, PrivacyError, did_you_mean
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import personal_kinds, screen
@@ -86,7 +86,7 @@ def _check(value: Any, where: str, depth: int) -> None:
     if isinstance(value, dict):
         for key, part in value.items():
             if not isinstance(key, str):
-                raise InputError(f"{where}: a key is a string, not {shown(key)}.")
+                raise InputError(f"{where}: a key is a string, not {describe_value(key)}.")
             _check(key, f"a key of {where}", depth + 1)
             _check(part, f"{where}.{key[:40]}", depth + 1)
         return
@@ -194,7 +194,9 @@ def fits(value: Any, wanted: Any, operators: tuple[str, ...], sign: str = "") ->
                     or name.removeprefix(sign) not in operators
                 ):
                     near = did_you_mean(str(name), [sign + operator for operator in operators])
-                    raise InputError(f"There is no operator {shown(name)} in a filter. {near}")
+                    raise InputError(
+                        f"There is no operator {describe_value(name)} in a filter. {near}"
+                    )
             return all(
                 _OPERATORS[name.removeprefix(sign)](value, given) for name, given in wanted.items()
             )
@@ -399,7 +401,7 @@ class Records:
         names = (*self.root, *path)
         for name in names:
             if not isinstance(name, str):
-                raise InputError(f"A name in a path is a text, not {shown(name)}.")
+                raise InputError(f"A name in a path is a text, not {describe_value(name)}.")
         return json.dumps(names, separators=(",", ":"))
 
     def _prefix(self, prefix: Iterable[str]) -> str:

@@ -26,7 +26,7 @@ from typing import Any
 
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.io.adapters._records import Record, Records, Write, decoded, encoded, these, written
-from memlab.kernel.base.arguments import checked, shown
+from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.recall import Hits
 from memlab.kernel.state import is_blank
 from memlab.subjects.lab import Lab
@@ -78,13 +78,13 @@ class MemoryFiles:
         name = given.pop("command", None)
         if not isinstance(name, str) or name not in _COMMANDS:
             raise InputError(
-                f"There is no command {shown(name)}. {did_you_mean(str(name), _COMMANDS)}"
+                f"There is no command {describe_value(name)}. {did_you_mean(str(name), _COMMANDS)}"
             )
         known = _COMMANDS[name]
         for argument in given:
             if argument not in known:
                 raise InputError(
-                    f"{name} has no argument {shown(argument)}. {did_you_mean(str(argument), known)}"
+                    f"{name} has no argument {describe_value(argument)}. {did_you_mean(str(argument), known)}"
                 )
         for argument, needed in known.items():
             if needed and argument not in given:
@@ -109,10 +109,14 @@ class MemoryFiles:
         first, last = 1, len(lines)
         if view_range is not None:
             if len(view_range) != 2:
-                raise InputError(f"view_range is a first and a last line, not {shown(view_range)}.")
+                raise InputError(
+                    f"view_range is a first and a last line, not {describe_value(view_range)}."
+                )
             first, last = view_range[0], last if view_range[1] == -1 else view_range[1]
             if not 1 <= first <= len(lines) or last < first:
-                raise InputError(f"view_range lies in 1 to {len(lines)}, not {shown(view_range)}.")
+                raise InputError(
+                    f"view_range lies in 1 to {len(lines)}, not {describe_value(view_range)}."
+                )
         # the beginning of the text, so that a pack that asks for nearness shows it, too
         self._records.ask(f"{path} {content[:_MOST_ASKED]}", 1, these([record]))
         return f"Here's the content of {path} with line numbers:\n{_numbered(lines, first, last)}"
@@ -134,7 +138,7 @@ class MemoryFiles:
             count = content.count(old_str) if old_str else 0
             if not count:
                 raise InputError(
-                    f"No replacement was performed: {shown(old_str)} does not stand verbatim in {path}."
+                    f"No replacement was performed: {describe_value(old_str)} does not stand verbatim in {path}."
                 )
             if count > 1:
                 lines = [
@@ -143,7 +147,7 @@ class MemoryFiles:
                     if old_str.split("\n")[0] in line
                 ]
                 raise InputError(
-                    f"No replacement was performed: {shown(old_str)} stands {count} times in {path}, in lines "
+                    f"No replacement was performed: {describe_value(old_str)} stands {count} times in {path}, in lines "
                     f"{', '.join(map(str, lines[:20]))}. Give more of what is around it."
                 )
             self._records.put([_written(record.path, content.replace(old_str, new_str))])
@@ -255,18 +259,18 @@ class MemoryFiles:
 def _parts(path: str) -> tuple[str, ...]:
     """The names in a path under ``/memories``; InputError for another one, or one that could be read as leading out."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
-        raise InputError(f"A path starts with {ROOT}, not {shown(path)}.")
+        raise InputError(f"A path starts with {ROOT}, not {describe_value(path)}.")
     parts = tuple(part for part in path[len(ROOT) :].split("/") if part)
     if len(parts) > _DEEPEST:
         raise InputError(f"A path has at most {_DEEPEST} names, not {len(parts)}.")
     for part in parts:
         if unicodedata.normalize("NFKC", part).strip() in (".", "..") or "%2e" in part.lower():
-            raise InputError(f"{shown(path)} would lead out of {ROOT}.")
+            raise InputError(f"{describe_value(path)} would lead out of {ROOT}.")
         if "\\" in part or any(
             unicodedata.category(character) in ("Cc", "Cs") for character in part
         ):
             raise InputError(
-                f"{shown(path)} holds a backslash or a control character, which no name of a file has."
+                f"{describe_value(path)} holds a backslash or a control character, which no name of a file has."
             )
         if len(part) > _LONGEST_NAME:
             raise InputError(

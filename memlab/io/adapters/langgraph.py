@@ -36,7 +36,7 @@ from memlab.io.adapters._records import (
     these,
     written,
 )
-from memlab.kernel.base.arguments import checked, shown
+from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.recall import Hits
 from memlab.subjects.lab import Lab
 
@@ -160,7 +160,7 @@ class LabStore(BaseStore):
             raise InputError(f"The value of {where} is a dict, not {type(op.value).__name__}.")
         if op.index is not None and op.index is not False and not _are_texts(op.index):
             raise InputError(
-                f"index is False or a list of JSON paths, as texts, not {shown(op.index)}."
+                f"index is False or a list of JSON paths, as texts, not {describe_value(op.index)}."
             )
         value = encoded(op.value, f"the value of {where}")
         texts: list[str] = []
@@ -177,9 +177,9 @@ class LabStore(BaseStore):
     def _search(self, op: SearchOp) -> list[SearchItem]:
         _check_counts(limit=op.limit, offset=op.offset)
         if not isinstance(op.query, str | None):
-            raise InputError(f"query is a text, not {shown(op.query)}.")
+            raise InputError(f"query is a text, not {describe_value(op.query)}.")
         if not isinstance(op.filter, dict | None):
-            raise InputError(f"filter is a dict, not {shown(op.filter)}.")
+            raise InputError(f"filter is a dict, not {describe_value(op.filter)}.")
         query = (op.query or "").strip()
         among = None
         if op.filter or not query:
@@ -212,7 +212,9 @@ class LabStore(BaseStore):
 def _check_counts(**counts: object) -> None:
     for name, count in counts.items():
         if not isinstance(count, int) or count < 0:
-            raise InputError(f"{name} is a whole number of at least 0, not {shown(count)}.")
+            raise InputError(
+                f"{name} is a whole number of at least 0, not {describe_value(count)}."
+            )
 
 
 def _are_texts(given: object) -> bool:
@@ -222,7 +224,7 @@ def _are_texts(given: object) -> bool:
 def _refuse_ttl(ttl: object) -> None:
     if ttl is not None and ttl is not NOT_PROVIDED:
         raise InputError(
-            f"A LabStore has no ttl that each look begins anew (here {shown(ttl)}). Put without it; "
+            f"A LabStore has no ttl that each look begins anew (here {describe_value(ttl)}). Put without it; "
             "lab.edit(memory, ttl_days=...) lets the memory expire so many days after it came."
         )
 

@@ -39,7 +39,7 @@ from memlab.io.adapters._records import (
     these,
     written,
 )
-from memlab.kernel.base.arguments import AnyNumber, Count, checked, shown
+from memlab.kernel.base.arguments import AnyNumber, Count, checked, describe_value
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.recall import Hits
 from memlab.subjects.lab import Lab
@@ -258,7 +258,7 @@ def _scope(**ids: str | None) -> dict[str, Any]:
     for name, value in ids.items():
         if value is not None:
             if not value.strip() or any(character.isspace() for character in value.strip()):
-                raise InputError(f"{name} is a name without spaces, not {shown(value)}.")
+                raise InputError(f"{name} is a name without spaces, not {describe_value(value)}.")
             scope[name] = value.strip()
     if not scope:
         raise InputError(f"At least one of {', '.join(_SCOPES)} is needed: whose memory is it?")
@@ -277,13 +277,13 @@ def _messages(messages: Any) -> list[tuple[str, str | None, str]]:
     given = [messages] if isinstance(messages, Mapping) else messages
     if isinstance(given, bytes) or not isinstance(given, Sequence):
         raise InputError(
-            f"messages is a text, a message or a list of messages, not {shown(messages)}."
+            f"messages is a text, a message or a list of messages, not {describe_value(messages)}."
         )
     found = []
     for place, message in enumerate(given):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise InputError(
-                f"Message {place} is a dict of role and content, not {shown(message)}."
+                f"Message {place} is a dict of role and content, not {describe_value(message)}."
             )
         content, name = message.get("content"), message.get("name")
         if isinstance(content, list):
@@ -312,7 +312,9 @@ def _day(given: Any) -> str:
             "%Y-%m-%d"
         )
     except (TypeError, ValueError):
-        raise InputError(f"expiration_date is a day as YYYY-MM-DD, not {shown(given)}.") from None
+        raise InputError(
+            f"expiration_date is a day as YYYY-MM-DD, not {describe_value(given)}."
+        ) from None
 
 
 def _written(path: Path, text: str, about: dict[str, Any]) -> Write:
@@ -379,7 +381,7 @@ def _names(filters: Mapping[str, Any]) -> list[str]:
 def _parts(filters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     parts = filters.get(name, [])
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
-        raise InputError(f"{name} in filters takes a list of filters, not {shown(parts)}.")
+        raise InputError(f"{name} in filters takes a list of filters, not {describe_value(parts)}.")
     return parts
 
 
@@ -397,7 +399,7 @@ def _admits(about: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
             if isinstance(wanted, Mapping) and not all(one in _OPERATORS for one in wanted):
                 strange = next(one for one in wanted if one not in _OPERATORS)
                 raise InputError(
-                    f"There is no operator {shown(strange)}. {did_you_mean(str(strange), _OPERATORS)}"
+                    f"There is no operator {describe_value(strange)}. {did_you_mean(str(strange), _OPERATORS)}"
                 )
             fit = fits(about.get(name), wanted, _OPERATORS)
         if not fit:

@@ -23,7 +23,7 @@ from memlab.errors import DatasetError, InputError
 from memlab.io.adapters._records import Record, Records, Write, decoded, encoded, written
 from memlab.io.formats import file_name
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.disk import refusal
+from memlab.kernel.base.disk import translate_error
 from memlab.kernel.base.printable import printable
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import MAX_TEXT_BYTES, is_blank
@@ -163,7 +163,7 @@ def _put_all(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Sync
         try:
             paths[_put(root, path, content)].append(shown)
         except OSError as error:
-            raise refusal(str(file), error) from error
+            raise translate_error(str(file), error) from error
     return Synced(**{key: tuple(found) for key, found in paths.items()}, skipped=tuple(skipped))
 
 

@@ -31,7 +31,7 @@ from memlab.io.adapters._records import (
     text_of,
     written,
 )
-from memlab.kernel.base.arguments import checked, shown
+from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.privacy import personal_kinds
 from memlab.kernel.state import is_blank
 from memlab.subjects.lab import Lab
@@ -74,7 +74,9 @@ class LabSession:
         if limit is None:
             limit = getattr(self.session_settings, "limit", None)
             if not isinstance(limit, int | None):
-                raise InputError(f"session_settings.limit is a whole number, not {shown(limit)}.")
+                raise InputError(
+                    f"session_settings.limit is a whole number, not {describe_value(limit)}."
+                )
         records = await asyncio.to_thread(self._records.all_at, (self.session_id,))
         chosen = records if limit is None else records[max(0, len(records) - max(limit, 0)) :]
         return [decoded(record.value or "null") for record in chosen]
@@ -106,7 +108,9 @@ class LabSession:
 
     def _written(self, item: Any, place: int, personal: frozenset[str]) -> Write:
         if not isinstance(item, dict):
-            raise InputError(f"Item {place} is a dict, as the SDK has them, not {shown(item)}.")
+            raise InputError(
+                f"Item {place} is a dict, as the SDK has them, not {describe_value(item)}."
+            )
         encoded(item, f"item {place}")  # refuses what cannot be kept
         item = redacted(item, personal)
         role, text = _said(item)

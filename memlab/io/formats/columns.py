@@ -11,9 +11,9 @@ from typing import Any
 from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.io.formats.lines import Notes
 from memlab.io.formats.messages import ROLES, pieces, role_word
-from memlab.kernel.base.arguments import shown
-from memlab.kernel.base.clock import datable, to_micros
-from memlab.kernel.schema import FIELDS, KINDS, MEMORY, spelled
+from memlab.kernel.base.arguments import describe_value
+from memlab.kernel.base.clock import check_instant, to_micros
+from memlab.kernel.schema import FIELDS, KINDS, MEMORY, normalise_word
 
 __all__ = ["TARGETS", "Rows", "instant"]
 
@@ -36,7 +36,7 @@ def instant(value: object) -> tuple[int, str]:
     ((1700000000000000, 'seconds since 1970'), (1700000000123000, 'milliseconds since 1970'))
     """
     if isinstance(value, datetime | date):
-        return datable(to_micros(value), "A time"), "times"
+        return check_instant(to_micros(value), "A time"), "times"
     if isinstance(value, str):
         text = value.strip()
         try:
@@ -58,7 +58,7 @@ def _text(text: str) -> tuple[int, str]:
         form = "ISO 8601"
     except ValueError:
         at, form = parsedate_to_datetime(text), "as in e-mails"
-    return datable(
+    return check_instant(
         to_micros(at if at.tzinfo is not None else at.replace(tzinfo=UTC)), "A time"
     ), form
 
@@ -68,7 +68,7 @@ def _number(value: float) -> tuple[int, str]:
         raise InputError(f"{value:g} is no time since 1970 in seconds or less")
     for limit, factor, unit in _UNITS:
         if value < limit:
-            return datable(round(value * factor), "A time"), f"{unit} since 1970"
+            return check_instant(round(value * factor), "A time"), f"{unit} since 1970"
     raise InputError(f"{value:g} is no time since 1970")
 
 
@@ -233,7 +233,7 @@ class Rows:
         if self.project is not None:
             row["project"] = self.project
         if "kind" in row:
-            row["kind"] = spelled(row["kind"], KINDS)
+            row["kind"] = normalise_word(row["kind"], KINDS)
         if "kind" in row and row["kind"] not in KINDS:
             notes.left_out[f"kind {str(row.pop('kind'))[:40]}"] += 1
         if "kind" not in row and (role or speaker):
@@ -358,17 +358,17 @@ def _value(field: str, column: str, value: Any) -> Any:
             value.replace(";", ",").split(",") if isinstance(value, str) else value
         )
         if not isinstance(parts, Iterable):
-            raise InputError(f"a list stands here, not {shown(value)}")
+            raise InputError(f"a list stands here, not {describe_value(value)}")
         return [str(part).strip() for part in parts if str(part).strip()]
     if storage == "num":
         try:
             return float(value)
         except (TypeError, ValueError):
-            raise InputError(f"a number stands here, not {shown(value)}") from None
+            raise InputError(f"a number stands here, not {describe_value(value)}") from None
     if storage == "bool":
         word = str(value).strip().lower()
         if word not in ("true", "false", "yes", "no", "1", "0"):
-            raise InputError(f"true or false stands here, not {shown(value)}")
+            raise InputError(f"true or false stands here, not {describe_value(value)}")
         return word in ("true", "yes", "1")
     if not isinstance(value, str | int | float):
         raise InputError(f"a text stands here, not {type(value).__name__}")
@@ -380,7 +380,7 @@ def _value(field: str, column: str, value: Any) -> Any:
 
 def _is_kind(value: object) -> bool:
     """Return whether a value is the name of a kind, an underscore standing for a hyphen."""
-    return isinstance(value, str) and spelled(value, KINDS) in KINDS
+    return isinstance(value, str) and normalise_word(value, KINDS) in KINDS
 
 
 def _is_time(value: object) -> str:

@@ -20,7 +20,7 @@ from memlab.errors import DatasetError
 from memlab.io.formats.bundle import MEMORIES, Bundle, memory_frame
 from memlab.io.formats.lines import json_of, lines_of, text_of
 from memlab.io.formats.records import Wrong, column_value
-from memlab.kernel.schema import KINDS, MEMORY, spelled
+from memlab.kernel.schema import KINDS, MEMORY, normalise_word
 
 __all__ = ["is_langgraph", "is_mem0", "read_langgraph", "read_mem0"]
 
@@ -86,8 +86,8 @@ class _Row:
         """Take the kind of the memory out of the fields that name one."""
         for name in ("kind", "type"):
             value = fields.get(name)
-            if isinstance(value, str) and spelled(value, KINDS) in KINDS:
-                self.memory["kind"] = spelled(fields.pop(name), KINDS)
+            if isinstance(value, str) and normalise_word(value, KINDS) in KINDS:
+                self.memory["kind"] = normalise_word(fields.pop(name), KINDS)
 
     def leave_out(self, fields: Mapping[str, Any], prefix: str = "") -> None:
         """Count what has no place in a memory."""

@@ -23,9 +23,9 @@ from memlab.kernel.policies import (
     Pack,
     Version,
     VersionLog,
+    get_slot,
     naming_vocabulary,
     pack_from_sources,
-    slot_named,
 )
 from memlab.kernel.state import State, policy_events
 
@@ -99,7 +99,7 @@ def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
         with naming_vocabulary(place, policies.get(VOCABULARY, _UNNUMBERED)):
             pack = pack_from_sources(tuple(texts))
             for slot, record in installed.items():
-                signature = slot_named(slot).signature
+                signature = get_slot(slot).signature
                 helpers, params = _parts_of(record, f"{place}, field {slot}")
                 policy = compile_policy(
                     record["source"], signature, name=slot, params=params, helpers=helpers

@@ -10,9 +10,9 @@ import msgspec
 
 from memlab.errors import InputError, UnknownName
 from memlab.io.formats.lines import Notes
-from memlab.kernel.base.arguments import Called, shown
+from memlab.kernel.base.arguments import Called, describe_value
 from memlab.kernel.schema import ROLES as WORDS
-from memlab.kernel.schema import role_of
+from memlab.kernel.schema import infer_role
 
 __all__ = [
     "ROLES",
@@ -244,7 +244,7 @@ def messages_of(given: Any, role: str | None = None) -> list[Message]:
         given = [given]
     if not isinstance(given, Iterable):
         raise InputError(
-            f"Messages are a text, or a list of texts and of dicts with role and content, not {shown(given)}."
+            f"Messages are a text, or a list of texts and of dicts with role and content, not {describe_value(given)}."
         )
     several = Called(list, "messages")(given)
     notes = Notes("messages")
@@ -259,17 +259,21 @@ def _messages(one: object, place: int, role: str | None, notes: Notes) -> list[M
     entry = one if isinstance(one, Mapping) else Called(plain_object, "messages")(one)
     if entry is None:
         raise InputError(
-            f"Message {place} is {shown(one)}, not a text or a dict with role and content."
+            f"Message {place} is {describe_value(one)}, not a text or a dict with role and content."
         )
     entry = flat(entry)
     who = entry.get("speaker", entry.get("name"))
-    person = who if isinstance(who, str) and who.strip() and role_of(who, None) == "other" else None
+    person = (
+        who if isinstance(who, str) and who.strip() and infer_role(who, None) == "other" else None
+    )
     said_by = _role(
-        entry, place, role if person or not isinstance(who, str) else role_of(who, None)
+        entry, place, role if person or not isinstance(who, str) else infer_role(who, None)
     )
     calls = entry.get("tool_calls")
     if calls is not None and not isinstance(calls, list | tuple):
-        raise InputError(f"The tool_calls of message {place} are a list, not {shown(calls)}.")
+        raise InputError(
+            f"The tool_calls of message {place} are a list, not {describe_value(calls)}."
+        )
     common: dict[str, Any] = {"at": entry.get("at"), "place": place}
     found: list[Message] = []
     texts, names, arguments = [], [], []
@@ -296,7 +300,7 @@ def _messages(one: object, place: int, role: str | None, notes: Notes) -> list[M
 def _role(entry: Mapping[str, Any], place: int, otherwise: str | None) -> str:
     if "role" in entry:
         if (word := role_word(entry["role"])) is None:
-            raise UnknownName(f"role of message {place}", shown(entry["role"]), WORDS)
+            raise UnknownName(f"role of message {place}", describe_value(entry["role"]), WORDS)
         return word
     word = otherwise
     if not _NAMES.isdisjoint(entry):
@@ -314,12 +318,12 @@ def _checked_content(entry: Mapping[str, Any], place: int) -> object:
         for part in content:
             if not isinstance(part, str | Mapping):
                 raise InputError(
-                    f"A part of message {place} is {shown(part)}, not a dict with a type."
+                    f"A part of message {place} is {describe_value(part)}, not a dict with a type."
                 )
     elif not isinstance(content, str | Mapping) and not (
         content is None and ("content" in entry or "tool_calls" in entry)
     ):
-        raise InputError(f"Message {place} has no text: its content is {shown(content)}.")
+        raise InputError(f"Message {place} has no text: its content is {describe_value(content)}.")
     return content
 
 

@@ -21,7 +21,7 @@ from memlab.errors import DatasetError, InputError, did_you_mean
 from memlab.io.formats.bundle import EDGES, MEMORIES, SCHEMA, Bundle, memory_frame, node_of
 from memlab.kernel.base.clock import from_micros, to_micros
 from memlab.kernel.graph import NODE_KINDS
-from memlab.kernel.schema import MEMORY, RELATIONS, is_open_word, spelled
+from memlab.kernel.schema import MEMORY, RELATIONS, is_open_word, normalise_word
 
 __all__ = [
     "Record",
@@ -283,7 +283,7 @@ class _Reading:
         if fields.get("source") == fields.get("target"):
             raise Wrong("Nothing is joined to itself.", "target")
         relation = fields.get("relation")
-        relation = spelled(relation, RELATIONS) if isinstance(relation, str) else relation
+        relation = normalise_word(relation, RELATIONS) if isinstance(relation, str) else relation
         if not is_open_word(relation):
             raise Wrong(
                 f"{did_you_mean(str(relation), RELATIONS)} Not {relation!r:.60}.", "relation"

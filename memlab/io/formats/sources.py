@@ -41,8 +41,8 @@ from memlab.io.formats.readers import (
     row_formats,
     source_of,
 )
-from memlab.kernel.base.arguments import Called, shown
-from memlab.kernel.base.disk import refusal, sync
+from memlab.kernel.base.arguments import Called, describe_value
+from memlab.kernel.base.disk import sync, translate_error
 from memlab.kernel.privacy import is_sensitive
 
 __all__ = [
@@ -152,7 +152,7 @@ def read_object(x: Any, options: Options) -> Source:
         whole = Called(plain_object, "load")(x)
         if whole is None:
             raise InputError(
-                f"load takes a path, a list of messages or of rows, a conversation or a frame, not {shown(x)}."
+                f"load takes a path, a list of messages or of rows, a conversation or a frame, not {describe_value(x)}."
             )
         items = [whole]
     else:
@@ -170,7 +170,7 @@ def _items(items: Iterable[Any], notes: Notes) -> Entries:
             continue
         entry = item if isinstance(item, Mapping) else Called(plain_object, "load")(item)
         if entry is None:
-            notes.skip(number, "neither a message nor a row", shown(item))
+            notes.skip(number, "neither a message nor a row", describe_value(item))
         else:
             yield number, dict(Called(dict, "load")(entry))
 
@@ -214,7 +214,7 @@ def write_bundle(
             shutil.rmtree(path)
         draft.replace(path)
     except OSError as error:
-        raise refusal(str(path), error) from error
+        raise translate_error(str(path), error) from error
     finally:
         _remove(draft)
     return path

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import memlab.errors
 from memlab.errors import InputError, MemlabError, MissingExtra, UnknownName, did_you_mean
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
@@ -168,7 +168,9 @@ def _client(where: str, name: str, table: Any) -> Client:
         raise InputError(f"{where} is a table with token and role, not {type(table).__name__}.")
     for key, value in table.items():
         if key not in _KEYS:
-            raise InputError(f"{where} has no key {shown(key)}. {did_you_mean(key, _KEYS)}")
+            raise InputError(
+                f"{where} has no key {describe_value(key)}. {did_you_mean(key, _KEYS)}"
+            )
         if not isinstance(value, str):
             raise InputError(f"{where}: {key} is a text, not {type(value).__name__}.")
     for needed in ("token", "role"):

@@ -16,7 +16,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.io.serving._desk import NOTE, Desk, element
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import DIALECT
-from memlab.kernel.policies import SETTINGS, SLOTS, slot_named
+from memlab.kernel.policies import SETTINGS, SLOTS, get_slot
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.verbs.recalling.asking import read_hits
 from memlab.subjects.lens import vocabulary
@@ -204,7 +204,7 @@ def _language(desk: Desk, _: str) -> str:
 
 
 def _slot(desk: Desk, name: str) -> str:
-    slot = slot_named(name)
+    slot = get_slot(name)
     signature = slot.signature
     inputs = {
         one.name: {"type": one.type, "doc": one.doc, "words": one.words}

@@ -34,7 +34,7 @@ from memlab.io.serving.forms import (
     RememberForm,
     faults_of,
 )
-from memlab.kernel.base.arguments import item
+from memlab.kernel.base.arguments import get_item
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.subjects.loopback import is_loopback
@@ -151,7 +151,7 @@ class RemoteHits(Sequence[Found], Displayed):
         return (
             self.answer.memories[index]
             if isinstance(index, slice)
-            else item(self.answer.memories, index, "hit")
+            else get_item(self.answer.memories, index, "hit")
         )
 
     def __iter__(self) -> Iterator[Found]:

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
 from memlab.errors import InputError
-from memlab.kernel.base.arguments import Called, Taken, Within, checked, shown
+from memlab.kernel.base.arguments import Called, Taken, Within, checked, describe_value
 
 __all__ = [
     "DAY",
@@ -22,7 +22,7 @@ __all__ = [
     "ManualClock",
     "Micros",
     "When",
-    "datable",
+    "check_instant",
     "from_micros",
     "system_clock",
     "to_micros",
@@ -35,7 +35,7 @@ When = Annotated[
     datetime | date | str | int,
     Taken(
         "a datetime, an ISO 8601 string or microseconds",
-        lambda when: datable(to_micros(when), "a time"),
+        lambda when: check_instant(to_micros(when), "a time"),
     ),
 ]
 """An instant, as a caller may give it: a datetime, a date, an ISO 8601 string, or microseconds since 1970-01-01 UTC.
@@ -85,7 +85,7 @@ class ManualClock:
     ) -> None:
         """Move the clock by so much; back, where it is negative."""
         passed = round(days * DAY + hours * HOUR + minutes * (HOUR // 60) + seconds * 1_000_000)
-        self.now = datable(self.now + passed, "The clock")
+        self.now = check_instant(self.now + passed, "The clock")
 
     @checked
     def set(self, when: When) -> None:
@@ -103,9 +103,9 @@ class _Checked:
         now = self.clock()
         if type(now) is not int:
             raise InputError(
-                f"{self.clock.where} gives microseconds since 1970, a whole number, not {shown(now)}."
+                f"{self.clock.where} gives microseconds since 1970, a whole number, not {describe_value(now)}."
             )
-        return datable(now, self.clock.where)
+        return check_instant(now, self.clock.where)
 
 
 def _clock(clock: Any) -> Clock:
@@ -114,7 +114,7 @@ def _clock(clock: Any) -> Clock:
         return known
     if not callable(clock):
         raise InputError(
-            f"A clock is a function that gives microseconds since 1970, not {shown(clock)}."
+            f"A clock is a function that gives microseconds since 1970, not {describe_value(clock)}."
         )
     return _Checked(Called(clock, "The clock"))
 
@@ -146,7 +146,7 @@ def to_micros(when: When) -> Micros:
     return (when - _EPOCH) // _MICROSECOND
 
 
-def datable(instant: Micros, name: str) -> Micros:
+def check_instant(instant: Micros, name: str) -> Micros:
     """An instant that a calendar has, and the year after it too: what may be written down. InputError for any other.
 
     >>> datable(0, "at")

@@ -17,9 +17,9 @@ __all__ = [
     "checksum_of",
     "is_url",
     "read_sealed",
-    "refusal",
     "sync",
     "sync_open",
+    "translate_error",
     "write_sealed",
     "writing",
 ]
@@ -87,10 +87,10 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
     except MemlabError:  # some are OSErrors as well
         raise
     except refused as error:
-        raise refusal(what, error) from error
+        raise translate_error(what, error) from error
 
 
-def refusal(what: str, error: Exception) -> LabError:
+def translate_error(what: str, error: Exception) -> LabError:
     """What a disk that refused ``what`` means."""
     code = error.errno if isinstance(error, OSError) else None
     if code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

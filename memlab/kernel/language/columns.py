@@ -26,7 +26,7 @@ import numpy.typing as npt
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.language.arrays import Slates, aggregate
 from memlab.kernel.language.checker import kind_of
 from memlab.kernel.language.graph import Node, Value, reachable
@@ -95,7 +95,7 @@ class RowProgram:
     ) -> list[Any]:
         if aggregates is not None and not isinstance(aggregates, Mapping):
             raise InputError(
-                f"aggregates are a row of Policy.aggregates, by name, not {shown(aggregates)}."
+                f"aggregates are a row of Policy.aggregates, by name, not {describe_value(aggregates)}."
             )
         registers: list[Any] = self.template.copy()
         for i, name, type in self.inputs:

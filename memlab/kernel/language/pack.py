@@ -292,7 +292,7 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
 # The text is complete: it can be read, hashed, installed, edited and rolled back without the pack of the other policy.
 
 
-def inlined(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str, tuple[str, ...]]:
+def inline_imports(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str, tuple[str, ...]]:
     """Return the text of a policy with other policies written into it, and the helpers of those.
 
     Parameters

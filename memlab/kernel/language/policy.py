@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, MemlabError, PolicyNameError, UnknownName, did_you_mean
-from memlab.kernel.base.arguments import AnyNumber, checked, shown
+from memlab.kernel.base.arguments import AnyNumber, checked, describe_value
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import load_part
@@ -499,7 +499,7 @@ def policy_parts(source: object) -> tuple[str, tuple[str, ...], dict[str, float]
         return source.source, source.helpers, values
     text_of_form = policy_form_text(source)
     if text_of_form is None:
-        raise InputError(f"{_EXPECTED}; not {shown(source)}.")
+        raise InputError(f"{_EXPECTED}; not {describe_value(source)}.")
     return text_of_form, (), {}
 
 

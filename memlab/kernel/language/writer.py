@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from memlab.errors import InputError, PolicySyntaxError, PolicyTypeError
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.language.graph import Value
 from memlab.kernel.language.reader import (
     LITERALS,
@@ -288,7 +288,7 @@ def _hy_atom(item: Any) -> str:
         name = str(item) if kind == "Symbol" else f":{item.name}"
         if not name.strip(":") or not _NOT_IN_A_NAME.isdisjoint(name):
             raise InputError(
-                f"A form of a policy holds {shown(name)}, which is no name of the dialect."
+                f"A form of a policy holds {describe_value(name)}, which is no name of the dialect."
             )
         return name
     if kind not in _FOREIGN:
@@ -303,7 +303,7 @@ def _hy_atom(item: Any) -> str:
         if isinstance(item, numbers.Real):
             return repr(float.__float__(item) if isinstance(item, float) else float(item))
     raise InputError(
-        f"A form of a policy holds {_FOREIGN.get(kind) or shown(item)}, which is no value of the dialect. Its values "
+        f"A form of a policy contains {_FOREIGN.get(kind) or describe_value(item)}, which is not allowed. Its values "
         "are symbols, keywords, numbers, strings, lists and calls."
     )
 

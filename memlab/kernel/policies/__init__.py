@@ -25,8 +25,8 @@ from memlab.kernel.policies._packs import (
     pack_source,
     same_candidates,
 )
-from memlab.kernel.policies._settings import SETTINGS, Setting, SettingValue, checked_setting
-from memlab.kernel.policies._slots import SLOTS, Slot, slot_named
+from memlab.kernel.policies._settings import SETTINGS, Setting, SettingValue, check_setting
+from memlab.kernel.policies._slots import SLOTS, Slot, get_slot
 from memlab.kernel.policies._versions import (
     POLICY_FORMAT,
     VOCABULARY,
@@ -53,7 +53,8 @@ __all__ = [
     "Slot",
     "Version",
     "VersionLog",
-    "checked_setting",
+    "check_setting",
+    "get_slot",
     "load_pack",
     "logged_owner",
     "naming_vocabulary",
@@ -63,7 +64,6 @@ __all__ = [
     "pack_names",
     "pack_source",
     "same_candidates",
-    "slot_named",
 ]
 
 register_own("features", "settings", "slots")

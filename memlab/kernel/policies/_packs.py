@@ -22,10 +22,10 @@ from memlab.errors import (
     PolicyTypeError,
     UnknownName,
 )
-from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, shown
+from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, describe_value
 from memlab.kernel.base.display import Displayed, Markup, box, code_block, details
 from memlab.kernel.base.printable import printable
-from memlab.kernel.extension import load_installed, missing
+from memlab.kernel.extension import describe_missing, load_installed
 from memlab.kernel.language import (
     DIALECT,
     Import,
@@ -33,7 +33,7 @@ from memlab.kernel.language import (
     Policy,
     Signature,
     compile_policy,
-    inlined,
+    inline_imports,
     policy_form_text,
     read_pack,
 )
@@ -42,10 +42,10 @@ from memlab.kernel.policies._settings import (
     SETTINGS,
     Setting,
     SettingValue,
-    checked_setting,
+    check_setting,
     current_setting,
 )
-from memlab.kernel.policies._slots import SLOTS, Slot, slot_named
+from memlab.kernel.policies._slots import SLOTS, Slot, get_slot
 from memlab.kernel.registry import split_owner
 
 DEFAULT_PACK = "memlab"
@@ -97,7 +97,7 @@ class Pack(Displayed):
 
         ``known`` counts as calibrated for the ``recall-score`` that the pack has when it is given.
         """
-        slot_named(slot)
+        get_slot(slot)
         policies = {**self.policies, slot: policy}
         known_for = policies["recall-score"].hash if slot == "known" else self.known_for
         hash = _pack_hash(policies, self.settings)
@@ -152,7 +152,9 @@ class Pack(Displayed):
         policy = self.policies.get(slot) if isinstance(slot, str) else None
         if policy is None:
             raise UnknownName(
-                "policy slot", str.__str__(slot) if isinstance(slot, str) else shown(slot), SLOTS
+                "policy slot",
+                str.__str__(slot) if isinstance(slot, str) else describe_value(slot),
+                SLOTS,
             )
         for adapter in SLOTS[slot].adapters:
             if adapter.input in policy.inputs:
@@ -203,7 +205,7 @@ class Pack(Displayed):
         """Return the policy of a slot; the slot's default where the pack was read before the slot was declared."""
         if isinstance(slot, str) and slot in self.policies:
             return self.policies[slot]
-        return _default(slot_named(slot))
+        return _default(get_slot(slot))
 
     def count(self, setting: str) -> int:
         """The value of a setting, as a whole number."""
@@ -217,7 +219,7 @@ class Pack(Displayed):
             # of an extension that was registered after the pack was read
             value = SETTINGS[setting].default
         if value is None:
-            name = str.__str__(setting) if is_name else shown(setting)
+            name = str.__str__(setting) if is_name else describe_value(setting)
             raise UnknownName("setting", name, SETTINGS)
         return float(value)
 
@@ -242,7 +244,7 @@ def _text_of_forms(given: object) -> Any:
         raise InputError(
             "this is a policy and no pack: lab.policies.install(slot, policy) takes it."
         )
-    return Misfit("the forms of a pack", shown(given)) if forms is None else forms
+    return Misfit("the forms of a pack", describe_value(given)) if forms is None else forms
 
 
 PackLike: TypeAlias = (
@@ -395,7 +397,7 @@ def _assembled(
                 continue
             try:
                 current, value = current_setting(name, setting.value)
-                settings.setdefault(current, checked_setting(current, value))
+                settings.setdefault(current, check_setting(current, value))
             except InputError as error:
                 raise PolicyTypeError(
                     str(error),
@@ -445,8 +447,8 @@ def _assembled(
 def _compiled(source: PackSource, slot: str, aliases: Mapping[str, Policy], where: str) -> Policy:
     """Compile a policy of a pack, with the policies that it reads under another name written into it."""
     form, helpers = source.policies[slot], source.helpers
-    text, more = inlined(form, aliases)
-    signature, name = slot_named(slot).signature, f"{source.name}/{slot}"
+    text, more = inline_imports(form, aliases)
+    signature, name = get_slot(slot).signature, f"{source.name}/{slot}"
     if text == form.source:
         return compile_policy(form, signature, name=name, helpers=helpers, file=where)
     return compile_policy(
@@ -585,7 +587,7 @@ def _versions(owners: Iterable[str]) -> dict[str, str]:
 
 def refusal_of(what: str, needs: Mapping[str, str] | None) -> str | None:
     """Return why ``what`` cannot be used here, if it needs an extension that is missing; None if it does not."""
-    faults = missing(needs) if needs else []
+    faults = describe_missing(needs) if needs else []
     if not faults:
         return None
     return (
@@ -596,7 +598,7 @@ def refusal_of(what: str, needs: Mapping[str, str] | None) -> str | None:
 
 def warn_of_versions(what: str, needs: Mapping[str, str] | None) -> None:
     """Warn where ``what`` was logged with another version of an extension than the one that is registered."""
-    faults = missing(needs) if needs else []
+    faults = describe_missing(needs) if needs else []
     if faults:
         warnings.warn(
             f"{what} may decide otherwise than it did: {'; '.join(faults)}.",

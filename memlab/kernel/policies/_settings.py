@@ -1,4 +1,4 @@
-"""The settings of the pipeline that a pack may give, declared once with type and bounds."""
+"""The settings that a pack may assign, declared once with type, bounds and description."""
 
 from __future__ import annotations
 
@@ -16,18 +16,36 @@ from memlab.kernel.schema import VISIBILITIES
 
 SettingValue = float | bool | str
 
+# The values of the setting `anchors`; packs store them.
 ANCHORS = ("all", "entities-first")
 
-_LONGEST = 2_000
-"""Characters of a setting that is a text."""
+_MAX_TEXT = 2_000
+"""Maximum number of characters of a text setting, so that one line of a log can hold it."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting.
+    """One setting of a pack.
 
-    ``default`` is its value in a pack that does not give it; the hash of such a pack is as before the setting existed.
-    ``version`` is raised when a value comes to mean something else, and counts in hashes and fingerprints from 2 on.
+    Parameters
+    ----------
+    name
+        Name of the setting in a pack, in lower case with hyphens.
+    type
+        Type of the value: a whole number, a number, a boolean, one of `words`, or a text.
+    doc
+        Description of the setting, one or more sentences.
+    low, high
+        Bounds of a number, both inclusive.
+    words
+        Possible values of a setting of type ``word``.
+    default
+        Value in a pack that does not assign the setting. It is left out of the pack's hash, so a new setting with a
+        default leaves the hashes of older packs unchanged. None if every base pack must assign a value.
+    version
+        Version of the setting. It is raised when a value changes its meaning, and enters hashes from 2 on.
+    owner
+        Name and version of the extension that declares the setting; empty for memlab's own.
     """
 
     name: str
@@ -42,43 +60,73 @@ class Setting:
 
 
 def _refusal(setting: Setting) -> str | None:
-    """Return why an extension's setting is refused: a pack of today does not give it."""
+    """Return the reason to refuse a setting of an extension, or None. Existing packs do not assign it."""
     return f"The setting {setting.name} has no default." if setting.default is None else None
 
 
 SETTINGS: Registry[Setting] = Registry(
     "setting",
     (
-        Setting("limit", "count", "memories that a recall shows unless the caller says", 1, 10_000),
-        Setting("dense-candidates", "count", "nearest vectors that become candidates", 0, 100_000),
         Setting(
-            "lexical-candidates", "count", "best BM25 scores that become candidates", 0, 100_000
+            "limit",
+            "count",
+            "Number of results of a recall, unless the caller requests another.",
+            1,
+            10_000,
+        ),
+        Setting(
+            "dense-candidates",
+            "count",
+            "Number of nearest vectors that become candidates.",
+            0,
+            100_000,
+        ),
+        Setting(
+            "lexical-candidates",
+            "count",
+            "Number of memories with the best BM25 scores that become candidates.",
+            0,
+            100_000,
         ),
         Setting(
             "pool",
             "count",
-            "candidates that are scored and logged: the best by the policy cut",
+            "Maximum size of the candidate pool, which is scored and logged; the cut policy ranks its members.",
             1,
             100_000,
         ),
         Setting(
             "language",
             "word",
-            "language of the words: its stems, its stop words; none: words as written",
+            "Language for stemming and stop words; with none, words are used as written.",
             words=LANGUAGES,
         ),
-        Setting("bm25-k1", "num", "BM25: how soon a repeated word saturates", 0, 10),
-        Setting("bm25-b", "num", "BM25: how much a long memory is held back", 0, 1),
-        Setting("seeds", "count", "best candidates from which activation spreads", 0, 100_000),
+        Setting(
+            "bm25-k1",
+            "num",
+            "BM25 parameter k1: the larger, the more a repeated word counts.",
+            0,
+            10,
+        ),
+        Setting(
+            "bm25-b",
+            "num",
+            "BM25 parameter b: how strongly the scores of long memories are reduced.",
+            0,
+            1,
+        ),
+        Setting(
+            "seeds", "count", "Number of best candidates from which activation spreads.", 0, 100_000
+        ),
         Setting(
             "entity-seeds",
             "count",
-            "entities nearest to the question, or named in it, from which activation spreads too",
+            "Number of entities, nearest to the query or named in it, from which activation spreads as well.",
         ),
         Setting(
             "entity-floor",
             "num",
-            "closeness from which an entity that the query does not name is near enough to begin",
+            "Minimum closeness to the query for an entity that the query does not name to become a seed.",
             0,
             1,
             default=0.0,
@@ -86,29 +134,34 @@ SETTINGS: Registry[Setting] = Registry(
         Setting(
             "anchors",
             "word",
-            "where activation begins: at candidates and entities, or at candidates only if no entity is near enough",
+            "Starting points of activation: candidates and entities, or candidates only if no entity is "
+            "near enough.",
             words=ANCHORS,
             default="all",
         ),
-        Setting("spread-steps", "count", "edges that activation crosses", 0, 100),
-        Setting("spread-threshold", "num", "activation below which nothing passes", 0),
+        Setting(
+            "spread-steps", "count", "Maximum number of edges that activation crosses.", 0, 100
+        ),
+        Setting("spread-threshold", "num", "Activation below which a node passes nothing on.", 0),
         Setting(
             "spread-mode",
             "word",
-            "breadth first, the best arrival counts; all at once, arrivals add up; one step each, unweighed; PageRank",
+            "Spreading algorithm. cascade: breadth first, the largest activation received counts. energy: "
+            "all nodes at once, activation adds up. hops: one step per edge, weights ignored. ppr: "
+            "personalised PageRank.",
             words=SPREAD_MODES,
         ),
         Setting(
             "fan-out",
             "count",
-            "edges of one memory or node that activation crosses: its newest",
+            "Maximum number of edges of one node that activation crosses; the newest are used.",
             1,
             1_000_000,
         ),
         Setting(
             "known-floor",
             "num",
-            "what known must give for a recall to show more than unknown-limit",
+            "Minimum value of the known policy for a recall to show more than unknown-limit results.",
             0,
             1,
             default=0.0,
@@ -116,95 +169,117 @@ SETTINGS: Registry[Setting] = Registry(
         Setting(
             "unknown-limit",
             "count",
-            "most memories that a recall shows where known is below its floor",
+            "Maximum number of results if the known policy is below known-floor.",
             1,
             default=5,
         ),
-        Setting("probe-rate", "num", "share of logged recalls that also show probes", 0, 1),
+        Setting(
+            "probe-rate",
+            "num",
+            "Share of logged recalls that also show exploration items (probes).",
+            0,
+            1,
+        ),
         Setting(
             "probe-depth",
             "count",
-            "ranks below the shown ones from which a probe is drawn",
+            "Number of ranks below the results from which a probe is drawn.",
             1,
             100_000,
         ),
         Setting(
-            "probe-floor", "num", "share of a probe's probability that is the same for all", 0, 1
+            "probe-floor",
+            "num",
+            "Share of the drawing probability that is uniform over the ranks; the rest follows the explore policy.",
+            0,
+            1,
         ),
-        Setting("probes", "count", "how many probes such a recall shows", 1, 1000),
-        Setting("damping", "num", "share of activation that an edge passes on", 0, 1),
-        Setting("base-half-life", "num", "days, given to the half-life policy", 1e-6, 1e9),
+        Setting("probes", "count", "Number of probes in a recall that shows any.", 1, 1000),
+        Setting(
+            "damping",
+            "num",
+            "Share of activation that an edge passes on; the spread policy reads it.",
+            0,
+            1,
+        ),
+        Setting(
+            "base-half-life", "num", "Half-life in days; the half-life policy reads it.", 1e-6, 1e9
+        ),
         Setting(
             "triggers",
             "bool",
-            "whether a memory becomes a candidate when one of its triggers occurs",
+            "Whether a memory becomes a candidate if the query contains one of its triggers.",
         ),
         Setting(
             "fact-status",
             "word",
-            "status in which a fact begins",
+            "Initial status of a fact.",
             words=("active", "staged", "confirmed"),
         ),
         Setting(
             "mmr-weight",
             "num",
-            "share of the score against likeness to what is shown already; 1: score alone",
+            "Weight of the score in maximal marginal relevance; the rest penalises similarity to earlier "
+            "results. 1: score only.",
             0,
             1,
         ),
         Setting(
             "collapse-above",
             "num",
-            "closeness above which only the better of two candidates is shown; 1: both",
+            "Closeness above which only the better of two candidates is shown; 1: both are shown.",
             -1,
             1,
         ),
         Setting(
             "linking",
             "word",
-            "when new memories are compared with old ones: never, before they are stored, in the background after",
+            "When new memories are compared with old ones: never, before they are stored, or later in the "
+            "background.",
             words=("off", "now", "later"),
         ),
         Setting(
             "link-candidates",
             "count",
-            "nearest neighbours that a new memory is compared with",
+            "Number of nearest neighbours that a new memory is compared with.",
             0,
             1000,
         ),
         Setting(
             "conflict-closeness",
             "num",
-            "closeness above which resolve decides too about a pair that link calls similar or related, where one "
-            "denies the other or gives its property another value; 1: never",
+            "Closeness above which resolve also decides about similar or related memories of which one "
+            "denies the other or gives its property another value; 1: never.",
             -1,
             1,
         ),
         Setting(
             "destroy-certainty",
             "num",
-            "pair/certainty below which nothing is superseded, merged or dropped, whatever resolve decides: both stay, "
-            "joined by contradicts or updates; what repeats another word for word may merge; 0: resolve alone decides",
+            "Minimum pair/certainty for superseding, merging or dropping a memory. Below it both memories "
+            "stay, joined by an edge contradicts or updates. Exact repetitions may merge at any certainty; "
+            "0: the resolve policy alone decides.",
             0,
             1,
         ),
         Setting(
             "edges-per-node",
             "count",
-            "most edges of one relation that linking leaves a memory, the strongest; 0: any number",
+            "Maximum number of edges of one relation that linking leaves at a memory, the strongest first; "
+            "0: no limit.",
             0,
             1_000_000,
         ),
         Setting(
             "merge-gain",
             "num",
-            "strength that a memory gains by a near-duplicate merged into it",
+            "Strength that a memory gains from each near-duplicate merged into it.",
             0,
         ),
         Setting(
             "merge-access",
             "num",
-            "accesses that a memory gains by each near-duplicate merged into it",
+            "Accesses that a memory gains from each near-duplicate merged into it.",
             0,
             1000,
             default=0.0,
@@ -212,14 +287,14 @@ SETTINGS: Registry[Setting] = Registry(
         Setting(
             "edge-gain",
             "num",
-            "what shared use adds to the weight of an edge, which ends at 1",
+            "Increase of an edge's weight, up to 1, when both its memories are used together.",
             0,
             1,
         ),
         Setting(
             "coactivation-gain",
             "num",
-            "what being shown by one recall adds to the weight of an edge between two memories, which ends at 1",
+            "Increase of an edge's weight, up to 1, when one recall shows both its memories.",
             0,
             1,
             default=0.0,
@@ -227,48 +302,50 @@ SETTINGS: Registry[Setting] = Registry(
         Setting(
             "edge-pairs",
             "count",
-            "most pairs of memories whose edges one shared use changes",
+            "Maximum number of pairs of memories whose edges one joint use changes.",
             0,
             10_000,
         ),
         Setting(
             "tag-share",
             "num",
-            "share of verified memories above which a tag is given to the others; 1: never",
+            "Share of verified memories above which their common tag is given to the others; 1: never.",
             0,
             1,
         ),
         Setting(
             "verify-coverage",
             "num",
-            "coverage from which the verifier that comes with memlab lets a hit pass",
+            "Minimum coverage at which the built-in verifier accepts a result.",
             0,
             1,
         ),
         Setting(
-            "admit-threshold", "num", "value of admit from which an utterance is remembered", 0, 1
+            "admit-threshold",
+            "num",
+            "Minimum value of the admit policy for an utterance to be stored.",
+            0,
+            1,
         ),
         Setting(
             "single-valued",
             "text",
-            "predicates that have one value at a time, with spaces between; a star stands for the rest of a name",
+            "Predicates with one value at a time, separated by spaces; * stands for any ending.",
             default="lives-in works-at status name age birthday prefers:*",
         ),
         Setting(
             "succession-confidence",
             "num",
-            "confidence from which a fact that was extracted ends an older one; above 1: never",
+            "Minimum confidence of an extracted fact to end an older one; above 1: never.",
             0,
             2,
             default=0.8,
         ),
-        Setting(
-            "initial-confidence", "num", "confidence of a memory for which none was given", 0, 1
-        ),
+        Setting("initial-confidence", "num", "Confidence of a memory stored without one.", 0, 1),
         Setting(
             "initial-strength",
             "num",
-            "strength of a memory for which none was given",
+            "Strength of a memory stored without one.",
             0,
             1e9,
             default=100.0,
@@ -276,181 +353,211 @@ SETTINGS: Registry[Setting] = Registry(
         Setting(
             "session-writes",
             "count",
-            "memories that an agent may write in a session; 0: any number",
+            "Maximum number of memories that an agent may write in a session; 0: no limit.",
             0,
         ),
-        Setting("write-bytes", "count", "bytes that an agent's memory may have; 0: any number", 0),
+        Setting(
+            "write-bytes",
+            "count",
+            "Maximum size in bytes of a memory that an agent writes; 0: no limit.",
+            0,
+        ),
         Setting(
             "redact-cards",
             "bool",
-            "whether numbers of payment cards are redacted in texts and questions",
+            "Whether numbers of payment cards are redacted in texts and queries.",
         ),
-        Setting("redact-ibans", "bool", "whether IBANs are redacted in texts and questions"),
+        Setting("redact-ibans", "bool", "Whether IBANs are redacted in texts and queries."),
         Setting(
-            "redact-social-security", "bool", "whether US social security numbers are redacted"
+            "redact-social-security",
+            "bool",
+            "Whether US social security numbers are redacted in texts and queries.",
         ),
         Setting(
-            "redact-phones", "bool", "whether phone numbers are redacted in texts and questions"
+            "redact-phones", "bool", "Whether phone numbers are redacted in texts and queries."
         ),
         Setting(
-            "redact-emails", "bool", "whether e-mail addresses are redacted in texts and questions"
+            "redact-emails", "bool", "Whether e-mail addresses are redacted in texts and queries."
         ),
         Setting(
             "visibility",
             "word",
-            "who may see a memory whose creator is given and for which nothing else is; by-creator: what an agent "
-            "writes everyone with the project, what anybody else writes its creator alone",
+            "Visibility of a memory that has a creator and no visibility of its own. by-creator: memories "
+            "written by an agent are visible to the project, all others to their creator only.",
             words=(*VISIBILITIES, "by-creator"),
             default="project",
         ),
         Setting(
             "open-words",
             "bool",
-            "whether a memory may be of any kind, and an edge of any relation, that is a short word, beside those with "
-            "a name here",
+            "Whether memories and edges may have kinds and relations beyond the declared ones; any short "
+            "word is then valid.",
             default=False,
         ),
         Setting(
             "infer-tags",
             "word",
-            "what gives a memory tags: nothing, its paths, or also its topics (plain English) and its entities",
+            "Source of inferred tags: none, file paths, or also topics (plain English) and entities.",
             words=("off", "paths", "all"),
             default="off",
         ),
         Setting(
             "infer-entities",
             "word",
-            "whether a memory that is no turn mentions the entities that its text names (plain English)",
+            "Whether a memory that is not a turn is linked to the entities that its text names (plain English).",
             words=("off", "names"),
             default="off",
         ),
         Setting(
             "infer-common-tag",
             "bool",
-            "whether verified memories of one recall that share no tag get one: a topic, or a word that all of them "
-            "and the question have",
+            "Whether verified memories of one recall without a common tag receive one: a topic, or a word "
+            "that all of them share with the query.",
             default=False,
         ),
         Setting(
             "consent",
             "word",
-            "whether memory is on for every project, or off for each until somebody consents: lab.agents.switch_on",
+            "Whether memory is on for every project, or off until a user consents with lab.agents.switch_on.",
             words=("given", "needed"),
             default="given",
         ),
         Setting(
             "ignored-files",
             "bool",
-            "whether a memory may not point to a file that a .gitignore or .secretsignore above it leaves out",
+            "Whether a memory is refused if it refers to a file that a .gitignore or .secretsignore file excludes.",
             default=False,
         ),
         Setting(
             "flag-contradictions",
             "bool",
-            "whether a context says of a memory what contradicts it, where that is in use too",
+            "Whether a context marks a memory that another active memory contradicts.",
             default=False,
         ),
         Setting(
             "maintain-after-session",
             "bool",
-            "whether the end of a session and of a conversation runs a pass of lab.upkeep.maintain",
+            "Whether the end of a session or conversation runs lab.upkeep.maintain.",
             default=False,
         ),
         Setting(
             "write-summary",
             "bool",
-            "whether a memory, unless it is a turn, gets a summary of at most 35 tokens where none is given",
+            "Whether a memory without a summary, unless it is a turn, gets one of at most 35 tokens.",
             default=False,
         ),
-        Setting("tier-1-tokens", "count", "token budget of what a prompt always holds"),
-        Setting("tier-2-tokens", "count", "token budget of what a task brings up"),
+        Setting(
+            "tier-1-tokens", "count", "Token budget of tier 1: memories that every prompt contains."
+        ),
+        Setting("tier-2-tokens", "count", "Token budget of tier 2: memories for the task at hand."),
         Setting(
             "tier-3-tokens",
             "count",
-            "token budget of one result on request: at least 8, whatever is given",
+            "Token budget of each tier 3 result, which is fetched on request; at least 8.",
         ),
         Setting(
             "context-days",
             "bool",
-            "whether a context says the day of a note before its words: of two that differ, which came later",
+            "Whether a context puts the date of a memory before its text, so that the later of two "
+            "conflicting ones is clear.",
             default=False,
         ),
         Setting(
             "recall-again",
             "bool",
-            "whether an agent's recall shows again what the agent was given before in the session",
+            "Whether an agent's recall repeats memories that the agent received earlier in the session.",
             default=True,
         ),
         Setting(
             "always-kinds",
             "text",
-            "kinds of which a prompt always holds some, beside what is pinned, with spaces between",
+            "Kinds that tier 1 includes in addition to pinned memories, separated by spaces.",
             default="codebase-map convention decision",
         ),
         Setting(
             "forgotten-as",
             "word",
-            "status of what the forget policy forgets",
+            "Status of a memory that the forget policy selects.",
             words=("forgotten", "expired", "deleted"),
         ),
+        Setting("upkeep-hours", "num", "Hours between two runs of lab.upkeep.schedule.", 1e-6, 1e6),
         Setting(
-            "upkeep-hours", "num", "hours between two passes of lab.upkeep.schedule", 1e-6, 1e6
-        ),
-        Setting(
-            "grace-days", "num", "days after which what was deleted is due to be purged", 0, 1e6
+            "grace-days", "num", "Days between the deletion of a memory and its purge.", 0, 1e6
         ),
         Setting(
             "topic-closeness",
             "num",
-            "closeness to the last context below which a topic is new",
+            "Closeness to the previous context below which a topic counts as new.",
             -1,
             1,
         ),
-        Setting("refine-every", "count", "recalls between two refinements of clusters; 0: none", 0),
+        Setting(
+            "refine-every",
+            "count",
+            "Number of recalls between two refinements of clusters; 0: no refinement.",
+            0,
+        ),
         Setting(
             "cluster-closeness",
             "num",
-            "cosine to a cluster's centroid, both less the mean, from which upkeep lets a memory join; 0: none joins",
+            "Minimum mean-centred cosine to a cluster's centroid for upkeep to add a memory to the "
+            "cluster; 0: none are added.",
             0,
             1,
         ),
         Setting(
             "cluster-merge",
             "num",
-            "share of the lesser radius within which two clusters become one; 0: none do",
+            "Distance below which two clusters are merged, as a share of the smaller radius; 0: no merging.",
             0,
             2,
         ),
         Setting(
             "consolidate-days",
             "num",
-            "days, given to the consolidate policy unless the caller says",
+            "Age in days that the consolidate policy reads, unless the caller gives one.",
             0,
             1e6,
         ),
-        Setting("consolidate-least", "count", "least memories that a summary replaces", 2, 100_000),
+        Setting(
+            "consolidate-least",
+            "count",
+            "Minimum number of memories that one summary replaces.",
+            2,
+            100_000,
+        ),
         Setting(
             "consolidate-keep",
             "count",
-            "memories of each group that stay beside its summary: the most important",
+            "Number of memories of each group that stay active with its summary, the most important first.",
             0,
         ),
         Setting(
-            "summary-tokens", "count", "most tokens of a summary that memlab makes", 1, 100_000
+            "summary-tokens",
+            "count",
+            "Maximum number of tokens of a generated summary.",
+            1,
+            100_000,
         ),
         Setting(
-            "familiarity-start", "num", "familiarity before the first conversation, of 100", 0, 100
+            "familiarity-start",
+            "num",
+            "Familiarity before the first conversation, 0 to 100.",
+            0,
+            100,
         ),
         Setting(
             "familiarity-gain",
             "num",
-            "share of the familiarity still missing that a conversation adds",
+            "Share of the missing familiarity that each conversation adds.",
             0,
             1,
         ),
-        Setting("trust-start", "num", "trust before the first recall was judged, of 100", 0, 100),
-        Setting("trust-gain", "num", "trust that a helpful recall adds, of 100", 0, 100),
-        Setting("trust-loss", "num", "trust that an unhelpful recall takes, of 100", 0, 100),
+        Setting("trust-start", "num", "Trust before the first rated recall, 0 to 100.", 0, 100),
+        Setting("trust-gain", "num", "Trust that a helpful recall adds, in points of 100.", 0, 100),
+        Setting(
+            "trust-loss", "num", "Trust that an unhelpful recall removes, in points of 100.", 0, 100
+        ),
     ),
     kind="settings",
     about="doc",
@@ -462,23 +569,46 @@ SETTINGS: Registry[Setting] = Registry(
 FORMER_SETTINGS: Mapping[str, tuple[str, Mapping[str, SettingValue]]] = MappingProxyType(
     {"spread-combine": ("spread-mode", {"max": "cascade", "sum": "energy"})}
 )
-"""Settings that packs of earlier versions give: the one that took their place, and its value for each of theirs."""
+"""Settings of earlier versions: the name of the successor, and its value for each of the former values."""
 
 
 def current_setting(name: str, value: object) -> tuple[str, object]:
-    """Return a setting as packs of today give it: another one for what ``FORMER_SETTINGS`` lists, else the same."""
+    """Return the current name and value of a setting, which may have a former name.
+
+    Settings that `FORMER_SETTINGS` does not list are returned unchanged.
+    """
     if name not in FORMER_SETTINGS:
         return name, value
-    now, values = FORMER_SETTINGS[name]
+    successor, values = FORMER_SETTINGS[name]
     if value not in values:
         raise InputError(
-            f"Setting {name}, which is {now} today, is one of {', '.join(values)}, not {value!r}."
+            f"Setting {name}, which is {successor} today, is one of {', '.join(values)}, not {value!r}."
         )
-    return now, values[str(value)]
+    return successor, values[str(value)]
 
 
-def checked_setting(name: str, value: object) -> SettingValue:
-    """The value if the setting exists and takes it."""
+def check_setting(name: str, value: object) -> SettingValue:
+    """Return `value` in the type of the setting.
+
+    Parameters
+    ----------
+    name
+        Name of the setting.
+    value
+        Value to check. Whole numbers may be given as floats.
+
+    Returns
+    -------
+    SettingValue
+        The value as a float, an int for a count, a bool or a string.
+
+    Raises
+    ------
+    UnknownName
+        If no setting has this name.
+    InputError
+        If the value has another type or is out of bounds.
+    """
     try:
         declared = SETTINGS[name]
     except KeyError:
@@ -490,9 +620,9 @@ def checked_setting(name: str, value: object) -> SettingValue:
             )
         return str(value)
     if declared.type == "text":
-        if not isinstance(value, str) or len(value) > _LONGEST or not value.isprintable():
+        if not isinstance(value, str) or len(value) > _MAX_TEXT or not value.isprintable():
             raise InputError(
-                f"Setting {name} is a printable text of at most {_LONGEST:,} characters, not {value!r:.60}."
+                f"Setting {name} is a printable text of at most {_MAX_TEXT:,} characters, not {value!r:.60}."
             )
         return value
     if declared.type == "bool":
@@ -503,7 +633,7 @@ def checked_setting(name: str, value: object) -> SettingValue:
         raise InputError(f"Setting {name} is a number, not {value!r}.")
     if not declared.low <= value <= declared.high:
         raise InputError(
-            f"Setting {name} lies in {declared.low:g}..{declared.high:g}, not {value:g}."
+            f"Setting {name} is between {declared.low:g} and {declared.high:g}, not {value:g}."
         )
     if declared.type == "count":
         if value != int(value):

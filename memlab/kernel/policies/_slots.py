@@ -1,4 +1,4 @@
-"""The slots: every decision that a pack makes, with what it may read and what it must return."""
+"""The slots: every decision of a pack, with the values it may read and the value it must return."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memlab.errors import UnknownName
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Input, Returns, Signature
@@ -24,12 +24,16 @@ _FIELDS_OF_USE = (
     "difficulty",
     "emotional-weight",
 )
-"""What the reinforce policy may update."""
+"""Fields of a memory that the reinforce policy may update."""
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """A policy that reads ``input`` returns ``per_unit`` for one of our unit (the original decay: ms, not days)."""
+    """Conversion from the unit of an older policy to the unit of its slot.
+
+    A policy that reads `input` returns values of which `per_unit` make one of the slot's unit. The original
+    decay policies, for example, returned milliseconds instead of days.
+    """
 
     input: str
     per_unit: float
@@ -37,17 +41,51 @@ class Adapter:
 
 @dataclass(frozen=True)
 class Slot(Displayed):
-    """One decision of a pack: what its policy reads and what it returns.
+    """One decision of a pack: the values its policy reads and the value it returns.
 
-    A policy reads ``inputs`` and the features of these ``stages``, but for those in ``without``. A slot ``of_pair`` reads
-    the features of stage ``memory`` of two memories, as ``new/...`` and ``old/...``. ``returns``, ``words``, ``fields``,
-    ``aggregates`` and ``lists`` are those of `Signature`.
+    A pack that does not fill a slot with a default uses the policy `source`, or the policy in `file` or in
+    ``defaults/``. Its hash is then the same as before the slot was declared.
 
-    A pack that does not name a slot with a default has the policy ``source``, or that of the slot's file in ``defaults/``
-    where ``source`` is empty, and its hash is what it was before the slot was declared. A slot of an extension always has
-    a default. ``version`` is raised when its value comes to mean something else, and counts in hashes from 2 on.
-    ``file`` is the file of the default policy, where it is not in ``defaults/``. ``adapters`` map the unit in which an older spelling returns to ours, by one of its inputs.
+    Parameters
+    ----------
+    name
+        Name of the slot in a pack.
+    doc
+        Description of the decision, one or more sentences.
+    inputs
+        Values that only policies of this slot may read.
+    returns
+        Type of the value that a policy returns: a number, a boolean, a string or a record of fields.
+    stages
+        Stages whose features a policy may read.
+    without
+        Names of features of these stages that a policy may not read.
+    of_pair
+        True if a policy compares two memories. It then reads their features of stage ``memory`` as ``new/...`` and
+        ``old/...``.
+    words
+        Strings that a policy may return.
+    fields
+        Fields that a record may update.
+    aggregates
+        True if a policy may aggregate over all candidates.
+    lists
+        Feature by the name of the list of its values over the candidates.
+    adapters
+        Conversions for policies that return an older unit.
+    default
+        True if a file in ``defaults/`` holds the default policy.
+    source
+        Text of the default policy. The slot of an extension always has one.
+    file
+        File of the default policy, if it is not in ``defaults/``.
+    version
+        Version of the slot. It is raised when the value changes its meaning, and enters hashes from 2 on.
+    owner
+        Name and version of the extension that declares the slot; empty for memlab's own.
 
+    Examples
+    --------
     >>> Slot("urgent", "Whether a note is urgent.", returns="bool", stages=("memory",), source="(fn [importance] (> importance 0.8))")
     <Slot urgent, 46 inputs: Whether a note is urgent.>
     """
@@ -75,10 +113,11 @@ class Slot(Displayed):
 
     @property
     def signature(self) -> Signature:
-        """What a policy of this slot is checked against: it has the features that are declared now."""
-        known = self._signatures.get(FEATURES.changes)
-        if known is None:
-            known = Signature(
+        """Signature that policies of this slot are checked against, with the features declared now."""
+        # Extensions add features at run time, so the signature is rebuilt when the registry has changed.
+        signature = self._signatures.get(FEATURES.changes)
+        if signature is None:
+            signature = Signature(
                 self.name,
                 self._inputs(),
                 self.returns,
@@ -88,20 +127,21 @@ class Slot(Displayed):
                 lists=self.lists,
             )
             self._signatures.clear()
-            self._signatures[FEATURES.changes] = known
-        return known
+            self._signatures[FEATURES.changes] = signature
+        return signature
 
     @property
     def has_default(self) -> bool:
-        """Whether a pack may leave this slot out."""
+        """True if a pack may omit this slot."""
         return self.default or bool(self.source) or self.file is not None
 
     def _inputs(self) -> dict[str, Input]:
+        """Return the features and own inputs that a policy of this slot may read, by name."""
         inputs = _of_both_memories() if self.of_pair else {}
         for feature in FEATURES.values():
             if feature.stage in self.stages and feature.name not in self.without:
                 inputs[feature.name] = _input_of(feature)
-        return inputs | {item.name: item for item in self.inputs}
+        return inputs | {own.name: own for own in self.inputs}
 
     def __repr__(self) -> str:
         return printable(
@@ -114,111 +154,157 @@ class Slot(Displayed):
 
 
 def _input_of(feature: Feature) -> Input:
-    return Input(feature.name, feature.type, feature.formula, feature.words)
+    """Return the input under which a policy reads a feature."""
+    return Input(feature.name, feature.type, feature.description, feature.words)
 
 
 def _of_both_memories() -> dict[str, Input]:
-    """Return the features of a new memory and of an old one, under prefixed names."""
+    """Return the features of a new memory and of an old one, by prefixed names."""
     inputs = {}
     for side in ("new", "old"):
         for feature in FEATURES.values():
             if feature.stage == "memory":
                 name = f"{side}/{feature.name}"
                 inputs[name] = Input(
-                    name, feature.type, f"of the {side} memory: {feature.formula}", feature.words
+                    name, feature.type, f"The {side} memory: {feature.description}", feature.words
                 )
     return inputs
 
 
 _OF_PAIR = (
-    Input("pair/similarity", "num", "cosine of the two"),
+    Input("pair/similarity", "num", "Cosine of the two vectors."),
     Input(
         "pair/closeness",
         "num",
-        "similarity on the scale of all-MiniLM-L6-v2, calibrated for the length of both texts (the shipped embedder)",
+        "Similarity on the scale of all-MiniLM-L6-v2, calibrated for the lengths of both texts (shipped "
+        "embedder only).",
     ),
     Input(
         "pair/certainty",
         "num",
-        "calibrated probability that the new statement ends or changes what the old one says: one speaker, both "
-        "statements, one property, two values, 0-1",
+        "Calibrated probability that the new memory ends or changes a statement of the old one, 0 to 1: "
+        "two statements of one speaker about one property with two values.",
     ),
     Input(
         "pair/negates",
         "bool",
-        "in a statement of one speaker about the same thing, one of the two denies what the other says",
+        "True if one statement denies the other: same speaker, same subject.",
     ),
     Input(
         "pair/update-words",
         "bool",
-        "the new one says that something changed (now, no longer, instead ...), in a statement of the same speaker "
-        "about the same thing",
+        "True if the new memory contains a word for a change (now, no longer, instead ...) in a statement "
+        "of the same speaker about the same subject.",
     ),
     Input(
         "pair/conflicts",
         "bool",
-        "two statements of one holder and time exclude one another: by a denial, opposites, alternatives, numbers or "
-        "the values of one property",
+        "True if two statements of one speaker about one time exclude each other: by a denial, opposites, "
+        "alternatives, numbers or two values of one property.",
     ),
-    Input("pair/updates", "bool", "the new one says that what the old one says is so no more"),
+    Input(
+        "pair/updates",
+        "bool",
+        "True if the new memory says that a statement of the old one is no longer valid.",
+    ),
     Input(
         "pair/restates",
         "num",
-        "how surely the new one, of the same speaker and later, makes a statement of the old one anew, in texts of "
-        "any length: another number or date of the same, or the opposite, 0-1; 0: none",
+        "Confidence that the new memory, later and by the same speaker, restates a statement of the old "
+        "one with another number or date, or with the opposite meaning, 0 to 1. Texts may have any length; "
+        "0 if there is none.",
     ),
     Input(
-        "pair/overlap", "num", "share of the words of either that both hold, fillers left out, 0-1"
+        "pair/overlap",
+        "num",
+        "Share of the words of both memories that occur in each of them, filler words left out, 0 to 1.",
     ),
     Input(
         "pair/same-numbers",
         "bool",
-        "both hold the same numbers, single capitals, weekdays and months",
+        "True if both contain the same numbers, single capital letters, weekdays and months.",
     ),
     Input(
-        "pair/same-order", "bool", "not the same words in another order: A owes B is not B owes A"
+        "pair/same-order",
+        "bool",
+        'False if the same words occur in another order: "A owes B" and "B owes A".',
     ),
-    Input("pair/same-subject", "bool", "they speak of the same subject; null where none is known"),
+    Input(
+        "pair/same-subject",
+        "bool",
+        "True if both facts have one subject; null if a subject is missing.",
+    ),
     Input(
         "pair/same-predicate",
         "bool",
-        "they say the same sort of thing of it; null where none is known",
+        "True if both facts have one predicate; null if a predicate is missing.",
     ),
-    Input("pair/same-value", "bool", "and the same thing; null where none is known"),
+    Input(
+        "pair/same-value", "bool", "True if both facts have one value; null if a value is missing."
+    ),
     Input(
         "pair/single-valued",
         "bool",
-        "the predicate has one value at a time; null where none is known",
+        "True if the predicate has one value at a time; null if there is no predicate.",
     ),
-    Input("pair/same-session", "bool", "both come from one session"),
+    Input("pair/same-session", "bool", "True if both belong to one session."),
     Input(
-        "pair/same-speaker", "bool", "both were said by one speaker, the user where none is named"
+        "pair/same-speaker",
+        "bool",
+        "True if both have one speaker; a memory without a speaker counts as the user's.",
     ),
-    Input("pair/same-kind", "bool", "both are of one kind"),
-    Input("pair/days-apart", "num", "days from the old one's creation to the new one's"),
+    Input("pair/same-kind", "bool", "True if both have one kind."),
+    Input(
+        "pair/days-apart",
+        "num",
+        "Days from the creation of the old memory to the creation of the new one.",
+    ),
     Input(
         "pair/rank",
         "num",
-        "the old one's place among the new one's neighbours, nearest first, from 1",
+        "Rank of the old memory among the neighbours of the new one: 1 is the nearest.",
     ),
 )
-"""What a new memory and an old one have to do with each other."""
+"""Inputs that describe the relation of a new memory to an old one, for the slots link and resolve."""
 
 _OF_UTTERANCE = (
-    Input("role", "str", "who speaks", ROLES),
-    Input("length", "num", "its number of words"),
-    Input("tells-identity", "bool", "it says who someone is: I am, my name is ..."),
-    Input("tells-preference", "bool", "it says what someone likes: I like, I prefer ..."),
-    Input("tells-goal", "bool", "it says what someone wants: I want to, I plan to ..."),
-    Input("tells-event", "bool", "it says what happened to someone: yesterday I, recently I ..."),
-    Input("corrects", "bool", "it puts something right: no, actually, that is wrong ..."),
-    Input("greets", "bool", "it is a greeting, thanks or a farewell"),
-    Input("commands", "bool", "it tells the assistant to do something"),
-    Input("holds-code", "bool", "it holds code"),
-    Input("asks-plainly", "bool", "it is a plain question: what is, how do I ..."),
-    Input("nearest", "num", "closeness of the nearest memory; null where there is none"),
+    Input("role", "str", "Role of the speaker.", ROLES),
+    Input("length", "num", "Number of words in the utterance."),
+    Input(
+        "tells-identity",
+        "bool",
+        "True if the utterance says who the speaker is: I am, my name is ...",
+    ),
+    Input(
+        "tells-preference",
+        "bool",
+        "True if the utterance says what the speaker likes: I like, I prefer ...",
+    ),
+    Input(
+        "tells-goal",
+        "bool",
+        "True if the utterance says what the speaker plans: I want to, I plan to ...",
+    ),
+    Input(
+        "tells-event",
+        "bool",
+        "True if the utterance says what happened to the speaker: yesterday I, recently I ...",
+    ),
+    Input(
+        "corrects",
+        "bool",
+        "True if the utterance corrects something: no, actually, that is wrong ...",
+    ),
+    Input("greets", "bool", "True if the utterance is a greeting, thanks or a farewell."),
+    Input("commands", "bool", "True if the utterance tells the assistant to do something."),
+    Input("holds-code", "bool", "True if the utterance contains code."),
+    Input(
+        "asks-plainly", "bool", "True if the utterance is a plain question: what is, how do I ..."
+    ),
+    Input("nearest", "num", "Closeness of the nearest memory; null if the lab has none."),
 )
 
+# Values that policies of link and resolve may return, and outcomes that reinforce reads. Events store these words.
 _LINKS = ("none", "duplicate", "similar", "related", "restates", "updates", "contradicts")
 _RESOLUTIONS = ("keep-new", "keep-old", "merge", "keep-both")
 _OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
@@ -226,7 +312,7 @@ _ALL: tuple[Stage, ...] = ("memory", "query", "spread")
 
 
 def _refusal(slot: Slot) -> str | None:
-    """Return why an extension's slot is refused: a pack of today does not name it."""
+    """Return the reason to refuse a slot of an extension, or None. Existing packs do not fill it, so it needs a default."""
     return (
         None
         if slot.source
@@ -235,6 +321,7 @@ def _refusal(slot: Slot) -> str | None:
 
 
 def _known(slot: Slot) -> dict[str, object]:
+    """Return a description of a slot for error messages and completion."""
     signature = slot.signature
     known: dict[str, object] = {
         "decides": slot.doc,
@@ -249,89 +336,109 @@ SLOTS: Registry[Slot] = Registry(
     (
         Slot(
             "eligible",
-            "Whether a candidate takes part: thresholds, branch, visibility. Asked before spreading of what the "
-            "question found (hops 0), and after it of what spreading reached (hops > 0).",
-            inputs=(Input("hops", "num", "0 for what the question found"),),
+            "Whether a candidate may be returned, for example by a threshold, its branch or its "
+            "visibility. The policy runs twice: before spreading on the memories that the search found "
+            "(hops 0), and after spreading on those that it reached (hops > 0).",
+            inputs=(
+                Input(
+                    "hops",
+                    "num",
+                    "Number of edges from the nearest seed; 0 for a memory that the search found.",
+                ),
+            ),
             stages=("memory", "query"),
             returns="bool",
         ),
         Slot(
             "seed-score",
-            "The score of a candidate before spreading; the best `seeds` of them spread.",
+            "Score of a candidate before spreading. Activation spreads from the `seeds` best candidates.",
             stages=("memory", "query"),
             aggregates=True,
         ),
         Slot(
             "spread",
-            "What passes over one edge, from the memory that is active to its neighbour.",
+            "Activation that one edge passes from an active memory to its neighbour.",
             inputs=(
-                Input("activation", "num", "activation of the memory that is left"),
-                Input("weight", "num", "weight of the edge, 0-1"),
-                Input("relation", "str", "what the edge means", RELATIONS),
-                Input("depth", "num", "edges from the seed, this one included; 1 at first"),
-                Input("damping", "num", "the setting damping"),
+                Input("activation", "num", "Activation of the memory at the start of the edge."),
+                Input("weight", "num", "Weight of the edge, 0 to 1."),
+                Input("relation", "str", "Relation of the edge.", RELATIONS),
                 Input(
-                    "outgoing", "bool", "whether the edge is crossed from its source to its target"
+                    "depth",
+                    "num",
+                    "Number of edges from the seed, this edge included: 1 for the first.",
+                ),
+                Input("damping", "num", "Value of the setting damping."),
+                Input(
+                    "outgoing",
+                    "bool",
+                    "True if activation crosses the edge from its source to its target.",
                 ),
             ),
         ),
         Slot(
             "cut",
-            "Which of all that was found and reached are scored: the best `pool` of them by this, ties by id. What "
-            "reads the pool, such as session-seed, reads all of them here.",
+            "Rank by which the candidate pool is limited: the `pool` best are scored, ties are broken by "
+            "id. Features of the pool, such as session-seed, cover all candidates here.",
             stages=_ALL,
             aggregates=True,
             default=True,
         ),
-        Slot("recall-score", "The final score of a candidate.", stages=_ALL, aggregates=True),
+        Slot(
+            "recall-score",
+            "Final score of a candidate; results are ordered by it.",
+            stages=_ALL,
+            aggregates=True,
+        ),
         Slot(
             "known",
-            "The probability that something of the pool answers, by the scores of all: the greatest that it gives to a "
-            "candidate. It belongs to the recall-score beside it, as known-floor and unknown-limit do: a pack with a "
-            "recall-score of its own inherits none of them. Whoever installs another recall-score alone installs "
-            "known, too. Below known-floor no more than unknown-limit are shown.",
-            inputs=(Input("score", "num", "its recall-score"),),
+            "Probability that the pool contains the answer. The largest value of any candidate counts; "
+            "below known-floor, at most unknown-limit results are shown. It is calibrated for the pack's "
+            "recall-score, so a pack with a recall-score of its own does not inherit known, known-floor "
+            "and unknown-limit. To install another recall-score alone, install a matching known as well.",
+            inputs=(Input("score", "num", "Recall-score of the candidate."),),
             stages=_ALL,
             aggregates=True,
             default=True,
         ),
         Slot(
             "select",
-            "Which of the scored pool are shown, in which order: of those that wait the greatest is taken next, given what "
-            "was taken before; null: not now. A pack that does not name it shows the best by score, as mmr-weight and "
-            "collapse-above say, neither of which counts beside a policy of this slot.",
+            "Order in which the scored candidates are shown. Each step takes the candidate with the "
+            "largest value, given those already taken; null excludes a candidate from this step. By "
+            "default the best by score are shown, subject to mmr-weight and collapse-above; a policy in "
+            "this slot replaces both settings.",
             inputs=(
-                Input("score", "num", "its recall-score"),
+                Input("score", "num", "Recall-score of the candidate."),
                 Input(
                     "likeness",
                     "num",
-                    "its greatest closeness to one that was taken; 0 before the first, never less",
+                    "Largest closeness to a result already taken, at least 0; 0 for the first.",
                 ),
                 Input(
                     "novelty",
                     "num",
-                    "share of its vector that those taken do not span, squared, above 0 and at most 1",
+                    "Squared share of the candidate's vector outside the span of those taken, above 0 and "
+                    "at most 1.",
                 ),
-                Input("taken", "num", "how many were taken"),
+                Input("taken", "num", "Number of results taken so far."),
                 Input(
                     "session-taken",
                     "num",
-                    "how many of its session were taken; 0 for one without a session",
+                    "Number of results taken from the candidate's session; 0 for a candidate without a session.",
                 ),
                 Input(
                     "speaker-taken",
                     "num",
-                    "how many of its speaker were taken; 0 for one without a speaker",
+                    "Number of results taken from the candidate's speaker; 0 for a candidate without a speaker.",
                 ),
                 Input(
                     "tokens",
                     "num",
-                    "what its text would cost in tokens, where a context asks; else null",
+                    "Tokens that the candidate's text would cost in a context; null outside a context.",
                 ),
                 Input(
                     "budget",
                     "num",
-                    "the tokens of a context that those taken leave; null where no context asks",
+                    "Tokens that the results taken leave in the context; null outside a context.",
                 ),
             ),
             stages=_ALL,
@@ -340,10 +447,10 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "explore",
-            "The weight with which a candidate below the top is shown as a probe.",
+            "Weight for drawing a candidate below the top results as an exploration item (probe).",
             inputs=(
-                Input("limit", "num", "how many the caller asked for"),
-                Input("tail-n", "num", "how many candidates are below the top"),
+                Input("limit", "num", "Number of results that the caller requested."),
+                Input("tail-n", "num", "Number of candidates below the top results."),
             ),
             stages=_ALL,
             aggregates=True,
@@ -358,11 +465,13 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "half-life",
-            "Days in which a memory's recency falls by half; what is never recalled again.",
+            "Days in which the recency of a memory that is not recalled falls by half.",
             inputs=(
-                Input("base-half-days", "num", "the setting base-half-life, in days"),
-                Input("base-half-ms", "num", "the setting base-half-life, in milliseconds"),
-                Input("recency-ms", "num", "time since it was last recalled, in milliseconds"),
+                Input("base-half-days", "num", "Value of the setting base-half-life, in days."),
+                Input(
+                    "base-half-ms", "num", "Value of the setting base-half-life, in milliseconds."
+                ),
+                Input("recency-ms", "num", "Milliseconds since the memory was last recalled."),
             ),
             stages=("memory",),
             without=("recency", "retention"),
@@ -370,21 +479,28 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "retention",
-            "What is left of a memory: 1 as when new, 0 nothing. A closed form of time: nothing is rewritten to decay.",
-            inputs=(Input("half-life", "num", "what the half-life policy gives, in days"),),
+            "Share of a memory that is retained: 1 when new, 0 when nothing remains. It is computed from "
+            "the time whenever it is needed, so decay rewrites nothing.",
+            inputs=(Input("half-life", "num", "Value of the half-life policy, in days."),),
             stages=("memory",),
             without=("retention",),
         ),
         Slot(
             "reinforce",
-            "What a use changes in a memory. Every expression reads the values from before.",
+            "Changes to a memory's fields after a use. Every expression reads the values from before the use.",
             inputs=(
-                Input("outcome", "str", "what came of the use", _OUTCOMES),
+                Input("outcome", "str", "Outcome of the use.", _OUTCOMES),
                 Input(
-                    "rating", "num", "1 again, 2 hard, 3 good, 4 easy; null when nobody rated it"
+                    "rating",
+                    "num",
+                    "Rating by the user: 1 again, 2 hard, 3 good, 4 easy; null without a rating.",
                 ),
-                Input("elapsed-days", "num", "days from the use before to the one that is judged"),
-                Input("half-life", "num", "what the half-life policy gives, in days"),
+                Input(
+                    "elapsed-days",
+                    "num",
+                    "Days between the previous use and the use that is judged.",
+                ),
+                Input("half-life", "num", "Value of the half-life policy, in days."),
             ),
             stages=("memory",),
             returns="record",
@@ -392,12 +508,12 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "admit",
-            "Whether an utterance is worth remembering, 0-1; from the setting admit-threshold on it is.",
+            "Value of storing an utterance, 0 to 1. It is stored if the value reaches the setting admit-threshold.",
             inputs=_OF_UTTERANCE,
         ),
         Slot(
             "link",
-            "What a new memory is to one of its neighbours.",
+            "Relation of a new memory to one of its neighbours.",
             inputs=_OF_PAIR,
             of_pair=True,
             returns="str",
@@ -405,7 +521,7 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "resolve",
-            "Which of two memories stays where link says duplicate, updates or contradicts.",
+            "Decision about two memories that link calls duplicate, updates or contradicts: which of them stays.",
             inputs=_OF_PAIR,
             of_pair=True,
             returns="str",
@@ -413,35 +529,38 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "promote",
-            "The status that a memory has from now on. Upkeep asks it of all that take part in recall, and a recall of "
-            "its candidates: what it takes out of recall is not shown, whether upkeep has noted it or not.",
+            "New status of a memory. Upkeep applies it to all memories that take part in recall. A recall "
+            "applies it to its candidates, so a memory that expires is hidden before upkeep has recorded "
+            "the change.",
             stages=("memory",),
             returns="str",
             words=tuple(word for word in STATUSES if word not in ("purged", "quarantined")),
         ),
         Slot(
             "forget",
-            "Whether a memory is forgotten: out of every recall, until it is restored. Upkeep asks it, after promote, "
-            "of all that take part in recall and of what was retracted, and a recall of its candidates; the setting "
-            "forgotten-as says what becomes of it.",
+            "Whether a memory is forgotten, that is excluded from recall until it is restored. Upkeep "
+            "applies it after promote to all memories that take part in recall and to retracted ones; a "
+            "recall applies it to its candidates. The setting forgotten-as names the resulting status.",
             stages=("memory",),
             returns="bool",
         ),
         Slot(
             "label",
-            "A word for the state of a memory; null: the one that it has. Upkeep asks it and notes each change.",
+            "Label for the state of a memory; null keeps the current label. Upkeep applies it and records "
+            "each change.",
             stages=("memory",),
             returns="str",
         ),
         Slot(
             "consolidate",
-            "Whether a memory may go into a summary, which then takes part in recall in its place. "
-            "lab.upkeep.consolidation.run asks it of all that take part in recall but facts of a subject.",
+            "Whether a memory may be merged into a summary, which then replaces it in recall. "
+            "lab.upkeep.consolidation.run applies it to all memories that take part in recall, except "
+            "facts of a subject.",
             inputs=(
                 Input(
                     "older-than",
                     "num",
-                    "days: the setting consolidate-days, or what the caller says",
+                    "Minimum age in days: the caller's value, or the setting consolidate-days.",
                 ),
             ),
             stages=("memory",),
@@ -449,26 +568,27 @@ SLOTS: Registry[Slot] = Registry(
         ),
         Slot(
             "prune",
-            "Whether an edge is removed. Upkeep asks it of every edge but those to tags, which a column decides.",
+            "Whether an edge is removed. Upkeep applies it to every edge except edges to tags, which "
+            "follow the tags of the memory.",
             inputs=(
-                Input("weight", "num", "weight of the edge, 0-1"),
-                Input("relation", "str", "what the edge means", RELATIONS),
-                Input("reinforcements", "num", "how often it was strengthened"),
-                Input("age-days", "num", "days since it was made"),
+                Input("weight", "num", "Weight of the edge, 0 to 1."),
+                Input("relation", "str", "Relation of the edge.", RELATIONS),
+                Input("reinforcements", "num", "Number of times the edge was strengthened."),
+                Input("age-days", "num", "Days since the edge was created."),
                 Input(
                     "idle-days",
                     "num",
-                    "days since both its memories had been recalled, at most its age",
+                    "Days since both memories had been recalled, at most the age of the edge.",
                 ),
                 Input(
                     "source-degree",
                     "num",
-                    "how many edges meet the node that it leaves, this one included",
+                    "Number of edges at the source node, this edge included.",
                 ),
                 Input(
                     "target-degree",
                     "num",
-                    "how many edges meet the node that it enters, this one included",
+                    "Number of edges at the target node, this edge included.",
                 ),
             ),
             returns="bool",
@@ -482,10 +602,26 @@ SLOTS: Registry[Slot] = Registry(
 """Every slot by name: docs/policy-language.md#slots."""
 
 
-def slot_named(name: str) -> Slot:
-    """Return the slot of this name; an error names the nearest one."""
+def get_slot(name: str) -> Slot:
+    """Return the slot with this name.
+
+    Parameters
+    ----------
+    name
+        Name of a slot.
+
+    Returns
+    -------
+    Slot
+        The declared slot.
+
+    Raises
+    ------
+    UnknownName
+        If no slot has this name. The message suggests the nearest name.
+    """
     if not isinstance(name, str):
-        raise UnknownName("policy slot", shown(name), SLOTS)
+        raise UnknownName("policy slot", describe_value(name), SLOTS)
     try:
         return SLOTS[name]
     except KeyError:

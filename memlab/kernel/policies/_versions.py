@@ -33,7 +33,7 @@ from memlab.kernel.policies._packs import (
     refusal_of,
     warn_of_versions,
 )
-from memlab.kernel.policies._slots import SLOTS, slot_named
+from memlab.kernel.policies._slots import SLOTS, get_slot
 from memlab.kernel.version import __version__
 
 # The number of the vocabulary in which packs and policies are written, and what an event says of it.
@@ -112,7 +112,7 @@ class Version(Displayed):
             raise MissingExtension(
                 f"{self} came with the pack {self.pack}, which needs an extension that is missing."
             )
-        signature = slot_named(self.slot).signature
+        signature = get_slot(self.slot).signature
         return compile_policy(
             self.source, signature, name=self.slot, params=dict(self.params), helpers=self.helpers
         )
@@ -378,7 +378,7 @@ class VersionLog:
 
     def versions(self, slot: str) -> tuple[Version, ...]:
         """Every version of a slot, oldest first; the last is live."""
-        slot_named(slot)
+        get_slot(slot)
         return tuple(self._versions[slot])
 
     def version(self, slot: str, wanted: int | str) -> Version:
@@ -476,7 +476,7 @@ class VersionLog:
     def frame(self, slot: str | None = None) -> pl.DataFrame:
         """What happened to a slot, or to all, oldest first; see ``LabPolicies.history``."""
         if slot is not None:
-            slot_named(slot)
+            get_slot(slot)
         rows = [entry for entry in self._entries if slot is None or entry.version.slot == slot]
         last = {row.version.slot: row.seq for row in rows}
         frame = pl.DataFrame(
@@ -514,7 +514,7 @@ def _policy_in(event: Event, source_of: Callable[[str], str]) -> Policy:
     with _naming_vocabulary(event):
         return compile_policy(
             source,
-            slot_named(body["slot"]).signature,
+            get_slot(body["slot"]).signature,
             name=body["slot"],
             params=body.get("params") or None,
             helpers=tuple(body.get("helpers", ())),

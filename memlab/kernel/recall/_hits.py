@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import checked, item
+from memlab.kernel.base.arguments import checked, get_item
 from memlab.kernel.base.display import Displayed, Markup, bar, clip, details, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.index import Words, bm25, passages_of
@@ -246,7 +246,7 @@ class Hits(Sequence[Hit], Displayed):
     def __getitem__(self, index: slice) -> list[Hit]: ...
     @checked
     def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
-        places: int | Sequence[int] = item(range(len(self)), index, "hit")
+        places: int | Sequence[int] = get_item(range(len(self)), index, "hit")
         return (
             self._hit(places) if isinstance(places, int) else [self._hit(place) for place in places]
         )

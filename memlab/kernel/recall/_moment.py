@@ -25,7 +25,7 @@ from memlab.kernel.english import SAYS
 from memlab.kernel.index import Words
 from memlab.kernel.language import Coded, Known, Policy, Program, Value
 from memlab.kernel.policies import FEATURES, Pack
-from memlab.kernel.schema import MEMORY, RELATIONS, SPEAKER_ROLES, USES, role_of
+from memlab.kernel.schema import MEMORY, RELATIONS, SPEAKER_ROLES, USES, infer_role
 from memlab.kernel.state import State, gather, words_at
 from memlab.kernel.state.columns import Names
 
@@ -562,11 +562,11 @@ class Moment:
         speakers, creators = self.state.names["speaker"], self.state.names["creator"]
         if creators.held:
             pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
-            return np.array([role_of(*pair) for pair in pairs], dtype=object)
+            return np.array([infer_role(*pair) for pair in pairs], dtype=object)
         creator, known = creators.default, _roles_by_speaker.get(speakers)
         if known is None or known[0] != creator or len(known[1]) != len(speakers.vocabulary) + 1:
             # the last is that of no speaker, whose code is -1
-            roles = [_ROLES[role_of(name, creator)] for name in (*speakers.vocabulary, None)]
+            roles = [_ROLES[infer_role(name, creator)] for name in (*speakers.vocabulary, None)]
             known = _roles_by_speaker[speakers] = creator, np.array(roles, dtype=np.int64)
         return Coded(known[1][speakers.codes[self.rows]], SPEAKER_ROLES, _ROLES)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.index import GroupLengths, Grown, Words, group_lengths, words_of
 from memlab.kernel.privacy import refuse
-from memlab.kernel.schema import MEMORY, RECALLABLE, SCOPES, STATUSES, VISIBILITIES, spelled
+from memlab.kernel.schema import MEMORY, RECALLABLE, SCOPES, STATUSES, VISIBILITIES, normalise_word
 from memlab.kernel.state import Seen, State, seen_rows
 
 __all__ = [
@@ -426,7 +426,7 @@ def _words(name: str, given: WordOrWords) -> tuple[str, ...] | None:
         if not isinstance(word, str) or not word:
             raise InputError(f"{name} is a word or a list of words, not {given!r:.60}.")
         if known is not None:
-            words[place] = word = spelled(word, known)
+            words[place] = word = normalise_word(word, known)
         if known is not None and word not in known:
             raise UnknownName(name, word, known)
         refuse(word, name)

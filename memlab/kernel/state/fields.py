@@ -11,10 +11,10 @@ from unicodedata import category
 import polars as pl
 
 from memlab.errors import InputError, PrivacyError, UnknownName, did_you_mean
-from memlab.kernel.base.arguments import shown
-from memlab.kernel.base.clock import datable, from_micros, to_micros
+from memlab.kernel.base.arguments import describe_value
+from memlab.kernel.base.clock import check_instant, from_micros, to_micros
 from memlab.kernel.privacy import Finding, is_sensitive, refuse_strings
-from memlab.kernel.schema import FIELDS, MEMORY, Column, is_open_word, spelled
+from memlab.kernel.schema import FIELDS, MEMORY, Column, is_open_word, normalise_word
 
 __all__ = [
     "MAX_TEXT_BYTES",
@@ -52,7 +52,7 @@ def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[s
         )
     if not isinstance(rows, Iterable):
         raise InputError(
-            f"remember takes a list of dicts, a list of texts, or a Polars frame, not {shown(rows)}."
+            f"remember takes a list of dicts, a list of texts, or a Polars frame, not {describe_value(rows)}."
         )
     try:
         given = [{"text": row} if isinstance(row, str) else row for row in rows]
@@ -161,7 +161,7 @@ def _head(row: int | None) -> str:
 
 def _instant(when: Any, row: int | None, field: str = "at") -> int:
     try:
-        return datable(to_micros(when), "A time")
+        return check_instant(to_micros(when), "A time")
     except InputError as error:
         without_end = (
             " Leave valid_until out where there is no end." if field == "valid_until" else ""
@@ -174,14 +174,14 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
     name, storage = column.name, column.storage
     if storage == "word":
         words = [
-            spelled(str.__str__(value), column.words) if isinstance(value, str) else value
+            normalise_word(str.__str__(value), column.words) if isinstance(value, str) else value
             for value in values
         ]
         for row, value in _rows(words):
             if open_words and column.open and is_open_word(value):
                 continue
             if value is not None and (not isinstance(value, str) or value not in column.words):
-                text = value if isinstance(value, str) else shown(value)
+                text = value if isinstance(value, str) else describe_value(value)
                 raise UnknownName(name, text, column.words, where=_head(row))
         return [default if value is None else value for value in words]
     if storage == "num":
@@ -192,7 +192,9 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
     if storage == "bool":
         for row, value in _rows(values):
             if value is not None and not isinstance(value, bool):
-                raise InputError(f"{_head(row)}{name} is true or false, not {shown(value)}.")
+                raise InputError(
+                    f"{_head(row)}{name} is true or false, not {describe_value(value)}."
+                )
         return [default if value is None else value for value in values]
     if storage == "time":
         return [
@@ -211,7 +213,9 @@ def _number(column: Column, value: Any, row: int | None) -> float:
         or not isinstance(value, int | float)
         or not -_GREATEST <= value <= _GREATEST
     ):
-        raise InputError(f"{_head(row)}{column.name} is a finite number, not {shown(value)}.")
+        raise InputError(
+            f"{_head(row)}{column.name} is a finite number, not {describe_value(value)}."
+        )
     if not column.low <= value <= column.high:
         raise InputError(
             f"{_head(row)}{column.name} lies in {column.low:g}..{column.high:g}, not {value:g}."
@@ -222,7 +226,7 @@ def _number(column: Column, value: Any, row: int | None) -> float:
 def _name(field: str, value: Any, row: int | None) -> str:
     if not isinstance(value, str) or not value or len(value) > 1000:
         raise InputError(
-            f"{_head(row)}{field} is a string of 1 to 1000 characters, not {shown(value)}."
+            f"{_head(row)}{field} is a string of 1 to 1000 characters, not {describe_value(value)}."
         )
     return _text(value, row, field)
 
@@ -249,7 +253,7 @@ def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InputError(f"{_head(row)}{name} is a list of strings, not {shown(value)}.")
+        raise InputError(f"{_head(row)}{name} is a list of strings, not {describe_value(value)}.")
     named = [_name(name, item, row) for item in value]
     if name == "tags":
         named = [tag_name(tag) for tag in named]

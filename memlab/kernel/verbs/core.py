@@ -13,7 +13,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Taken
-from memlab.kernel.base.clock import Micros, When, datable, to_micros
+from memlab.kernel.base.clock import Micros, When, check_instant, to_micros
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import personal_kinds
 from memlab.kernel.recall import Hit, Recaller
@@ -172,7 +172,7 @@ class Core:
 
         ``name`` is the name of the argument in error messages.
         """
-        return self.store.clock() if at is None else datable(to_micros(at), name)
+        return self.store.clock() if at is None else check_instant(to_micros(at), name)
 
 
 def listed_memories(memories: Memories) -> list[MemoryLike]:

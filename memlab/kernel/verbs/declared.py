@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from memlab.kernel.hooks import Hook, loaded
+from memlab.kernel.hooks import Hook, load_function
 from memlab.kernel.state import EventType, Field, Projection
 
 __all__ = ["Declared", "Make", "bind", "construct"]
@@ -57,7 +57,7 @@ def construct(path: str, *needs: str) -> Make:
         The constructor's arguments: names of `Verbs` or of components that other folders declare;
         ``store`` is the store of the core.
     """
-    return lambda verbs: loaded(path)(*(verbs.get(name) for name in needs))
+    return lambda verbs: load_function(path)(*(verbs.get(name) for name in needs))
 
 
 def bind(path: str, *needs: str) -> Make:
@@ -70,4 +70,4 @@ def bind(path: str, *needs: str) -> Make:
     *needs
         Its first arguments, named as for ``made_of``.
     """
-    return lambda verbs: partial(loaded(path), *(verbs.get(name) for name in needs))
+    return lambda verbs: partial(load_function(path), *(verbs.get(name) for name in needs))

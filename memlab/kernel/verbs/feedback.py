@@ -11,7 +11,7 @@ import polars as pl
 
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.kernel.base.clock import Micros
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Transaction
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import refuse
@@ -89,7 +89,7 @@ class Judgements:
         if agent is not None:
             # The outcome is visible to all viewers of the memory, and so are its consequences.
             visible = seen(self._core.store.journal, state, audience_of(state, row))
-            for fields_of in hooks("feedback"):
+            for fields_of in list_hooks("feedback"):
                 body |= fields_of(visible, pack, agent, outcome)
         seq = tx.event("feedback", body, at=now)
         return Feedback(seq, decision, row + 1, outcome, reward, source, rating, agent)

@@ -18,7 +18,7 @@ from memlab.kernel.graph import NODE_KINDS, Trace, activate, kind_of, number_of,
 from memlab.kernel.journal import Transaction
 from memlab.kernel.privacy import refuse, screen
 from memlab.kernel.recall import Filters
-from memlab.kernel.schema import RECALLABLE, RELATIONS, is_open_word, spelled
+from memlab.kernel.schema import RECALLABLE, RELATIONS, is_open_word, normalise_word
 from memlab.kernel.state import (
     Change,
     State,
@@ -322,7 +322,7 @@ class GraphVerbs:
 
     def _check_relation(self, relation: str) -> str:
         """Return a relation between two memories in its stored spelling; raise if invalid."""
-        relation = spelled(relation, RELATIONS)
+        relation = normalise_word(relation, RELATIONS)
         if relation not in RELATIONS and not (self._core.open_words and is_open_word(relation)):
             raise UnknownName("relation", relation, RELATIONS)
         refuse(relation, "relation")

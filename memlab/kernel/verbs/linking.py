@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.results import Linked
@@ -67,7 +67,7 @@ class Linker(Protocol):
 
 def get_comparer(core: Core) -> Comparer:
     """Return the comparison of a lab: the last one declared at the hook "compare"."""
-    comparer: Comparer = hooks("compare")[-1](core)
+    comparer: Comparer = list_hooks("compare")[-1](core)
     return comparer
 
 

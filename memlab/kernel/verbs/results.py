@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import RedactionWarning
-from memlab.kernel.base.arguments import checked, item, warn_caller
+from memlab.kernel.base.arguments import checked, get_item, warn_caller
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, render_html, table
 from memlab.kernel.base.printable import printable
@@ -478,7 +478,7 @@ class Remembered(Sequence[Memory], Displayed):
     def __getitem__(self, index: int | slice) -> Memory | list[Memory]:
         if isinstance(index, slice):
             return [self._get(id) for id in self._standing[index]]
-        return self._get(item(self._standing, index, "memory of this call"))
+        return self._get(get_item(self._standing, index, "memory of this call"))
 
     def __iter__(self) -> Iterator[Memory]:
         return (self._get(id) for id in self._standing)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, MissingExtension
 from memlab.kernel.base.clock import When
 from memlab.kernel.journal import Event
-from memlab.kernel.policies import slot_named
+from memlab.kernel.policies import get_slot
 from memlab.kernel.recall import Moment
 from memlab.kernel.state import EVENTS, Projection
 from memlab.kernel.verbs.core import Core, Memories
@@ -163,7 +163,7 @@ class Seam:
         ndarray
             One value per memory, in ascending order of ids; None where the policy gives null.
         """
-        slot_named(slot)
+        get_slot(slot)
         with self._core.reading() as state:
             chosen: Iterable[int] = (
                 range(len(state)) if memories is None else self._core.rows(memories)

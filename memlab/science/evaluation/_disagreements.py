@@ -63,7 +63,7 @@ class Disagreements(Sequence[Disagreement], Report):
     def __getitem__(self, at: slice) -> Sequence[Disagreement]: ...
     @arguments.checked
     def __getitem__(self, at: int | slice) -> Disagreement | Sequence[Disagreement]:
-        found: Disagreement | Sequence[Disagreement] = arguments.item(
+        found: Disagreement | Sequence[Disagreement] = arguments.get_item(
             self._found, at, "disagreement"
         )
         return found

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import Misfit, Taken, shown
+from memlab.kernel.base.arguments import Misfit, Taken, describe_value
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.language import (
     Input,
@@ -24,7 +24,7 @@ from memlab.kernel.language import (
     policy_form_text,
     policy_parts,
 )
-from memlab.kernel.policies import FEATURES, Pack, load_pack, logged_owner, pack_names, slot_named
+from memlab.kernel.policies import FEATURES, Pack, get_slot, load_pack, logged_owner, pack_names
 from memlab.kernel.recall import diversifies
 from memlab.kernel.slates import THINNED
 from memlab.science.evaluation._intervals import Floats, Ints
@@ -61,7 +61,7 @@ SLOT = "recall-score"
 def _form_as_text(given: object) -> Any:
     """Return a Hy form as text, and a ``Misfit`` for anything else."""
     text = policy_form_text(given)
-    return Misfit("a Hy form", shown(given)) if text is None else text
+    return Misfit("a Hy form", describe_value(given)) if text is None else text
 
 
 PolicySpec: TypeAlias = (
@@ -173,7 +173,7 @@ def _reads(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
 
 def _of_text(text: str, schema: pl.Schema) -> Ranker:
     """A policy of its own may read every feature that is declared, and every column that the log has beside them."""
-    declared = slot_named(SLOT).signature
+    declared = get_slot(SLOT).signature
     own = {
         item.name: item
         for name, dtype in schema.items()

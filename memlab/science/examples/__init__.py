@@ -10,6 +10,9 @@ shown by rank and one probe from the seven below. ``experiments/example_log.py``
 
 from pathlib import Path
 
-__all__ = ["LOG"]
+__all__ = ["CONVERSATION", "LOG"]
+
+CONVERSATION = Path(__file__).parent / "conversation.json"
+"""171 turns in LoCoMo's format, with 39 questions and the turns that answer them; written for memlab."""
 
 LOG = Path(__file__).parent / "log.parquet"

@@ -18,7 +18,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment
-from memlab.kernel.schema import NEVER, RECALLABLE, single_valued
+from memlab.kernel.schema import NEVER, RECALLABLE, is_single_valued
 from memlab.kernel.state import State
 from memlab.kernel.verbs.projections import new_state
 from memlab.science.history._replay import Replay
@@ -204,7 +204,7 @@ def _stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray[np.b
     names = state.names
     for place, row in enumerate(rows.tolist()):
         predicate = names["predicate"].at(row)
-        if predicate is None or not single_valued(predicate, declared):
+        if predicate is None or not is_single_valued(predicate, declared):
             continue
         same = (names["subject"].codes == names["subject"].codes[row]) & (
             names["predicate"].codes == names["predicate"].codes[row]

@@ -14,11 +14,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import LabError, MemlabError
-from memlab.kernel.base.arguments import Seconds, checked, item
+from memlab.kernel.base.arguments import Seconds, checked, get_item
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import ThreadLock, Worker
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.recall import Hit, Hits
 from memlab.kernel.state import checked_text
 from memlab.kernel.storage.store import Store
@@ -95,7 +95,7 @@ class Surfaced(Sequence[Hit], Displayed):
     def __getitem__(self, index: slice) -> Sequence[Hit]: ...
     @checked
     def __getitem__(self, index: int | slice) -> Hit | Sequence[Hit]:
-        selected: Hit | Sequence[Hit] = item(self.hits, index, "hit")
+        selected: Hit | Sequence[Hit] = get_item(self.hits, index, "hit")
         return selected
 
     def __iter__(self) -> Iterator[Hit]:
@@ -372,7 +372,7 @@ class _Search:
         try:
             spanning = start >= self._rests_until
             results = [
-                call(store, store.clock(), spanning=spanning) for call in hooks("after-turn")
+                call(store, store.clock(), spanning=spanning) for call in list_hooks("after-turn")
             ]
         except MemlabError as error:
             with self._mutex:

@@ -20,7 +20,7 @@ from memlab.kernel.english import STOP_WORDS, vocabulary, words_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import screen
 from memlab.kernel.recall import Hit, Hits
-from memlab.kernel.schema import RELATIONS, is_open_word, spelled
+from memlab.kernel.schema import RELATIONS, is_open_word, normalise_word
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import Change, State, values_of
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike, listed_memories
@@ -229,7 +229,7 @@ def _check_relations(
     relations: Mapping[tuple[int, int], str], passed: list[int], open_words: bool
 ) -> dict[tuple[int, int], str]:
     """Return relations in their stored spelling; raise for invalid ones."""
-    relations = {pair: spelled(relation, NAMEABLE) for pair, relation in relations.items()}
+    relations = {pair: normalise_word(relation, NAMEABLE) for pair, relation in relations.items()}
     for pair, relation in relations.items():
         if relation not in NAMEABLE and not (
             open_words and relation not in RELATIONS and is_open_word(relation)

@@ -27,7 +27,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.kernel.base.display import clip
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.index import best
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import (
@@ -619,5 +619,5 @@ class ProjectMap(Protocol):
 
 def find_project_map(state: State, project: str) -> ProjectMap | None:
     """Return the first map of a project that an extension has, None without one."""
-    maps = (find(state, project) for find in hooks("project-map"))
+    maps = (find(state, project) for find in list_hooks("project-map"))
     return next((project_map_ for project_map_ in maps if project_map_ is not None), None)

@@ -16,7 +16,7 @@ from memlab.kernel.base.clock import to_micros
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.privacy import screen_many
-from memlab.kernel.schema import role_of
+from memlab.kernel.schema import infer_role
 from memlab.kernel.state import checked_text
 from memlab.kernel.storage.views import seen
 from memlab.kernel.verbs.core import Core
@@ -80,7 +80,7 @@ def chats_of(
         if row.get("kind") not in _READ or not row.get("text"):
             continue
         speaker, project = row.get("speaker"), row.get("project")
-        role = role_of(speaker, row.get("creator"))
+        role = infer_role(speaker, row.get("creator"))
         if role == "other":
             people.setdefault(project, set()).add(str(speaker).casefold())
         elif role == "assistant":
@@ -455,8 +455,8 @@ class Extraction:
                 f"{', '.join(map(repr, known[:8])) or 'none, as it holds no turns'}."
             )
         return [
-            Message(role_of(speaker, creator), text, created)
-            if role_of(speaker, creator) != "other"
+            Message(infer_role(speaker, creator), text, created)
+            if infer_role(speaker, creator) != "other"
             else Message("user", text, created, speaker=speaker)
             for speaker, creator, text, created in turns.iter_rows()
         ]

@@ -10,7 +10,7 @@ import polars as pl
 
 from memlab.io.formats import Message
 from memlab.kernel.privacy import screen
-from memlab.kernel.schema import RECALLABLE, RELATIONS, role_of
+from memlab.kernel.schema import RECALLABLE, RELATIONS, infer_role
 from memlab.kernel.state import State
 from memlab.kernel.verbs.corrections.editing import read_field, take_out_of_use
 from memlab.kernel.verbs.corrections.replacing import (
@@ -104,7 +104,7 @@ def extracted_from(state: State, row: int, new: str, others: Collection[int]) ->
 def reread(state: State, row: int, text: str, rows: Sequence[int]) -> list[Reread]:
     """Pair each of the memories in ``rows``, which were read from the one in ``row``, with what ``text`` states now."""
     speaker, creator = state.names["speaker"].at(row), state.names["creator"].at(row)
-    role = role_of(speaker, creator)
+    role = infer_role(speaker, creator)
     message = Message(role, text) if role != "other" else Message("user", text, speaker=speaker)
     proposed = list(proposals(message, 0, Where(), lambda *_: True))
     found = []

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 import polars as pl
 
-from memlab.kernel.base.arguments import checked, item
+from memlab.kernel.base.arguments import checked, get_item
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import write_data
@@ -141,7 +141,7 @@ class Extracted(Sequence[Proposed], Displayed):
     def __getitem__(self, index: int | slice) -> Proposed | Extracted:
         if isinstance(index, slice):
             return replace(self, items=self.items[index])
-        found: Proposed = item(self.items, index, "item that was extracted")
+        found: Proposed = get_item(self.items, index, "item that was extracted")
         return found
 
     def __iter__(self) -> Iterator[Proposed]:

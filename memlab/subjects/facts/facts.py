@@ -10,10 +10,10 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, checked
-from memlab.kernel.base.clock import When, datable, from_micros, to_micros
+from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Filters, Hits, Question
-from memlab.kernel.schema import STATUSES, spelled
+from memlab.kernel.schema import STATUSES, normalise_word
 from memlab.kernel.state import State, checked_text, entity_key
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.fact_rows import get_entities, normalize_predicate
@@ -87,7 +87,7 @@ class LabFacts:
         start, stop = (
             None
             if fields.get(name) is None
-            else datable(to_micros(fields[name]), f"Field {name}: A time")
+            else check_instant(to_micros(fields[name]), f"Field {name}: A time")
             for name in _INTERVAL
         )
         began = start if start is not None else self._core.instant(at)
@@ -134,7 +134,7 @@ class LabFacts:
         >>> lab.facts.frame(at="2024-06-01", subject="Ada")                                # doctest: +SKIP
         """
         statuses = None if status is None else [status] if isinstance(status, str) else list(status)
-        statuses = statuses and [spelled(word, STATUSES) for word in statuses]
+        statuses = statuses and [normalise_word(word, STATUSES) for word in statuses]
         for word in statuses or ():
             if word not in STATUSES:
                 raise UnknownName("status", word, STATUSES)

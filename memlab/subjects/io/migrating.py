@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import Journal
@@ -150,12 +150,12 @@ def _excluded(given: Iterable[str | None], projects: Sequence[str | None]) -> se
     if isinstance(given, str):
         given = (given,)
     if not isinstance(given, Iterable):
-        raise InputError(f"exclude holds names of projects, not {shown(given)}.")
+        raise InputError(f"exclude holds names of projects, not {describe_value(given)}.")
     names = list(given)
     for name in names:
         if name is not None and not isinstance(name, str):
             raise InputError(
-                f"exclude holds names of projects, or None for what belongs to none, not {shown(name)}."
+                f"exclude holds names of projects, or None for what belongs to none, not {describe_value(name)}."
             )
         if name not in projects:
             raise UnknownName("project", name, [one for one in projects if one is not None])

@@ -29,7 +29,7 @@ from memlab.io.formats import (
     time_text,
 )
 from memlab.kernel.base.arguments import Seconds, checked
-from memlab.kernel.base.disk import refusal
+from memlab.kernel.base.disk import translate_error
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import Background, Finished, ThreadLock, Worker
 from memlab.kernel.storage.copies import note_copy, unreached, written
@@ -193,7 +193,7 @@ class Mirror(Background):
         try:
             changed = self._write(bundle)
         except OSError as error:
-            raise refusal(str(self.folder), error) from error
+            raise translate_error(str(self.folder), error) from error
         note_copy(self._store.journal, "mirror", self.folder)
         return changed
 

@@ -17,14 +17,14 @@ from memlab.kernel.language import (
     Text,
     Value,
     compile_policy,
-    inlined,
+    inline_imports,
     read_forms,
     read_header,
     read_import,
     read_policy_form,
     read_setting,
 )
-from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, checked_setting, load_pack, slot_named
+from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, check_setting, get_slot, load_pack
 
 _LONGEST = 10_000_000
 """Characters of a module, of which those before a form are read as blank lines."""
@@ -127,16 +127,16 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
             if item in SETTINGS:
                 module.setdefault("__settings__", {})[item] = other.settings[item]
             else:
-                slot_named(item)
+                get_slot(item)
                 module[mangle(item)] = other.policies[item]
         aliases = {
-            alias: other.policies[slot_named(slot).name] for alias, slot in imported.aliases.items()
+            alias: other.policies[get_slot(slot).name] for alias, slot in imported.aliases.items()
         }
         module["__aliases__"] = {**module.get("__aliases__", {}), **aliases}
         return None
     if form.head == "setting":
         name, setting = read_setting(form, source)
-        module.setdefault("__settings__", {})[name] = checked_setting(name, setting.value)
+        module.setdefault("__settings__", {})[name] = check_setting(name, setting.value)
         return None
     helpers: tuple[str, ...] = module.get("__helpers__", ())
     parts = read_policy_form(form, source)
@@ -144,7 +144,7 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
         module["__helpers__"] = helpers = (*helpers, text)
         bound: Any = HelperFunction(parts.slot, parts.inputs, parts.doc, helpers)
     elif parts.slot in SLOTS:
-        inlined_text, more = inlined(parts, module.get("__aliases__", {}))
+        inlined_text, more = inline_imports(parts, module.get("__aliases__", {}))
         whole = parts if inlined_text == parts.source else inlined_text
         every = tuple(dict.fromkeys((*helpers, *more)))
         bound = compile_policy(whole, SLOTS[parts.slot].signature, helpers=every, file=file or None)

@@ -17,7 +17,7 @@ from memlab.kernel.base.clock import DAY
 from memlab.kernel.english import restated
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import FEATURES
-from memlab.kernel.schema import single_valued
+from memlab.kernel.schema import is_single_valued
 from memlab.subjects.linking.candidates import USER, RowView
 from memlab.subjects.reading.claims import Statement
 from memlab.subjects.reading.comparison import NOTHING, Verdict, compare, repeats
@@ -123,7 +123,7 @@ class Pairs:
         predicates = self.new.word("predicate")
         declared = str(self.new.pack.settings["single-valued"])
         single = np.array(
-            [one is not None and single_valued(one, declared) for one in predicates.tolist()],
+            [one is not None and is_single_valued(one, declared) for one in predicates.tolist()],
             dtype=np.bool_,
         )
         unknown = np.asarray(predicates == None, dtype=np.bool_)  # noqa: E711  by element

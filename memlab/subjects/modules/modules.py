@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import AsGiven, Count, checked, shown
+from memlab.kernel.base.arguments import AsGiven, Count, checked, describe_value
 from memlab.kernel.privacy import screen, without_sensitive
 from memlab.kernel.state import checked_text, refuse_names
 from memlab.kernel.verbs.core import Core
@@ -267,13 +267,13 @@ class LabModules:
         """
         if not isinstance(files, Iterable):
             raise InputError(
-                f"touch(files=...): files are paths, or calls of tools as dicts, not {shown(files)}."
+                f"touch(files=...): files are paths, or calls of tools as dicts, not {describe_value(files)}."
             )
         items: list[Any] = [files] if isinstance(files, str | Mapping) else list(files)
         for item in items:
             if not isinstance(item, str | Mapping):
                 raise InputError(
-                    f"touch(files=...): an item is a path or a call of a tool, not {shown(item)}."
+                    f"touch(files=...): an item is a path or a call of a tool, not {describe_value(item)}."
                 )
         named = (path.strip() for item in items for path in paths_in(item))
         paths = [path for path in named if path and len(path) <= _LONGEST]

@@ -16,7 +16,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import load_part
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import screen
-from memlab.kernel.schema import ROLES, role_of
+from memlab.kernel.schema import ROLES, infer_role
 from memlab.kernel.state import EVERYONE, checked_columns, checked_text, hidden_from, refuse_names
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import explain_off
@@ -235,8 +235,8 @@ class Observing:
                 return None
             speaker, creator = (state.names[name].at(last - 1) for name in ("speaker", "creator"))
             text = state.texts.at(last - 1)
-        own = role_of(fields.get("speaker"), None if fields.get("speaker") else "user")
-        other = role_of(speaker, creator) != own or (
+        own = infer_role(fields.get("speaker"), None if fields.get("speaker") else "user")
+        other = infer_role(speaker, creator) != own or (
             own == "other" and speaker != fields.get("speaker")
         )
         return last_question(text) if other and text else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from memlab.errors import InputError, PolicyError, PolicyNameError, PolicyTypeError, UnknownName
 from memlab.kernel.language import Form, Text
-from memlab.kernel.schema import KINDS, RELATIONS, is_open_word, spelled
+from memlab.kernel.schema import KINDS, RELATIONS, is_open_word, normalise_word
 
 Reader = Callable[[str, Form, Text], Any]
 """Of the parameter's name, the form that was given and the text it stands in."""
@@ -45,7 +45,7 @@ def one_of(words: tuple[str, ...]) -> Reader:
     def read(name: str, form: Form, source: Text) -> str:
         if form.kind not in _NAMES:
             raise _wrong(name, f"one of {', '.join(words[:8])}", form, source)
-        word = spelled(form.text, words)
+        word = normalise_word(form.text, words)
         if word not in words:
             raise source.error(PolicyNameError, str(UnknownName(name, form.text[:60], words)), form)
         return word
@@ -58,7 +58,7 @@ def open_word(words: tuple[str, ...]) -> Reader:
     known = one_of(words)
 
     def read(name: str, form: Form, source: Text) -> str:
-        word = spelled(form.text, words)
+        word = normalise_word(form.text, words)
         return (
             word if form.kind in _NAMES and is_open_word(word) else str(known(name, form, source))
         )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, overload
 import polars as pl
 
 from memlab.errors import InputError, MemlabError, PolicyError, PolicyLimitError
-from memlab.kernel.base.arguments import Seed, Within, checked, item
+from memlab.kernel.base.arguments import Seed, Within, checked, get_item
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
@@ -118,7 +118,7 @@ class Ran(Sequence[Step], Displayed):
     def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
     @checked
     def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
-        found: Step | tuple[Step, ...] = item(self.steps, index, "step")
+        found: Step | tuple[Step, ...] = get_item(self.steps, index, "step")
         return found
 
     def __iter__(self) -> Iterator[Step]:

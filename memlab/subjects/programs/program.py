@@ -477,11 +477,11 @@ def _is_name(item: Form, operation: Operation) -> bool:
 
 
 def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:
-    from memlab.kernel.policies import slot_named
+    from memlab.kernel.policies import get_slot
 
     slot, code = arguments["name"], arguments["code"]
     try:
-        compile_policy(code, slot_named(slot).signature, name=slot)
+        compile_policy(code, get_slot(slot).signature, name=slot)
         named = slot_of(code)
     except PolicyError as error:
         raise text.error(

@@ -18,7 +18,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import in_notebook
 from memlab.kernel.base.threads import Background, ThreadLock, Worker
 from memlab.kernel.language import compile_policy
-from memlab.kernel.policies import pack_from_sources, slot_named
+from memlab.kernel.policies import get_slot, pack_from_sources
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.policies import LabPolicies
 
@@ -101,7 +101,7 @@ class Watch(Background, Displayed):
         on_change: OnChange | None = None,
     ) -> None:
         if slot is not None:
-            slot_named(slot)
+            get_slot(slot)
         self.path = Path(path).expanduser().absolute()
         self.slot = slot
         self._policies, self._clock = policies, clock
@@ -223,7 +223,7 @@ class Watch(Background, Displayed):
             pack = pack_from_sources((text,), file=self.path.name)
             what, hash = f"pack {pack.name}", pack.hash
         else:
-            signature = slot_named(self.slot).signature
+            signature = get_slot(self.slot).signature
             what = self.slot
             hash = compile_policy(text, signature, name=self.slot, file=self.path.name).hash
         held: list[str] = []

@@ -13,7 +13,7 @@ import polars as pl
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Journal, Scrub
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import Change, State, entity_key
@@ -303,7 +303,9 @@ def _copies_reached(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
     roots = [] if store.folder is None else [(store.folder, "lab")]
     if isinstance(store.journal, Journal):
         roots += [(place, "backup") for place in places(store.journal)]
-    mirrors = {path: problem for reach in hooks("copies") for path, problem in reach(store).items()}
+    mirrors = {
+        path: problem for reach in list_hooks("copies") for path, problem in reach(store).items()
+    }
     for path, problem in mirrors.items():
         receipt.removed("mirrors", int(not problem), path, problem or "brought in step")
         if problem:

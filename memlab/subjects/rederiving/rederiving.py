@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from memlab.kernel.english import STOP_WORDS, vocabulary, words_of
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.verbs.corrections.replacing import FACT, Rederived
@@ -363,7 +363,7 @@ def _stated(text: str, subject: str, predicate: str) -> Fact | None:
         dict.fromkeys(
             fact
             for role in ("assistant", "user")
-            for read in hooks("read-facts")
+            for read in list_hooks("read-facts")
             for fact in read(text, role)
         )
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.arguments import Within, checked
-from memlab.kernel.base.clock import When, datable, from_micros, to_micros
+from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import Background, Worker
@@ -360,7 +360,7 @@ class LabUpkeep:
 
         >>> lab.upkeep.forecast(hits[0], "2027-01-01", packs=["companion", "fsrs"]).figure()      # doctest: +SKIP
         """
-        begin, end = self._core.instant(at), datable(to_micros(until), "until=")
+        begin, end = self._core.instant(at), check_instant(to_micros(until), "until=")
         if isinstance(packs, str | Path | Pack):
             packs = [packs]
         chosen = None if packs is None else [load_pack(pack) for pack in packs]

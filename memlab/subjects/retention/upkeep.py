@@ -17,7 +17,7 @@ from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, coded, in_recall, promoted, status_of
@@ -398,7 +398,7 @@ def run_upkeep(
         if edges:
             work.over_edges(edges, step)
     if not work.ended:
-        for follow in hooks("upkeep"):
+        for follow in list_hooks("upkeep"):
             work.events += follow(store, now)
     with store.reading():
         waiting = due_for_purge(store.state, store.versions.pack, now)

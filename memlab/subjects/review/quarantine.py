@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import UnknownName
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Event
-from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, spelled
+from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, normalise_word
 from memlab.kernel.state import Change, State, values_of
 
 __all__ = [
@@ -72,7 +72,7 @@ def came_from(state: State, **names: str | None) -> Rows:
         if name is None:
             continue
         known = state.names[column]
-        code = known.code(spelled(name, MEMORY[column].words))
+        code = known.code(normalise_word(name, MEMORY[column].words))
         if code < 0:
             raise UnknownName(column, name, MEMORY[column].words or known.vocabulary)
         found &= known.codes == code
@@ -222,7 +222,7 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
 
 def _stand_ins(state: State) -> dict[int, Any]:
     """Memories that stand for others, by id: each with ``members`` and ``was``."""
-    return {id: one for find in hooks("stand-ins") for id, one in find(state).items()}
+    return {id: one for find in list_hooks("stand-ins") for id, one in find(state).items()}
 
 
 def _successors(state: State, row: int) -> set[int]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
-from memlab.kernel.base.clock import When, datable, from_micros, to_micros
+from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
@@ -260,7 +260,7 @@ class LabReview:
         """
         names = {"source": source, "session": session, "creator": creator}
         _check(names, reason)
-        instant = None if since is None else datable(to_micros(since), "since=")
+        instant = None if since is None else check_instant(to_micros(since), "since=")
         store, event = self._core.store, None
         if dry_run:
             with self._core.reading() as state:

@@ -26,7 +26,7 @@ from memlab.kernel.base.disk import is_url
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.extension import load_installed
 from memlab.kernel.registry import Owned, Registry
-from memlab.kernel.schema import spelled
+from memlab.kernel.schema import normalise_word
 
 if TYPE_CHECKING:
     import polars as pl
@@ -266,7 +266,7 @@ class Word(click.Choice[str]):
     """A choice of words in which an underscore stands for a hyphen."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return super().convert(spelled(str(value), self.choices), param, ctx)
+        return super().convert(normalise_word(str(value), self.choices), param, ctx)
 
 
 LAB = click.argument("lab", type=LocalPath())

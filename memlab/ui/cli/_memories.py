@@ -11,7 +11,7 @@ import click
 import polars as pl
 
 import memlab
-from memlab.kernel.schema import KINDS, SOURCES, spelled
+from memlab.kernel.schema import KINDS, SOURCES, normalise_word
 from memlab.kernel.state import tag_name
 from memlab.kernel.verbs.corrections.corrections import Corrected
 from memlab.subjects.review.review import Quarantined
@@ -249,7 +249,7 @@ def _newest(
     frame: pl.DataFrame, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int
 ) -> Told:
     if kind is not None:
-        frame = frame.filter(pl.col("kind") == spelled(kind, KINDS))
+        frame = frame.filter(pl.col("kind") == normalise_word(kind, KINDS))
     if project is not None:
         frame = frame.filter(pl.col("project") == project)
     for tag in tags:

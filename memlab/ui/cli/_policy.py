@@ -15,7 +15,7 @@ import click
 
 from memlab.errors import InputError, PolicyError, UnknownName
 from memlab.kernel.language import Policy, canonical, compile_policy, read_pack, slot_of
-from memlab.kernel.policies import SLOTS, Pack, load_pack, slot_named
+from memlab.kernel.policies import SLOTS, Pack, get_slot, load_pack
 from memlab.subjects.lens import Explanation, diff_packs, diff_policies, highlight
 from memlab.ui.cli._base import (
     InputFile,
@@ -348,7 +348,7 @@ def opened(spec: str, slot: str | None = None) -> PolicyFile:
         raise InputError(
             f"{spec} does not name the slot of its policy: say it with --slot ({', '.join(SLOTS)})."
         )
-    policy = compile_policy(source, slot_named(name).signature, name=name, file=spec)
+    policy = compile_policy(source, get_slot(name).signature, name=name, file=spec)
     return PolicyFile(name, {name: policy}, None)
 
 

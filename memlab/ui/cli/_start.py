@@ -34,7 +34,7 @@ def demo(output: Path, full: bool, as_json: bool) -> Told:
 )
 @click.option("--no-open", is_flag=True, help="Copy, and start nothing.")
 def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
-    """Open copies of the tutorials in JupyterLab: all of them, or NAME (01-first-memory, or 01).
+    """Open copies of the tutorials in JupyterLab: all of them, or NAME (01-your-own-design, or 01).
 
     A notebook that is in the folder already is opened as it is, never overwritten.
     """

@@ -18,6 +18,7 @@ from memlab.io.ingest import conversation, read_locomo
 from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.base.display import Markup, clip, render_html, text_table
 from memlab.kernel.version import __version__
+from memlab.science.examples import CONVERSATION
 from memlab.subjects.drawing import (
     BLUE,
     CYCLE,
@@ -57,9 +58,6 @@ __all__ = [
 
 # What the demo shows, as objects of the public API.
 
-
-CONVERSATION = Path(__file__).parent / "conversation.json"
-"""171 turns in LoCoMo's format, with 39 questions and their evidence; written for memlab."""
 
 QUESTION = "Should I offer Noor a coffee in the morning?"
 SLOT = "recall-score"

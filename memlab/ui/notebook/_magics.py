@@ -27,7 +27,7 @@ from memlab.errors import (
 from memlab.kernel.base.display import Displayed, box, details, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import compile_policy, slot_of
-from memlab.kernel.policies import SLOTS, Version, pack_names, slot_named
+from memlab.kernel.policies import SLOTS, Version, get_slot, pack_names
 from memlab.kernel.recall import Hits
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.lab import Lab
@@ -379,7 +379,7 @@ def install_and_compare(
         raise PolicyError(
             f"This is a policy of {named}, and {slot} is to be filled: write %%policy {named}."
         )
-    draft = compile_policy(placed, slot_named(slot).signature, name=slot)
+    draft = compile_policy(placed, get_slot(slot).signature, name=slot)
     questions = latest_questions(lab, _QUESTIONS) if slot in DECIDES_RANKS else []
     ranks = Ranks(lab)
     both = (

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import shown
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import from_micros, to_micros
 from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, RELATIONS
 from memlab.kernel.state import State, seen_rows
@@ -114,7 +114,7 @@ def _bound(column: str, value: Any, storage: str) -> Any:
         or not isinstance(value, int | float)
         or not -_FARTHEST < value < _FARTHEST
     ):
-        raise InputError(f"A bound of {column} is a number, not {shown(value)}.")
+        raise InputError(f"A bound of {column} is a number, not {describe_value(value)}.")
     return float(value)
 
 

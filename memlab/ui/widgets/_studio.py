@@ -13,7 +13,7 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import table
 from memlab.kernel.language import Policy
-from memlab.kernel.policies import SLOTS, Version, slot_named
+from memlab.kernel.policies import SLOTS, Version, get_slot
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import parametrize, vocabulary
 from memlab.ui.widgets._explorer import explained
@@ -77,7 +77,7 @@ class PolicyStudio(Widget, bundle="studio"):
         project: str | None = None,
         viewer: str | None = None,
     ) -> None:
-        slot_named(slot)
+        get_slot(slot)
         self._seen = lab if viewer is None else lab.at(viewer=viewer)
         given = (
             latest_questions(self._seen, 10, project=project)
@@ -158,7 +158,7 @@ class PolicyStudio(Widget, bundle="studio"):
     @checked
     def answer_words(self) -> dict[str, Any]:
         """What can be written in this slot: features, forms and helpers, as ``name, kind, how it is written, doc``."""
-        signature = slot_named(self.slot).signature
+        signature = get_slot(self.slot).signature
         features = [
             [one.name, f"{one.type} feature", one.name, one.doc]
             for one in signature.inputs.values()

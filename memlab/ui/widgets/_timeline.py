@@ -11,7 +11,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.policies import SLOTS, slot_named
+from memlab.kernel.policies import SLOTS, get_slot
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._widget import Widget, arrow, synced
 from memlab.ui.widgets.ranks import (
@@ -61,7 +61,7 @@ class VersionTimeline(Widget, bundle="timeline"):
     def __init__(
         self, lab: Lab, *, slot: str = "recall-score", questions: Sequence[str] | None = None
     ) -> None:
-        slot_named(slot)
+        get_slot(slot)
         given = latest_questions(lab, 10) if questions is None else list(questions)
         if len(given) > _MOST_QUESTIONS:
             raise InputError(
@@ -116,7 +116,7 @@ class VersionTimeline(Widget, bundle="timeline"):
 
     def _follow(self, name: str) -> None:
         with self.faults_shown():
-            slot_named(self.slot)
+            get_slot(self.slot)
             if name == "slot":
                 with self.hold_trait_notifications():
                     self.picked = _last_two(self.lab, self.slot)

@@ -18,7 +18,7 @@ import polars as pl
 from memlab.errors import PolicyError
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.language import Form, Policy, Text, compile_policy, read_forms, slot_of
-from memlab.kernel.policies import Pack, pack_from_sources, slot_named
+from memlab.kernel.policies import Pack, get_slot, pack_from_sources
 from memlab.kernel.recall import Hits, diversifies
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import literals
@@ -233,7 +233,7 @@ class Draft(NamedTuple):
 def read_draft(source: str, slot: str) -> Draft:
     """A text checked for a slot. Places are offsets as a browser counts them: in UTF-16."""
     try:
-        policy = compile_policy(source, slot_named(slot).signature, name=slot)
+        policy = compile_policy(source, get_slot(slot).signature, name=slot)
         if (named := slot_of(source)) not in ("", slot):
             raise PolicyError(f"This is a policy of {named}, and here it is for {slot}.")
     except PolicyError as error:

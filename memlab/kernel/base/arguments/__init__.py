@@ -33,8 +33,8 @@ from memlab.kernel.base.arguments._rules import (
     Share,
     Taken,
     Within,
-    item,
-    shown,
+    describe_value,
+    get_item,
 )
 
 __all__ = [
@@ -51,8 +51,8 @@ __all__ = [
     "Within",
     "checked",
     "describe_parameters",
-    "item",
+    "describe_value",
+    "get_item",
     "renamed",
-    "shown",
     "warn_caller",
 ]

@@ -20,7 +20,7 @@ from memlab.errors import (
     UnknownName,
     did_you_mean,
 )
-from memlab.kernel.base.arguments._rules import Misfit, Rule, Within, raised, rule_of
+from memlab.kernel.base.arguments._rules import Misfit, Rule, Within, describe_error, rule_of
 from memlab.kernel.base.threads import free_interrupted
 
 __all__ = ["Parameter", "checked", "describe_parameters", "renamed", "warn_caller"]
@@ -152,7 +152,7 @@ class _Plan(NamedTuple):
             raise InputError(f"{self.where}({name}=...): {error}") from error
         except Exception as error:
             raise InputError(
-                f"{self.where}({name}=...): {name} cannot be read: {raised(error)}"
+                f"{self.where}({name}=...): {name} cannot be read: {describe_error(error)}"
             ) from error
         if type(taken) is Misfit:
             if taken.word is not None:

@@ -29,14 +29,14 @@ __all__ = [
     "Share",
     "Taken",
     "Within",
-    "item",
-    "raised",
+    "describe_error",
+    "describe_value",
+    "get_item",
     "rule_of",
-    "shown",
 ]
 
 
-def shown(value: object, most: int = 60) -> str:
+def describe_value(value: object, most: int = 60) -> str:
     """What was given, in few characters, also where its ``__repr__`` raises."""
     try:
         text = repr(value[:most]) if isinstance(value, str | bytes) else _REPR.repr(value)
@@ -53,12 +53,12 @@ _REPR.maxother = _REPR.maxlong = 60
 
 
 @overload
-def item(items: Sequence[Item], index: int, what: str) -> Item: ...
+def get_item(items: Sequence[Item], index: int, what: str) -> Item: ...
 @overload
-def item(items: Sequence[Item], index: slice, what: str) -> Sequence[Item]: ...
+def get_item(items: Sequence[Item], index: slice, what: str) -> Sequence[Item]: ...
 @overload
-def item(items: Sequence[Item], index: int | slice, what: str) -> Any: ...
-def item(items: Sequence[Item], index: int | slice, what: str) -> Any:
+def get_item(items: Sequence[Item], index: int | slice, what: str) -> Any: ...
+def get_item(items: Sequence[Item], index: int | slice, what: str) -> Any:
     """What stands at a place of a sequence, or in a slice of it; NoSuchItem beyond its end."""
     try:
         return items[index]
@@ -84,13 +84,13 @@ class Called:
             raise
         except Exception as error:
             name = getattr(self.function, "__qualname__", type(self.function).__name__)
-            raise InputError(f"{self.where}: {name} raised {raised(error)}") from error
+            raise InputError(f"{self.where}: {name} raised {describe_error(error)}") from error
 
     def __repr__(self) -> str:
         return repr(self.function)
 
 
-def raised(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - what tells of an error does not add its own
@@ -202,7 +202,9 @@ def _named(expected: str, rule: Rule | None) -> Rule:
     def take(value: Any) -> Any:
         taken = known(value)
         return (
-            Misfit(expected, shown(value)) if type(taken) is Misfit and not taken.place else taken
+            Misfit(expected, describe_value(value))
+            if type(taken) is Misfit and not taken.place
+            else taken
         )
 
     return Rule(expected, take)
@@ -218,9 +220,9 @@ def _integer(limits: Within) -> Rule:
     def take(value: Any) -> Any:
         if type(value) is not int:
             if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-                return Misfit(expected, shown(value) + _near(value))
+                return Misfit(expected, describe_value(value) + _near(value))
             value = int(value)
-        return value if least <= value <= most else Misfit(expected, shown(value))
+        return value if least <= value <= most else Misfit(expected, describe_value(value))
 
     return Rule(expected, take)
 
@@ -250,11 +252,15 @@ def _number(limits: Within | None) -> Rule:
     def take(value: Any) -> Any:
         if type(value) is not float and type(value) is not int:
             if not isinstance(value, numbers.Real) or isinstance(value, bool):
-                return Misfit(expected, shown(value))
+                return Misfit(expected, describe_value(value))
             value = int(value) if isinstance(value, numbers.Integral) else float(value)
         if not -_GREATEST <= value <= _GREATEST and (limits is not None or isinstance(value, int)):
-            return Misfit(expected, shown(value))
-        return value if limits is None or limits.admits(value) else Misfit(expected, shown(value))
+            return Misfit(expected, describe_value(value))
+        return (
+            value
+            if limits is None or limits.admits(value)
+            else Misfit(expected, describe_value(value))
+        )
 
     return Rule(expected, take)
 
@@ -265,7 +271,7 @@ _GREATEST = 1.7976931348623157e308
 def _text(value: Any) -> Any:
     if type(value) is not str:
         if not isinstance(value, str):
-            return Misfit("a text", shown(value))
+            return Misfit("a text", describe_value(value))
         value = str.__str__(value)
     if not value.isascii():
         try:
@@ -284,7 +290,7 @@ def _flag(value: Any) -> Any:
         return value
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
         return bool(value)
-    return Misfit("True or False", shown(value))
+    return Misfit("True or False", describe_value(value))
 
 
 def _path(value: Any) -> Any:
@@ -297,12 +303,12 @@ def _path(value: Any) -> Any:
     if is_url(text):
         return Misfit(
             "a path of this machine",
-            f"the URL {shown(text)}; memlab reads and writes local files only",
+            f"the URL {describe_value(text)}; memlab reads and writes local files only",
         )
     try:
         Path(text.partition("/")[0]).expanduser()
     except RuntimeError:
-        return Misfit("a path", f"below the home of a user who is not here: {shown(text)}")
+        return Misfit("a path", f"below the home of a user who is not here: {describe_value(text)}")
     return value if isinstance(value, Path) else text
 
 
@@ -315,7 +321,9 @@ def _is_slice(value: Any) -> bool:
 
 def _fitting(expected: str, fits: Callable[[Any], bool]) -> Rule:
     """Return the rule that passes on every value that fits, as it is."""
-    return Rule(expected, lambda value: value if fits(value) else Misfit(expected, shown(value)))
+    return Rule(
+        expected, lambda value: value if fits(value) else Misfit(expected, describe_value(value))
+    )
 
 
 _PLAIN: dict[Any, Rule] = {
@@ -326,7 +334,9 @@ _PLAIN: dict[Any, Rule] = {
     bytes: _fitting("bytes", lambda value: isinstance(value, bytes)),
     Path: Rule(
         "a Path",
-        lambda value: _path(value) if isinstance(value, Path) else Misfit("a Path", shown(value)),
+        lambda value: (
+            _path(value) if isinstance(value, Path) else Misfit("a Path", describe_value(value))
+        ),
     ),
     slice: _fitting("a slice of whole numbers", _is_slice),
     type(None): _fitting("None", lambda value: value is None),
@@ -400,8 +410,8 @@ def _literal(words: tuple[Any, ...]) -> Rule:
     def take(value: Any) -> Any:
         word = _text(value)
         if type(word) is Misfit:
-            return Misfit(expected, shown(value))
-        return word if word in words else Misfit(expected, shown(value), "", word, words)
+            return Misfit(expected, describe_value(value))
+        return word if word in words else Misfit(expected, describe_value(value), "", word, words)
 
     return Rule(expected, take)
 
@@ -409,7 +419,7 @@ def _literal(words: tuple[Any, ...]) -> Rule:
 def _called(where: str, value: Any) -> Any:
     if isinstance(value, Called):
         return value
-    return Called(value, where) if callable(value) else Misfit("a function", shown(value))
+    return Called(value, where) if callable(value) else Misfit("a function", describe_value(value))
 
 
 def _union(hints: Iterable[Any], where: str) -> Rule | None:
@@ -445,7 +455,7 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
                 return taken
             if taken.place or (isinstance(value, str) and taken.expected != expects):
                 within = taken
-        return within or Misfit(expected, shown(value))
+        return within or Misfit(expected, describe_value(value))
 
     return Rule(expected, take)
 
@@ -471,8 +481,8 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
         if isinstance(value, str | bytes | collections.abc.Mapping) or not isinstance(
             value, collections.abc.Iterable
         ):
-            near = f". Did you mean [{shown(value)}]?" if isinstance(value, str) else ""
-            return Misfit(expected, shown(value) + near)
+            near = f". Did you mean [{describe_value(value)}]?" if isinstance(value, str) else ""
+            return Misfit(expected, describe_value(value) + near)
         items = list(value)
         if rule is not None:
             one = rule.take
@@ -502,7 +512,7 @@ def _fixed(args: tuple[Any, ...], where: str) -> Rule:
 
     def take(value: Any) -> Any:
         if not isinstance(value, tuple | list) or len(value) != len(rules):
-            return Misfit(expected, shown(value))
+            return Misfit(expected, describe_value(value))
         taken = tuple(
             rule.take(one_item) if rule else one_item
             for rule, one_item in zip(rules, value, strict=True)
@@ -523,17 +533,17 @@ def _mapping(args: tuple[Any, ...], where: str) -> Rule:
 
     def take(value: Any) -> Any:
         if not isinstance(value, collections.abc.Mapping):
-            return Misfit(expected, shown(value))
+            return Misfit(expected, describe_value(value))
         if key_rule is None and value_rule is None:
             return value
         found: dict[Any, Any] = {}
         for key, held in value.items():
             name = key_rule.take(key) if key_rule else key
             if type(name) is Misfit:
-                return name._replace(place=f" key {shown(key)}")
+                return name._replace(place=f" key {describe_value(key)}")
             kept = value_rule.take(held) if value_rule else held
             if type(kept) is Misfit:
-                return kept._replace(place=f"[{shown(key)}]{kept.place}")
+                return kept._replace(place=f"[{describe_value(key)}]{kept.place}")
             found[name] = kept
         return found
 

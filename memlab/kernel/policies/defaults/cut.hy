@@ -1,5 +1,5 @@
-; What a pack has that says nothing of `cut`.
+; Default of the slot cut, for packs that do not fill it.
 
 (defpolicy cut [seed received]
-  "What a candidate has of its own and what arrived over edges: a pack that spreads needs room for what was reached."
+  "Own seed-score plus activation received, so that memories reached by spreading enter the pool."
   (+ seed received))

@@ -1,5 +1,5 @@
-; What a pack has that says nothing of `known`.
+; Default of the slot known, for packs that do not fill it.
 
 (defpolicy known []
-  "Nobody knows."
+  "The probability of an answer is unknown."
   null)

@@ -11,7 +11,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.kernel.base.display import Displayed, Markup
-from memlab.kernel.hooks import hooks, load_part
+from memlab.kernel.hooks import list_hooks, load_part
 from memlab.kernel.privacy import Finding, Screened, refuse, screen
 from memlab.kernel.recall import Hit
 from memlab.kernel.schema import FIELDS, RECALLABLE
@@ -231,7 +231,7 @@ class Corrections:
 
         def is_kept(state: State) -> bool:
             return project is not None and any(
-                has_data(state, project) for has_data in hooks("delete-project")
+                has_data(state, project) for has_data in list_hooks("delete-project")
             )
 
         def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:

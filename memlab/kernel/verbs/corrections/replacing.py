@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from memlab.errors import InputError
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Event, Journal, JournalView, Transaction
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
 from memlab.kernel.schema import FIXED, RELATIONS
@@ -138,7 +138,7 @@ class Dependents:
 
 def dependents() -> list[Dependents]:
     """Return the sorts of derived memories that extensions declare."""
-    return [make() for make in hooks("dependents")]
+    return [make() for make in list_hooks("dependents")]
 
 
 def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
@@ -209,7 +209,7 @@ class Editor:
             statement = next(
                 (
                     statement
-                    for retell in hooks("retell")
+                    for retell in list_hooks("retell")
                     if (statement := retell(before, columns, old)) is not None
                 ),
                 None,
@@ -223,7 +223,7 @@ class Editor:
         )
         new = old if text is None else text
         derived = Rederived()
-        for rederive in hooks("rederive"):
+        for rederive in list_hooks("rederive"):
             derived += rederive(before, old, new, columns, self._core.pack)
         if same_text and not fixed:
             self._change_in_place(latest, before, columns, derived, outcome)

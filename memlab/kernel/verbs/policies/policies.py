@@ -26,11 +26,11 @@ from memlab.kernel.policies import (
     PackLike,
     Version,
     VersionLog,
+    get_slot,
     load_pack,
     needs_of_pack,
     needs_of_policy,
     pack_from_sources,
-    slot_named,
 )
 from memlab.kernel.privacy import refuse
 from memlab.kernel.verbs.core import Core
@@ -271,7 +271,7 @@ class LabPolicies(Displayed):
         helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
         values = {**own_params, **(params or {})} if own_params else params
         policy = compile_policy(
-            text, slot_named(slot).signature, name=slot, params=values, helpers=helpers
+            text, get_slot(slot).signature, name=slot, params=values, helpers=helpers
         )
         own_slot = slot_of(text)
         if own_slot not in ("", slot):
@@ -617,7 +617,7 @@ class LabPolicies(Displayed):
         >>> lab.policies.unpin("recall-score").number
         1
         """
-        slot_named(slot)
+        get_slot(slot)
 
         def make(versions: VersionLog) -> list[_Change]:
             if slot not in versions.pins:
@@ -651,7 +651,7 @@ class LabPolicies(Displayed):
     @checked
     def __getitem__(self, slot: str) -> Policy:
         """Return the active policy of a slot."""
-        slot_named(slot)
+        get_slot(slot)
         return self.pack.policies[slot]
 
     def __iter__(self) -> Iterator[str]:
@@ -843,7 +843,7 @@ class LabPolicies(Displayed):
 
     def _reinstall(self, slot: str, to: int | str | None, kind: str, reason: str) -> Version:
         """Install an earlier version of a slot again; a pin defaults to the active version."""
-        slot_named(slot)
+        get_slot(slot)
 
         def make(versions: VersionLog) -> list[_Change]:
             if kind == "rollback":

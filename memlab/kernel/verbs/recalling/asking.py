@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import shown
-from memlab.kernel.base.clock import When, datable, to_micros
+from memlab.kernel.base.arguments import describe_value
+from memlab.kernel.base.clock import When, check_instant, to_micros
 from memlab.kernel.journal import Event, Journal, JournalView
 from memlab.kernel.language import changed_fields
 from memlab.kernel.policies import Pack
@@ -296,7 +296,7 @@ class Questions:
         checked_text(query)
         store = self._store
         once: NewToSession | None = None
-        now = store.clock() if at is None else datable(to_micros(at), "at=")
+        now = store.clock() if at is None else check_instant(to_micros(at), "at=")
         filters = self._restrict_to_viewer(filters)
         with store.reading() as state:
             store.refresh_index()
@@ -435,7 +435,7 @@ class Questions:
         """
         if not isinstance(decision.get("decision"), int):
             raise InputError(
-                f"A decision is a row of lab.slates().decisions; {shown(decision)} names no recall."
+                f"A decision is a row of lab.slates().decisions; {describe_value(decision)} names no recall."
             )
         with self._store.reading():
             self._store.refresh_index()

@@ -9,7 +9,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.clock import When
-from memlab.kernel.hooks import hooks, load_part
+from memlab.kernel.hooks import list_hooks, load_part
 from memlab.kernel.journal import Transaction
 from memlab.kernel.privacy import Finding, screen, screen_many
 from memlab.kernel.state import Change, checked_columns, columns_of, redactions, refuse_names
@@ -232,7 +232,7 @@ class Remembering:
         if linked is not None:
             change, times = linked.change, linked.fact_times
             superseded = frozenset(goes for _, _, goes, _ in linked.superseded)
-        for end_older in hooks("facts-stored") if succeed else ():
+        for end_older in list_hooks("facts-stored") if succeed else ():
             succeeded = end_older(
                 store.state,
                 store.versions.pack,

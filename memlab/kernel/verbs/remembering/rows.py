@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, PrivacyError
-from memlab.kernel.hooks import hooks
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import Finding, Screened, ignored_by
-from memlab.kernel.schema import MEMORY, role_of
+from memlab.kernel.schema import MEMORY, infer_role
 from memlab.kernel.state import (
     EVERYONE,
     NOBODY,
@@ -214,7 +214,7 @@ class Describer(Protocol):
 
 def get_describer() -> Describer:
     """Return the reader of texts that was declared last at the hook "describe-text"."""
-    describer: Describer = hooks("describe-text")[-1]()
+    describer: Describer = list_hooks("describe-text")[-1]()
     return describer
 
 
@@ -261,7 +261,7 @@ def find_names(
         if kinds[row] == "turn" or predicates[row] is not None:
             continue
         speaker = speakers[row]
-        by_assistant = speaker is not None and role_of(speaker, None) == "assistant"
+        by_assistant = speaker is not None and infer_role(speaker, None) == "assistant"
         canonical_names = {
             name: entities.canonical(name) for name in get_describer().proper_names(text)
         }

@@ -1,7 +1,7 @@
 """Take away the room on the disk while a lab is used, and look: is it told as an error of memlab, is anything lost?
 
-    python experiments/fulldisk.py                          # 20 limits for each operation
-    python experiments/fulldisk.py --limits 5 --only purge
+    python -m tests.campaigns.fulldisk                          # 20 limits for each operation
+    python -m tests.campaigns.fulldisk --limits 5 --only purge
 
 No file of the process may grow beyond a limit (``RLIMIT_FSIZE``), which is drawn between what the lab's largest
 file has and what the operation would need; it writes until a write is refused, a few times over, as an agent would.
@@ -27,7 +27,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from breaking import (
+import memlab
+from memlab.errors import MemlabError
+from tests.campaigns.breaking import (
     QUESTIONS,
     Hung,
     checked,
@@ -43,9 +45,6 @@ from breaking import (
     texts,
     without_derived,
 )
-
-import memlab
-from memlab.errors import MemlabError
 
 __all__ = ["OPERATIONS", "Operation", "Tally", "run"]
 
@@ -167,7 +166,7 @@ class Tally:
 def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) -> Tally:
     """``limits`` children, each with another limit."""
     dice, tally = random.Random(f"{seed}/{operation.name}"), Tally(operation)
-    context = forking("fulldisk")
+    context = forking("tests.campaigns.fulldisk")
     with tempfile.TemporaryDirectory(prefix="fulldisk-") as name:
         home = Path(name)
         base = home / "base"

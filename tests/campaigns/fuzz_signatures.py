@@ -1,6 +1,6 @@
 """Junk for every argument of every public callable: one command, seeded, counts at the end.
 
-    python experiments/fuzz_signatures.py --cases 25000 --seed 1
+    python -m tests.campaigns.fuzz_signatures --cases 25000 --seed 1
 
 Without ``--cases`` all are tried. The status is 1 if a call raised anything from outside of ``memlab.MemlabError``,
 accepted what must be refused, or changed a lab that refused it. A short run is ``tests/test_signatures.py``.
@@ -11,11 +11,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from experiments.fuzzing.signatures import cases, fuzz, sampled
+from tests.campaigns.fuzzing.signatures import cases, fuzz, sampled
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 """Interrupt a lab at every line of what it does, and look: is the live lab whole, and is the one on disk?
 
-    python experiments/interruptions.py                              # every line of each operation: about an hour
-    python experiments/interruptions.py --only fold --most 100       # 100 lines of one operation, drawn by the seed
-    python experiments/interruptions.py --signals 200                # and 200 signals at random instants each
+    python -m tests.campaigns.interruptions                              # every line of each operation: about an hour
+    python -m tests.campaigns.interruptions --only fold --most 100       # 100 lines of one operation, drawn by the seed
+    python -m tests.campaigns.interruptions --signals 200                # and 200 signals at random instants each
 
 An operation is traced once, which gives the lines of memlab that it comes to. Then, for each of these lines, it is done
 again on a copy of the same lab and a KeyboardInterrupt is raised there, the first time that it is reached. Signals
@@ -30,7 +30,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from breaking import (
+import memlab
+from memlab.errors import MemlabError
+from tests.campaigns.breaking import (
     PACKAGE,
     QUESTIONS,
     Hung,
@@ -47,9 +49,6 @@ from breaking import (
     texts,
     without_derived,
 )
-
-import memlab
-from memlab.errors import MemlabError
 
 __all__ = ["OPERATIONS", "Operation", "Tally", "interrupted_by_signals", "interrupted_everywhere"]
 

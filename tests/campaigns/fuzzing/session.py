@@ -12,14 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from experiments.fuzzing.canaries import Canaries
-from experiments.fuzzing.edges import Edges
-from experiments.fuzzing.mutations import MUTATIONS
-from experiments.fuzzing.tally import Finding, Tally
 from memlab.errors import InputError, PolicyError
 from memlab.kernel.language import Policy, compile_policy, read_pack
 from memlab.kernel.policies import SLOTS as OFFERED
 from memlab.kernel.policies import load_pack, pack_names, pack_source
+from tests.campaigns.fuzzing.canaries import Canaries
+from tests.campaigns.fuzzing.edges import Edges
+from tests.campaigns.fuzzing.mutations import MUTATIONS
+from tests.campaigns.fuzzing.tally import Finding, Tally
 from tests.language.agreement import disagreement, over_slate
 from tests.language.corpus import attacks
 from tests.language.grammar import Grammar

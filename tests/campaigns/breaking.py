@@ -295,7 +295,7 @@ def checked(lab: memlab.Lab) -> tuple[bool, list[str]]:
 def forking(campaign: str) -> Any:
     """Processes that are forked from one that has imported the module ``campaign``: a child begins at once."""
     here = Path(__file__).resolve().parent
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(here.parent), str(here), *sys.path])
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(here.parents[1]), str(here), *sys.path])
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([campaign])
     return context

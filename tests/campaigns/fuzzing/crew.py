@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from experiments.fuzzing.session import SLOW, Session
-from experiments.fuzzing.tally import Finding, Tally
+from tests.campaigns.fuzzing.session import SLOW, Session
+from tests.campaigns.fuzzing.tally import Finding, Tally
 
 __all__ = ["Crew"]
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import memlab
-from experiments.fuzzing.callables import parameters, public_callables
-from experiments.fuzzing.examples import EXAMPLES, Desk
-from experiments.fuzzing.junk import JUNK
 from memlab.kernel.schema import FIELDS
+from tests.campaigns.fuzzing.callables import parameters, public_callables
+from tests.campaigns.fuzzing.examples import EXAMPLES, Desk
+from tests.campaigns.fuzzing.junk import JUNK
 
 __all__ = ["Case", "Report", "cases", "fuzz", "sampled"]
 

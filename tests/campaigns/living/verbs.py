@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 import memlab
-from living.words import Words, letters
 from memlab.kernel.schema import FIELDS, OUTCOMES
+from tests.campaigns.living.words import Words, letters
 
 __all__ = ["VERBS", "Verb"]
 

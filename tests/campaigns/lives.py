@@ -1,6 +1,6 @@
 """Random lives of a lab: one command, seeded, a table at the end.
 
-    python experiments/lives.py --lives 2000 --seed 1
+    python -m tests.campaigns.lives --lives 2000 --seed 1
 
 A life is some thirty steps on a lab in a directory: every verb that writes, readers in between, Ctrl-C at a random line
 of memlab, SIGKILL at one, openings, a backup put back. Texts, names, tags, notes and questions are the same few
@@ -21,16 +21,13 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 # frames of a few rows: waking other threads costs more than it saves
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
-sys.path.insert(0, str(Path(__file__).parent))  # a child that is to be killed imports from here too
-
-from living.life import ACTS, Lived, live
-from living.verbs import VERBS
 
 from memlab.kernel.base.progress import bar
+from tests.campaigns.living.life import ACTS, Lived, live
+from tests.campaigns.living.verbs import VERBS
 
 _TRIES = 60
 """Lives that are spent on finding the fewest steps."""

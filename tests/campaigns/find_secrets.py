@@ -1,7 +1,7 @@
 """How much of what is secret the privacy gate finds, and how much it redacts of what is not.
 
-    python experiments/find_secrets.py                     # as reported: other phrases and numbers than in development
-    python experiments/find_secrets.py --develop           # the phrases and numbers it was written with
+    python -m tests.campaigns.find_secrets                     # as reported: other phrases and numbers than in development
+    python -m tests.campaigns.find_secrets --develop           # the phrases and numbers it was written with
 
 Prints the share of credentials of which nothing is left, pooled, for each kind and for each disguise; then what is
 redacted of every line of five large installed packages, each of which is looked at by eye.
@@ -15,9 +15,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from secret_forms import Case, cases, leaks
-
 from memlab.kernel.privacy import screen, screen_many
+from tests.campaigns.secret_forms import Case, cases, leaks
 
 PACKAGES = ("jupyterlab", "matplotlib", "polars", "scipy", "sklearn")
 _TEXT = {

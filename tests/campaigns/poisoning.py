@@ -1,7 +1,7 @@
 """What someone who can write memories can do under each pack, and what a quarantine undoes.
 
-    python experiments/poisoning.py                                  # every pack and attack, two seeds
-    python experiments/poisoning.py --packs cascade --attacks corrections --seeds 1
+    python -m tests.campaigns.poisoning                                  # every pack and attack, two seeds
+    python -m tests.campaigns.poisoning --packs cascade --attacks corrections --seeds 1
 
 An agent and its user live a month of a simulated world. On the tenth day one session, "web", plants memories by one of
 the attacks below, and on the twentieth it is found out. From then on every question is measured in three lives that
@@ -25,9 +25,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from measuring import positive
 
 import memlab
+from experiments.measuring import positive
 from memlab import Lab, ManualClock
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.base.progress import bar

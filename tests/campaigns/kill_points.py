@@ -1,7 +1,7 @@
 """Kill a lab's process while it does something, open the lab, and look: is anything lost, halved or left behind?
 
-    python experiments/kill_points.py                       # 20 kill points in each of 15 operations
-    python experiments/kill_points.py --points 4 --only purge --seed 3
+    python -m tests.campaigns.kill_points                       # 20 kill points in each of 15 operations
+    python -m tests.campaigns.kill_points --points 4 --only purge --seed 3
 
 A child does the steps of one operation and acknowledges each over a pipe. ``kill -9`` ends it at a random instant (of
 a duration that was measured first), or, for the other half of the points, when it comes to a random line of memlab. The
@@ -30,7 +30,10 @@ from types import FrameType
 from typing import Any
 
 import polars as pl
-from breaking import (
+
+import memlab
+from memlab.errors import MemlabError
+from tests.campaigns.breaking import (
     PACKAGE,
     QUESTIONS,
     Hung,
@@ -52,9 +55,6 @@ from breaking import (
     texts,
     without_derived,
 )
-
-import memlab
-from memlab.errors import MemlabError
 
 __all__ = ["OPERATIONS", "Operation", "Tally", "run"]
 
@@ -403,7 +403,7 @@ class _Killer:
     """Children that die; they are forked from a server that has imported all that they need."""
 
     def __init__(self) -> None:
-        self._context = forking("kill_points")
+        self._context = forking("tests.campaigns.kill_points")
 
     def run(
         self, operation: Operation, folder: Path, *, wait: float | None, line: int | None

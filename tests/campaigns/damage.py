@@ -1,7 +1,7 @@
 """Damage every file of a lab, in every way, and look: is anything wrong that nobody is told of?
 
-    python experiments/damage.py                                    # 1,000 damages
-    python experiments/damage.py --cases 100 --only snapshots --seed 3
+    python -m tests.campaigns.damage                                    # 1,000 damages
+    python -m tests.campaigns.damage --cases 100 --only snapshots --seed 3
 
 Two labs with whatever a lab can have are made once, as the death of their process leaves them: a log that was not
 moved into the database, a snapshot, backups, an index. In a copy, one file (or one folder) is
@@ -33,7 +33,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from breaking import (
+import memlab
+from memlab.errors import MemlabError
+from tests.campaigns.breaking import (
     QUESTIONS,
     READINGS,
     Hung,
@@ -46,9 +48,6 @@ from breaking import (
     patience,
     texts,
 )
-
-import memlab
-from memlab.errors import MemlabError
 
 __all__ = ["CLASSES", "DAMAGES", "Case", "Ran", "Setting", "cases", "make", "run"]
 
@@ -382,7 +381,7 @@ class _Worker:
     """A process that may die of a case."""
 
     def __init__(self, home: Path) -> None:
-        self._context, self._home = forking("damage"), home
+        self._context, self._home = forking("tests.campaigns.damage"), home
         self._process: Any = None
 
     def look(self, setting: Setting, case: Case | None) -> list[_Session] | None:

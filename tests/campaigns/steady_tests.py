@@ -1,7 +1,7 @@
 """The tests under ten seeds of Hypothesis and on two kinds of processor: one command, a table at the end.
 
-    python experiments/steady_tests.py
-    python experiments/steady_tests.py --seeds 3 --thorough tests/graph tests/index -k property
+    python -m tests.campaigns.steady_tests
+    python -m tests.campaigns.steady_tests --seeds 3 --thorough tests/graph tests/index -k property
 
 What follows the options goes to pytest. The first seed of a processor runs every test, the others the property tests,
 for a seed is of no account to the rest; ``--thorough`` draws ten times the examples. The second processor is this one
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from numpy._core import _multiarray_umath as built
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|deselected)")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 

@@ -1,6 +1,6 @@
 """Private means private: two labs, one with what somebody else keeps private, read by every public reader.
 
-    python experiments/fuzz_viewer.py [--lives 40] [--seed 0] [--steps 40]
+    python -m tests.campaigns.fuzz_viewer [--lives 40] [--seed 0] [--steps 40]
 
 A life is a seeded series of public verbs: remembering, facts, links, recalls as a viewer, feedback, verdicts, edits,
 letting go, purges, entities, clusters, upkeep, consolidation, several packs. It is lived twice, at the same instants:

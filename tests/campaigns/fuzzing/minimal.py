@@ -7,11 +7,11 @@ import math
 import time
 from collections.abc import Callable
 
-from experiments.fuzzing.mutations import tokens_of
-from experiments.fuzzing.session import Session, disagreements, read_and_check
-from experiments.fuzzing.tally import Finding, kind_of
 from memlab.errors import InputError, PolicyError
 from memlab.kernel.language.policy import _compile as compiled
+from tests.campaigns.fuzzing.mutations import tokens_of
+from tests.campaigns.fuzzing.session import Session, disagreements, read_and_check
+from tests.campaigns.fuzzing.tally import Finding, kind_of
 
 __all__ = ["minimal", "shrunk", "timed_alone", "trouble"]
 

@@ -1,8 +1,8 @@
 """Does "acknowledged" mean durable? Kill a writing process at random moments, or cut the power, and look.
 
-    python experiments/durability.py                 # 100 runs of each case; prints a table
-    python experiments/durability.py --runs 10 --seed 7 --case power
-    python experiments/durability.py --workload package.module
+    python -m tests.campaigns.durability                 # 100 runs of each case; prints a table
+    python -m tests.campaigns.durability --runs 10 --seed 7 --case power
+    python -m tests.campaigns.durability --workload package.module
 
 A child writes and acknowledges each write over a pipe; SIGKILL ends it at a random moment. After a *kill*, the
 directory is opened as it is. After a *power cut* what is opened is the disk that `powercut.c` kept: only bytes that
@@ -152,7 +152,12 @@ def build_shim(folder: Path) -> Path:
 
 
 def run_case(
-    case: Case, *, runs: int, seed: int, workload: str = "durability", shim: Path | None = None
+    case: Case,
+    *,
+    runs: int,
+    seed: int,
+    workload: str = "tests.campaigns.durability",
+    shim: Path | None = None,
 ) -> Tally:
     """``runs`` children one after another; the seed decides what each writes and how long it lives.
 
@@ -180,7 +185,7 @@ def _run(
     root.mkdir()
     disk.mkdir()
     environment = dict(os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), str(HERE), *sys.path])
+    environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parents[1]), str(HERE), *sys.path])
     if case.cut != "kill":
         environment["LD_PRELOAD"] = str(shim)
         environment["POWERCUT_ROOT"], environment["POWERCUT_DISK"] = str(root), str(disk)
@@ -348,7 +353,7 @@ def main() -> int:
     parser.add_argument("--case", default="", help="only cases whose name contains this")
     parser.add_argument(
         "--workload",
-        default="durability",
+        default="tests.campaigns.durability",
         help="the module that writes and checks (default: the journal)",
     )
     parser.add_argument("--child", help=argparse.SUPPRESS)

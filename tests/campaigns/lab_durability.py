@@ -1,6 +1,6 @@
 """A lab that is used until it dies: the workload of ``durability.py`` for the verbs that people call.
 
-    python experiments/durability.py --workload lab_durability
+    python -m tests.campaigns.durability --workload tests.campaigns.lab_durability
 
 Remembers (one and many, chained), recalls, gives feedback, swaps policies, writes snapshots and reopens. What a verb
 acknowledged must be there afterwards: the event with its texts, vectors and sources, and the slate of every recall that
@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from durability import Verdict
 
 import memlab
 
@@ -24,6 +23,7 @@ import memlab
 import memlab.subjects.lab
 from memlab.errors import MemlabError
 from memlab.kernel.journal import Journal
+from tests.campaigns.durability import Verdict
 
 memlab.load_pack("memlab")
 WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village", "six", "branch"]

@@ -25,9 +25,9 @@ import numpy as np
 import polars as pl
 
 import memlab
-from living.verbs import VERBS
-from living.words import Words, letters
 from memlab.subjects.purge.verifying import differences
+from tests.campaigns.living.verbs import VERBS
+from tests.campaigns.living.words import Words, letters
 
 __all__ = ["ACTS", "Lived", "Trouble", "content_of", "live"]
 

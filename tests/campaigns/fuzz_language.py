@@ -1,6 +1,6 @@
 """Hostile and honest texts against the policy language: one command, seeded, a table at the end.
 
-    python experiments/fuzz_language.py --inputs 1000000 --processes 2 --seed 1 --out findings
+    python -m tests.campaigns.fuzz_language --inputs 1000000 --processes 2 --seed 1 --out findings
 
 A share of the inputs are random valid programs (``tests/language/grammar.py``); the others are mutations of those, of
 the packs that ship and of the corpus of attacks, and what reached a new edge of the language's code is mutated again.
@@ -24,11 +24,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from experiments.fuzzing.crew import Crew
-from experiments.fuzzing.minimal import minimal, timed_alone
-from experiments.fuzzing.session import SLOW, Session
-from experiments.fuzzing.tally import Finding, Tally, kind_of
 from memlab.kernel.base.progress import bar
+from tests.campaigns.fuzzing.crew import Crew
+from tests.campaigns.fuzzing.minimal import minimal, timed_alone
+from tests.campaigns.fuzzing.session import SLOW, Session
+from tests.campaigns.fuzzing.tally import Finding, Tally, kind_of
 
 
 def table(
