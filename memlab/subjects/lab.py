@@ -226,7 +226,7 @@ class Lab(Displayed):
 
     @property
     def agents(self) -> LabAgents:
-        """Give agents their own view, ``lab.agents("tutor")``; observe, extract, verify, credit."""
+        """Agents by name, ``lab.agents("tutor")``; observe, extract, verify, credit."""
         return self._component("agents")
 
     @property
@@ -370,7 +370,7 @@ class Lab(Displayed):
         extract: bool = False,
         progress: bool = True,
     ) -> Loaded:
-        """Add the contents of a file, a folder, another lab, a frame or a list of messages.
+        """Add the contents of a file, a folder, another lab, a frame or messages.
 
         ``memlab.load`` describes the formats.
 
@@ -1025,9 +1025,9 @@ class Lab(Displayed):
         -----
         Texts, names, lists, notes and vectors are removed from the journal, logged recalls,
         snapshots, indexes, backups and mirrors, together with queries that quote or name them. Then
-        every file of the lab, its backups, mirrors and known exports is searched. What stays is the
-        row with the status "purged", its numbers, times and kind, and a keyed hash of the text, by
-        which imports recognize it. docs/your-data.md has the details.
+        every file of the lab, its backups, mirrors and known exports is searched. The row stays
+        with the status "purged", its numbers, times and kind. A keyed hash of the text lets imports
+        recognize it. docs/your-data.md has the details.
 
         An interrupted purge is completed when the lab is opened next. Purging a thousand of 100,000
         memories took 14 seconds of processor time.
@@ -1077,7 +1077,7 @@ class Lab(Displayed):
     @property
     @checked
     def log(self) -> pl.DataFrame:
-        """Every event as a row: ``event``, ``at``, ``kind``, ``memories``, ``edges``, ``what``.
+        """Every event as a row: event, at, kind, memories, edges, what.
 
         ``memories`` are the ids of the memories concerned, ``what`` is a description in words.
         ``lab.log.filter(pl.col("memories").list.contains(7))`` is the history of memory 7.
@@ -1319,7 +1319,9 @@ class Lab(Displayed):
 
     @checked
     def close(self) -> None:
-        """Stop background workers, write a snapshot if it saves time, and close the journal.
+        """Stop background workers and close the journal.
+
+        A snapshot is written if it makes the next opening faster.
 
         Closing twice has no effect. ``with memlab.open(path) as lab:`` closes the lab at the end.
 

@@ -67,9 +67,9 @@ _MAX_ROWS = 20
 
 @dataclass(frozen=True)
 class Memory(Displayed):
-    """One memory with its values at the time of the call; it does not change afterwards.
+    """One memory with its values at the time of the call.
 
-    It has the fields that are read most. ``lab.memories`` has every column of a memory.
+    It does not change afterwards. It has the fields that are read most. ``lab.memories`` has every column of a memory.
 
     Attributes
     ----------

@@ -250,7 +250,7 @@ class Agent(Displayed):
         log: bool = True,
         again: bool | None = None,
     ) -> Hits:
-        """Retrieve the memories that the active pack ranks highest among those that the agent sees.
+        """Retrieve the highest-ranked memories among those that the agent sees.
 
         Parameters
         ----------
@@ -550,7 +550,9 @@ class Agent(Displayed):
         season: WordOrWords = None,
         where: pl.Expr | None = None,
     ) -> Turns:
-        """Start turns that recall in the background as this agent; see ``lab.agents.turns``.
+        """Start turns that recall in the background as this agent.
+
+        See ``lab.agents.turns``.
 
         Parameters
         ----------
@@ -1226,7 +1228,7 @@ class LabAgents:
         """Count one more conversation of an agent with its user.
 
         A relationship starts with the settings ``familiarity-start`` and ``trust-start``. Each
-        conversation adds the share ``familiarity-gain`` of what is missing to 100. Under a pack
+        conversation adds the share ``familiarity-gain`` of the distance to 100. Under a pack
         with ``maintain-after-session``, ``lab.upkeep.maintain`` runs afterwards.
 
         Parameters
@@ -1329,7 +1331,7 @@ class LabAgents:
     def switch_on(
         self, project: str | None = None, *, reason: str = "", by: str = "user"
     ) -> pl.DataFrame:
-        """Switch memory on again, for one project or for all; record consent where it is needed.
+        """Switch memory on again, for one project or for all; record a needed consent.
 
         Projects that were switched off by name stay off when all is switched on. Under a pack whose
         setting ``consent`` is "needed", the call is the consent for the project, or for memories
@@ -1432,7 +1434,7 @@ class LabAgents:
 
     @checked
     def metrics(self, *, since: When | None = None) -> Metrics:
-        """Summarize contexts and turns: tokens injected and saved, coverage, frequent gotchas.
+        """Summarize contexts: tokens injected and saved, coverage, frequent gotchas.
 
         Parameters
         ----------

@@ -134,7 +134,7 @@ class Surfaced(Sequence[Hit], Displayed):
 
 
 class Turns:
-    """The turns of one agent, from ``lab.agents.turns``: recalls in a background thread.
+    """Turns of one agent, from ``lab.agents.turns``: recalls in the background.
 
     ``offer`` takes what the agent is doing and returns at once. One worker searches; while it is
     busy, only the newest context waits, and replaces an older one.

@@ -38,7 +38,7 @@ _SETTINGS = ("tier-1-tokens", "tier-2-tokens", "tier-3-tokens", "always-kinds", 
 
 @dataclass(frozen=True)
 class Context(Displayed):
-    """A prompt context for a task: ``text`` with marks, ``markdown`` or ``messages()``.
+    """A prompt context for a task, as ``text``, ``markdown`` or ``messages()``.
 
     Attributes
     ----------
@@ -109,7 +109,9 @@ class Context(Displayed):
         return self.hits.slate
 
     def messages(self) -> list[dict[str, str]]:
-        """Return the text as one message of a conversation; an empty list without memories.
+        """Return the text as one message of a conversation.
+
+        Without memories, the list is empty.
 
         The role is "user", because memories have no more authority than their speakers.
 
@@ -274,7 +276,7 @@ _FRAME: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Metrics(Displayed):
-    """Metrics of prompt contexts: ``metrics["coverage"]`` is one value, ``metrics.frame`` has all.
+    """Metrics of prompt contexts: ``metrics["coverage"]`` is one value of them.
 
     The metrics are contexts, searches, injected, referenced, referenced-share, tokens-injected,
     tokens-discovery, tokens-saved, coverage, memories, confidence, latency-embedding,
@@ -282,9 +284,9 @@ class Metrics(Displayed):
     process.
 
     A memory is *referenced* by a context if it got a "success" or a reward of at least .5, or,
-    without a judgement, if an answer was attributed to it. Its *discovery* cost is the tokens of
-    the turns of its session before it, divided by the number of memories from them, and at least
-    the tokens of its own text. *Saved* tokens are the discovery cost of referenced memories minus
+    without a judgement, if an answer was attributed to it. Its *discovery* cost is the number of
+    tokens of the preceding turns of its session, divided by the number of memories from them. It
+    is at least the length of its own text. *Saved* tokens are the discovery cost of referenced memories minus
     all injected tokens; they are negative if contexts cost more than they saved.
 
     Attributes

@@ -383,7 +383,7 @@ class LabPolicies(Displayed):
         "ab" needs the most recalls. It is the only valid design if items make one another redundant
         or if positions matter. In a challenged recall, challengers replace the pack's own
         exploration items. Items that the active pack's ``eligible``, a viewer or a filter excludes
-        are never shown.
+        do not appear.
 
         Examples
         --------
