@@ -20,7 +20,7 @@ from held_out import BEAM_READ, LOCOMO_READ
 from memlab.io.ingest import read_beam, read_locomo
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.embedding._embedder import SHIPPED_KNOTS, calibrated, even_length
-from memlab.kernel.state import with_speaker
+from memlab.kernel.state import prefix_speaker
 from memlab.subjects.reading.sentences import sentences
 
 LEVELS = (-0.06, 0.02, 0.19, 0.40, 0.57, 0.66)
@@ -53,7 +53,7 @@ def chats(folder: Path) -> dict[str, list[list[tuple[str, str]]]]:
 def pairs(rows: list[tuple[str, str]], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Closeness and length of random pairs; what is said twice in the same words is no pair of two things."""
     rows = list(dict.fromkeys(rows))
-    vectors = load_embedder(None).encode([with_speaker(*row) for row in rows]).astype(np.float64)
+    vectors = load_embedder(None).encode([prefix_speaker(*row) for row in rows]).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     size = np.array([max(1, len(text)) for text, _ in rows])
     first, second = np.triu_indices(len(rows), 1)

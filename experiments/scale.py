@@ -74,7 +74,7 @@ def prepare(
     """Write the corpus, its vectors, and for each size the questions and how near their exact ten are."""
     from memlab.io.ingest import read_locomo
     from memlab.kernel.embedding import load_embedder
-    from memlab.kernel.state import with_speaker
+    from memlab.kernel.state import prefix_speaker
 
     where = Path(folder)
     made_of = {
@@ -96,7 +96,7 @@ def prepare(
             for start in range(0, count, BATCH):
                 batch = list(islice(rows, BATCH))
                 file.writelines(json.dumps(row) + "\n" for row in batch)
-                said = [with_speaker(row["text"], row["speaker"]) for row in batch]
+                said = [prefix_speaker(row["text"], row["speaker"]) for row in batch]
                 vectors[start : start + len(batch)] = embedder.encode(said)
                 step(len(batch))
         vectors.flush()

@@ -77,7 +77,7 @@ def prepare(
     from memlab.io.ingest import read_beam, read_locomo
     from memlab.kernel.embedding import load_embedder
     from memlab.kernel.privacy import screen
-    from memlab.kernel.state import with_speaker
+    from memlab.kernel.state import prefix_speaker
 
     plan: list[dict[str, Any]] = []
     read = read_beam if Path(path).is_dir() else read_locomo
@@ -96,7 +96,7 @@ def prepare(
             )
         ]
         for row in rows:
-            row["said"] = with_speaker(row["text"], row["speaker"])
+            row["said"] = prefix_speaker(row["text"], row["speaker"])
         kept = {row["ref"] for row in rows}
         asked = [
             {

@@ -20,7 +20,7 @@ from measuring import positive
 
 import memlab
 from memlab.kernel.base.clock import DAY
-from memlab.kernel.state import Change, edges_of, values_of
+from memlab.kernel.state import Change, build_edges, build_values
 
 NOW = memlab.ManualClock("2026-06-01")()
 
@@ -65,7 +65,7 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
         target = (source + dice.integers(1, memories, count)) % memories
         weight = dice.uniform(0, 1, count)
         with lab.io.store.writing() as tx:
-            body = edges_of(
+            body = build_edges(
                 (source + 1).tolist(), (target + 1).tolist(), "relates-to", weight.tolist()
             )
             tx.event("link", Change(edges=body).body(), at=made)
@@ -79,7 +79,7 @@ def anew(lab: memlab.Lab) -> None:
         ids = list(range(1, len(lab) + 1))
         tx.event(
             "restore",
-            Change(set=[values_of(ids, status="active", label=None, changed=None)]).body(),
+            Change(set=[build_values(ids, status="active", label=None, changed=None)]).body(),
             at=NOW,
         )
 

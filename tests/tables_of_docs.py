@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import memlab
-from memlab.io.serving.forms import Found
+from memlab.io.serving.forms import MemoryAnswer
 from memlab.io.serving.tools import TOOLS
 from memlab.kernel.policies import SETTINGS, SettingValue, load_pack, pack_names
 from memlab.kernel.schema import EDGE, FIELDS, MEMORY, Column
@@ -155,7 +155,7 @@ def arguments() -> str:
 
 
 def answers() -> str:
-    models = {f"`{tool.name}`": tool.answer for tool in TOOLS} | {"a hit": Found}
+    models = {f"`{tool.name}`": tool.answer for tool in TOOLS} | {"a hit": MemoryAnswer}
     return rows(
         "of | attributes",
         [(who, " ".join(f"`{name}`" for name in one.model_fields)) for who, one in models.items()],

@@ -79,7 +79,7 @@ def test_a_bad_file_says_where(run, tmp_path):
     )
     result = run("load", "a.memlab", "bad.jsonl")
     assert result.exit_code == 1
-    assert result.stderr == "memlab: bad.jsonl, line 2, field text: A text stands here, not 3.\n"
+    assert result.stderr == "memlab: bad.jsonl, line 2, field text: Expected a text, not 3.\n"
     assert "xml" in run("load", "a.memlab", "bad.jsonl", "--format", "xml").stderr
 
 

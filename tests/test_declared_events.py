@@ -23,7 +23,15 @@ from memlab.errors import InputError, LabError, MissingExtension, PrivacyError
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.extension import Extension, extend, forget_extension
 from memlab.kernel.journal import Event
-from memlab.kernel.state import EventType, Field, Projection, State, listed, mapping, rows
+from memlab.kernel.state import (
+    EventType,
+    Field,
+    Projection,
+    State,
+    list_field,
+    mapping_field,
+    rows_field,
+)
 from memlab.kernel.verbs.projections import new_state
 
 KIND = "sightings/seen"
@@ -75,16 +83,18 @@ def members(depth: int) -> st.SearchStrategy[Field]:
     own = item.map(lambda fields: {**fields, "memory": Field("memory")})
     return st.one_of(
         leaves,
-        item.map(mapping),
-        st.builds(lambda fields, drops: listed(mapping(fields), drops=drops), own, st.booleans()),
+        item.map(mapping_field),
+        st.builds(
+            lambda fields, drops: list_field(mapping_field(fields), drops=drops), own, st.booleans()
+        ),
         st.lists(inner, min_size=1, max_size=3).map(
-            lambda fields: listed(Field("memory"), *fields)
+            lambda fields: list_field(Field("memory"), *fields)
         ),
         st.sampled_from(STRINGS).map(
-            lambda field: rows({"memory": Field("memory"), "said": field})
+            lambda field: rows_field({"memory": Field("memory"), "said": field})
         ),
-        st.just(mapping({"*": Field("number")}, keys="project")),
-        st.just(mapping(ASKED)),
+        st.just(mapping_field({"*": Field("number")}, keys="project")),
+        st.just(mapping_field(ASKED)),
     )
 
 
@@ -177,7 +187,7 @@ def body_of(fields: Mapping[str, Field]) -> Field:
         name: replace(field, of="about") if field.role in texts else field
         for name, field in fields.items()
     }
-    return mapping({"about": Field("memory"), **own})
+    return mapping_field({"about": Field("memory"), **own})
 
 
 def declare(fields: Mapping[str, Field]) -> type[Projection]:
@@ -189,7 +199,7 @@ def declare(fields: Mapping[str, Field]) -> type[Projection]:
 
         name: ClassVar[str] = "sightings"
         kinds: ClassVar[tuple[str, ...]] = (KIND,)
-        dumped: ClassVar[Field] = listed(replace(body), drops=True)
+        dumped: ClassVar[Field] = list_field(replace(body), drops=True)
 
         def __init__(self) -> None:
             self.bodies: list[dict[str, Any]] = []

@@ -38,7 +38,7 @@ def test_the_texts_of_hidden_memories_are_not_returned_to_a_viewer(lab):
     lab.remember("The horse eats oats", creator="bob")
     asked = np.array([2, 1, 0])
     for viewer, second in (("ann", "The goat of Ann eats gold"), ("bob", None)):
-        texts = lab.at(viewer=viewer).io.store.state.texts.take(asked)
+        texts = lab.at(viewer=viewer).io.store.state.texts.to_list(asked)
         assert texts == ["The horse eats oats", second, "The goat eats hay"]
 
 

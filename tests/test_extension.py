@@ -335,9 +335,9 @@ def stage_of(change):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda order: order[[0, 0]], "does not hold each candidate of the pool once"),
-        (lambda order: order[:0], "does not hold each candidate of the pool once"),
-        (lambda order: order + 1, "does not hold each candidate of the pool once"),
+        (lambda order: order[[0, 0]], "does not contain each candidate of the pool exactly once"),
+        (lambda order: order[:0], "does not contain each candidate of the pool exactly once"),
+        (lambda order: order + 1, "does not contain each candidate of the pool exactly once"),
         (lambda order: None, "failed with"),
         (lambda order: 1 / 0, "failed with ZeroDivisionError"),
     ],
@@ -864,11 +864,11 @@ class Echoes(Dependents):
     label = "echo"
 
     def find(self, state, row, new, others):
-        said = f"echo: {state.texts.at(row)}"
+        said = f"echo: {state.texts.value_at(row)}"
         return [
             one
             for one in range(len(state))
-            if state.texts.at(one) == said and one + 1 not in others
+            if state.texts.value_at(one) == said and one + 1 not in others
         ]
 
     def revise(self, editor, row, text, rows, outcome):
@@ -930,7 +930,7 @@ class Gardens:
 
     def rows(self, state, project, names):
         return (
-            np.flatnonzero(state.names["project"].among([project]))[:1]
+            np.flatnonzero(state.names["project"].is_in([project]))[:1]
             if names
             else np.empty(0, dtype=np.int64)
         )

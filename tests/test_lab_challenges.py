@@ -1,6 +1,7 @@
 """Challenges of a lab: logged events, what a recall shows while packs are compared, and a verdict on real slates."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -8,6 +9,8 @@ import pytest
 
 import memlab
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.extension import forget_extension
+from memlab.kernel.slates import decode, same_slates
 
 WORDS = '(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)'
 CLOSED = '(pack closed "Lets nothing pass that was of use.") (defpolicy eligible [success] (= success 0))'
@@ -285,3 +288,86 @@ def test_a_pack_that_shows_the_same_is_never_better(twice_told):
     found, _, _ = twice_told("ab", WORDS, same.replace(" :inherits words", ""))
     assert found["same"].difference.value == 0
     assert found["same"].better is None
+
+
+class TestFeaturesOfChallengers:
+    """A slate holds what its challengers read, so that a log without its lab can be scored again under them."""
+
+    PHRASES = '(pack phrases "Pairs of words.") (defpolicy recall-score [lexical phrase] (+ phrase lexical))'
+
+    @pytest.fixture
+    def words(self, lab):
+        lab.policies.use(WORDS)
+        lab.remember([f"note {n} on the {'harbour tide' if n % 3 else 'boat'}" for n in range(12)])
+        return lab
+
+    def logged(self, lab, hits):
+        return decode(dict(lab.io.store.journal.slates())[hits.decision], decision=hits.decision)
+
+    def test_a_feature_that_only_a_challenger_reads_is_logged_while_it_is_one(self, words):
+        before = words.recall("the harbour tide")
+        words.challenge(self.PHRASES)
+        while_challenged = words.recall("the harbour tide")
+        words.policies.end_challenge("phrases")
+        after = words.recall("the harbour tide")
+        present = ["phrase" in hits.slate.numbers for hits in (before, while_challenged, after)]
+        assert present == [False, True, False]
+        slates = words.slates()
+        assert [
+            "phrase" in slates.fingerprints(hits.decision)
+            for hits in (before, while_challenged, after)
+        ] == present
+        logged = self.logged(words, while_challenged)
+        alone = words.recall("the harbour tide", pack=memlab.load_pack(self.PHRASES)).slate
+        expected = dict(zip(alone.ids.tolist(), alone.numbers["phrase"].tolist(), strict=True))
+        assert {1.0, 0.0} <= set(expected.values())
+        for id, value in zip(logged.ids.tolist(), logged.numbers["phrase"].tolist(), strict=True):
+            assert value == expected[id]
+
+    def test_the_challenger_is_scored_again_on_the_log_alone(self, words):
+        words.challenge(self.PHRASES)
+        for number in range(4):
+            words.feedback(words.recall(f"note {number} on the harbour tide")[0], "success")
+        evaluation = memlab.evaluate(words.slates(), "(fn [phrase] phrase)", missing="zero")
+        assert not evaluation.refusals
+
+    def test_a_feature_that_means_something_else_under_the_challenger_is_not_logged(self, words):
+        text = (
+            '(pack ofpool "Another pool.") (setting pool 7)'
+            "(defpolicy recall-score [takes-over late] (+ takes-over late))"
+        )
+        words.challenge(text)
+        numbers = words.recall("the harbour tide").slate.numbers
+        assert "late" in numbers
+        assert "takes-over" not in numbers
+
+    def test_a_slate_with_features_of_challengers_is_the_same_after_its_bytes(self, words):
+        words.challenge(self.PHRASES)
+        hits = words.recall("the harbour tide")
+        expected = replace(hits.slate, decision=hits.decision)
+        assert same_slates(expected, self.logged(words, hits))
+
+    def test_a_feature_that_fails_only_in_the_log_costs_no_recall(self, words):
+        calls = []
+
+        def compute(pool):
+            calls.append(len(pool))
+            if len(calls) % 2 == 0:
+                raise ValueError("every second call")
+            return [1.0] * len(pool)
+
+        feature = memlab.Feature("failing", "num", "memory", "one", compute=compute)
+        memlab.extend(memlab.Extension("failing", "1", features=[feature]))
+        try:
+            words.challenge(
+                '(pack failing "Other candidates.") (defpolicy seed-score [lexical] lexical)'
+                "(defpolicy recall-score [failing] failing)"
+            )
+            with pytest.warns(UserWarning, match="only challengers read are missing"):
+                hits = words.recall("the harbour tide")
+            assert calls
+            assert "failing" not in hits.slate.numbers
+            assert hits.slate.challenge["heads"]
+        finally:
+            words.policies.end_challenge("failing")
+            forget_extension("failing")

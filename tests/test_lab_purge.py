@@ -697,7 +697,7 @@ def test_who_writes_a_snapshot_meanwhile_is_waited_for(disk, monkeypatch):
     monkeypatch.setattr("memlab.subjects.purge.purge.PURGE_TIMEOUT", 0.1)
     with disk() as lab, disk() as other:
         lab.remember("a")
-        with other.io.store.derived.held(1), pytest.raises(LabBusy):
+        with other.io.store.derived.hold(1), pytest.raises(LabBusy):
             lab.purge(1)
         assert lab[1].status == "active"
         assert lab.purge(1).ids == (1,)

@@ -161,15 +161,15 @@ def test_a_disk_that_answers_with_an_error(path, monkeypatch):
 
 def test_a_lock_of_another_machine_is_called_that(tmp_path, monkeypatch):
     lock, other = WriterLock(tmp_path / "lock"), WriterLock(tmp_path / "lock")
-    with lock.held(0.0):
-        with pytest.raises(LabBusy, match=rf"by process {os.getpid()}, which"), other.held(0.0):
+    with lock.hold(0.0):
+        with pytest.raises(LabBusy, match=rf"by process {os.getpid()}, which"), other.hold(0.0):
             pass
 
         def gone(pid, signal):
             raise ProcessLookupError
 
         monkeypatch.setattr(os, "kill", gone)
-        with pytest.raises(LabBusy, match="of another machine"), other.held(0.0):
+        with pytest.raises(LabBusy, match="of another machine"), other.hold(0.0):
             pass
 
 

@@ -5,9 +5,9 @@ import pytest
 import memlab
 from memlab import Extension
 from memlab.kernel.extension import forget_extension
-from memlab.kernel.state import EventType, Field, rows
+from memlab.kernel.state import EventType, Field, rows_field
 
-SEEN = rows({"memory": Field("memory"), "who": Field("name"), "how": Field("word")})
+SEEN = rows_field({"memory": Field("memory"), "who": Field("name"), "how": Field("word")})
 TOLD = Field("name", held="reference", shared=True)
 
 

@@ -54,7 +54,7 @@ def content_of(lab):
             rows.tolist() for rows, _ in words.hits(words.query("tabs about note turn")).parts
         ],
         "uses": state.uses.values.tolist(),
-        "last": state.last_of(None, "s"),
+        "last": state.last_in_session(None, "s"),
         "seq": state.seq,
         "pack": lab.policies.pack.hash,
     }

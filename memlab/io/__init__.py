@@ -1,1 +1,1 @@
-"""What comes from outside and goes there: files, other frameworks, connections."""
+"""Input and output: files, other frameworks, connections."""

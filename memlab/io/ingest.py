@@ -1,9 +1,9 @@
-"""Conversations from outside, read and remembered as an agent would remember them.
+"""Read conversations of benchmarks and remember them as an agent would.
 
 ``read_locomo``, ``read_beam``, ``read_longmemeval`` and ``read_lmeb`` read the files of a benchmark into conversations
-and, apart from them, the questions and their evidence; ``correct_evidence`` gives other labels of the same questions,
-and ``read_questions`` reads labels for a lab of one's own.
-``conversation`` remembers the turns of one of them; of questions and labels nothing reaches a lab.
+and, separately, their questions with evidence. ``correct_evidence`` applies corrected labels, and ``read_questions``
+reads labels for an existing lab. ``conversation`` remembers the turns of a conversation; a lab never receives its
+questions or labels.
 """
 
 from memlab.io.formats.chats import read_beam, read_lmeb, read_longmemeval

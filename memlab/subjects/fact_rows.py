@@ -27,9 +27,9 @@ from memlab.kernel.state import (
     Field,
     Projection,
     State,
-    listed,
-    stamps,
-    values_of,
+    build_values,
+    list_field,
+    to_datetimes,
 )
 
 __all__ = [
@@ -70,7 +70,7 @@ class FactTimes(Projection):
 
     name: ClassVar[str] = "fact-times"
     kinds: ClassVar[tuple[str, ...]] = ("link",)
-    dumped: ClassVar[Field] = listed(MEMORY_ID, TIME, TIME, drops=True)
+    dumped: ClassVar[Field] = list_field(MEMORY_ID, TIME, TIME, drops=True)
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"link": {"fact_times": dumped}}
 
     def __init__(self) -> None:
@@ -213,7 +213,7 @@ def compute_relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray
     ):
         return np.full(len(rows), np.nan)
     values, nulls = Moment(state, pack, rows, now).ask(
-        policy, given={"activation": lambda: np.ones(len(rows))}
+        policy, inputs={"activation": lambda: np.ones(len(rows))}
     )
     return np.asarray(
         values if nulls is None else np.where(nulls, np.nan, values), dtype=np.float64
@@ -238,11 +238,11 @@ def build_facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.Data
             ),
             pl.Series("confidence", state.numbers["confidence"].values[rows]),
             *(state.names[name].series(name, rows) for name in ("status", "source")),
-            stamps("valid_from", start),
-            stamps("valid_until", stop),
+            to_datetimes("valid_from", start),
+            to_datetimes("valid_until", stop),
             superseded_by,
             pl.Series("access", state.numbers["access"].values[rows]).cast(pl.Int64),
-            pl.Series("text", state.texts.take(rows), dtype=pl.String),
+            pl.Series("text", state.texts.to_list(rows), dtype=pl.String),
             score,
         ]
     )
@@ -251,13 +251,13 @@ def build_facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.Data
 def retract(state: State, row: int, now: int, reason: str | None) -> Change:
     """Return the change that retracts a fact; raise InputError if it is none or was deleted."""
     names = state.names
-    if names["subject"].at(row) is None or names["predicate"].at(row) is None:
+    if names["subject"].value_at(row) is None or names["predicate"].value_at(row) is None:
         raise InputError(
             f"Memory {row + 1} is not a fact: it has no subject and predicate. "
             'Use lab.forget(memory, how="deprecate").'
         )
-    status = names["status"].at(row)
+    status = names["status"].value_at(row)
     if status in ("deleted", "purged"):
         raise InputError(f"Fact {row + 1} is {status}; there is nothing to retract.")
     why = {} if reason is None else {"reason": reason}
-    return Change(set=[values_of([row + 1], status="retracted", changed=now, **why)])
+    return Change(set=[build_values([row + 1], status="retracted", changed=now, **why)])

@@ -17,7 +17,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import MEMORY, OF_THE_USER
-from memlab.kernel.state import State, checked_text, hidden_from
+from memlab.kernel.state import State, hidden_rows, validate_text
 from memlab.kernel.verbs.gate import is_agent
 
 __all__ = ["ROLES", "Identity", "Role", "is_fact"]
@@ -77,7 +77,7 @@ class Identity:
                     f"not {text!r:.60}."
                 )
             if text is not None:
-                refuse(checked_text(text, where=what), what)
+                refuse(validate_text(text, where=what), what)
 
     @property
     def writes(self) -> bool:
@@ -134,9 +134,9 @@ class Identity:
 
     def check_sees(self, state: State, rows: Iterable[int]) -> None:
         """Raise UnknownName for memories that are hidden or of another project."""
-        hidden = None if self.name is None else hidden_from(state, self.name)
+        hidden = None if self.name is None else hidden_rows(state, self.name)
         for row in rows:
-            project = state.names["project"].at(row)
+            project = state.names["project"].value_at(row)
             elsewhere = self.project is not None and project not in (None, self.project)
             if elsewhere or (hidden is not None and hidden[row]):
                 raise UnknownName("memory", row + 1)
@@ -150,8 +150,8 @@ class Identity:
         chosen = list(rows)
         self.check_sees(state, chosen)
         for row in chosen if self.role != "owner" else ():
-            creator = state.names["creator"].at(row)
-            others = [agent for agent in state.lists["agents"].at(row) if agent != self.name]
+            creator = state.names["creator"].value_at(row)
+            others = [agent for agent in state.lists["agents"].value_at(row) if agent != self.name]
             if creator != self.name or others:
                 ownership = (
                     f"shared with {others[0]}"

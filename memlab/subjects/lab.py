@@ -27,13 +27,13 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.embedding import EmbedderSpec, load_embedder
 from memlab.kernel.extension import load_installed
-from memlab.kernel.journal import present
+from memlab.kernel.journal import lab_exists
 from memlab.kernel.policies import DEFAULT_PACK, Challenge, ChallengeDesign, PackLike, load_pack
 from memlab.kernel.recall import Filters, Hit, Hits, WordOrWords
 from memlab.kernel.registry import Registry
 from memlab.kernel.slates import Slates
-from memlab.kernel.state import Seen, with_extended
-from memlab.kernel.storage.copies import unreached
+from memlab.kernel.state import ViewerState, add_extension_projections
+from memlab.kernel.storage.copies import list_outdated_mirrors
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
@@ -131,7 +131,7 @@ class Lab(Displayed):
             raise InputError("backups=True needs a path and read_only=False.")
         if not create and folder is None:
             raise InputError("create=False needs a path: a lab in memory is always new.")
-        if not create and folder is not None and not present(folder):
+        if not create and folder is not None and not lab_exists(folder):
             raise LabUnavailable.at(folder, "no lab is there")
         store = Store(
             folder,
@@ -141,14 +141,14 @@ class Lab(Displayed):
             create=create,
             reembed=reembed,
             index=index,
-            projections=with_extended(PROJECTIONS),
+            projections=add_extension_projections(PROJECTIONS),
             mend=make_repairer(),
         )
         self._compose(store, seed)
         try:
             if loaded_pack is not None or store.versions.empty:
                 self.policies.use(loaded_pack or DEFAULT_PACK, compare=0)
-            if not read_only and unreached(store.journal):
+            if not read_only and list_outdated_mirrors(store.journal):
                 self._component("mirrors")()
             if backups:
                 self._backs_up = True
@@ -1083,7 +1083,7 @@ class Lab(Displayed):
         ``lab.log.filter(pl.col("memories").list.contains(7))`` is the history of memory 7.
         """
         with self._core.reading() as state:
-            hidden = state.hidden if isinstance(state, Seen) else None
+            hidden = state.hidden if isinstance(state, ViewerState) else None
             return self._component("log")(self._core.store.journal.events(), hidden=hidden)
 
     @checked

@@ -125,11 +125,11 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(lab, files):
             {"command": "create", "path": "/memories/notes.md/x", "file_text": ""},
             "is a file, not a folder",
         ),
-        ({"command": "create", "path": "/memories", "file_text": ""}, "itself is no file"),
+        ({"command": "create", "path": "/memories", "file_text": ""}, "is the root, not a file"),
         ({"command": "view", "path": "/memories/note.md"}, "Did you mean /memories/notes.md?"),
         (
             {"command": "view", "path": "/memories/notes.md", "view_range": [9, 10]},
-            "view_range lies in 1 to 1",
+            "view_range must be within 1 to 1",
         ),
         (
             {
@@ -138,7 +138,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(lab, files):
                 "old_str": "tea",
                 "new_str": "",
             },
-            "stands 2 times",
+            "occurs 2 times",
         ),
         (
             {
@@ -160,9 +160,9 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(lab, files):
                 "insert_line": 5,
                 "insert_text": "",
             },
-            "lies in 0 to 1",
+            "must be within 0 to 1",
         ),
-        ({"command": "delete", "path": "/memories"}, "itself is no file"),
+        ({"command": "delete", "path": "/memories"}, "is the root, not a file"),
         (
             {"command": "rename", "old_path": "/memories/d", "new_path": "/memories/d/e"},
             "into itself",

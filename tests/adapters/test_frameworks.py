@@ -220,7 +220,7 @@ def test_claude_files_answer_as_the_files_of_the_sdk(lab, tmp_path):
 
 def test_agent_framework_recalls_attributes_and_remembers(lab):
     framework = pytest.importorskip("agent_framework")
-    from memlab.io.adapters.agent_framework import HEAD, LabContext
+    from memlab.io.adapters.agent_framework import HEADING, LabContext
 
     given = []
 
@@ -242,7 +242,7 @@ def test_agent_framework_recalls_attributes_and_remembers(lab):
         return first
 
     assert asyncio.run(talk()).text == "Order the pizza with olives for Ada."
-    assert given[0][0] == f"{HEAD}\n- [memory 1] Ada likes pizza with olives"
+    assert given[0][0] == f"{HEADING}\n- [memory 1] Ada likes pizza with olives"
     assert lab.memories["text"].to_list()[1:] == [
         "What shall I order for Ada?",
         "Order the pizza with olives for Ada.",

@@ -77,12 +77,12 @@ def test_links_hidden_folders_and_other_files_are_left(lab, tmp_path):
 def test_bad_files_are_named_and_nothing_is_stored(lab, tmp_path):
     laid(tmp_path, {"a.md": "fine"})
     (tmp_path / "b.md").write_bytes(b"\xff\xfe")
-    with pytest.raises(memlab.MemlabError, match=r"b\.md is no UTF-8, at byte 0"):
+    with pytest.raises(memlab.MemlabError, match=r"b\.md is not UTF-8: invalid byte at 0"):
         read_memfs(lab, tmp_path)
     (tmp_path / "b.md").write_bytes(b"x" * 2_000_001)
     with pytest.raises(memlab.MemlabError, match=r"b\.md has more than"):
         read_memfs(lab, tmp_path)
-    with pytest.raises(memlab.InputError, match="is no folder"):
+    with pytest.raises(memlab.InputError, match="is not a folder"):
         read_memfs(lab, tmp_path / "c")
     assert not len(lab)
 

@@ -115,15 +115,15 @@ def test_files_of_questions(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "x", "is no .jsonl or .csv file"),
-        ("a.jsonl", "", "holds no question"),
+        ("a.txt", "x", "is not a .jsonl or .csv file"),
+        ("a.jsonl", "", "contains no question"),
         ("a.jsonl", '{"question": "a"}\n{', "line 2, column 2: not JSON"),
         ("a.jsonl", "[1]", r"line 1, field \(itself\): expected an object"),
         ("a.jsonl", '{"question": 3}', "field question: expected text, found the number 3"),
         (
             "a.jsonl",
             '{"question": "a", "wantd": 3}',
-            "wantd: there is no such field. Did you mean wanted",
+            "wantd: unknown field. Did you mean wanted",
         ),
         (
             "a.jsonl",
@@ -134,9 +134,13 @@ def test_files_of_questions(tmp_path):
         ("a.jsonl", '{"question": "a", "at": "noon"}', '"noon" is not a time'),
         ("a.jsonl", "[" * 200_000, "nested too deeply"),
         ("a.jsonl", "9" * 5_000, "is not a file of questions"),
-        ("a.csv", "question,wanted\na,1,2\n", "line 2: more fields than the first line names"),
+        (
+            "a.csv",
+            "question,wanted\na,1,2\n",
+            "line 2: the row has more fields than the first line has names",
+        ),
         ("a.csv", 'question,wanted\n"a,1\n', "not CSV"),
-        ("a.csv", "frage,wanted\na,1\n", "frage: there is no such field"),
+        ("a.csv", "frage,wanted\na,1\n", "frage: unknown field"),
     ],
 )
 def test_broken_files_of_questions_are_refused_with_their_place(tmp_path, name, content, message):

@@ -77,7 +77,7 @@ def test_a_session_that_stands_twice_in_a_haystack_keeps_its_turns_apart(written
     ("value", "message"),
     [
         ({}, "expected a list of instances, found an object"),
-        ([], "this list is empty"),
+        ([], "contains no instance"),
         ([7], r"instance 1, field \(itself\): expected an object"),
         (
             [
@@ -176,14 +176,14 @@ def test_lmeb_without_candidates_is_one_scene(lmeb):
         (
             "candidates.jsonl",
             '{"scene_id": "c_9", "candidate_doc_ids": []}',
-            '"c_1_q9" is of no scene',
+            '"c_1_q9" belongs to no scene',
         ),
         (
             "single/qrels.tsv",
             "c_1_q1 c_1_1 1",
-            "qrels.tsv, line 1: expected query, document and a whole score",
+            "qrels.tsv, line 1: expected query, document and an integer score",
         ),
-        ("single/qrels.tsv", "a\tb\thigh", "expected query, document and a whole score"),
+        ("single/qrels.tsv", "a\tb\thigh", "expected query, document and an integer score"),
         ("single/queries.jsonl", '{"id": "c_1_q1"}', "field text: expected text, found nothing"),
     ],
 )
@@ -194,10 +194,10 @@ def test_what_is_no_lmeb_is_refused_with_its_place(lmeb, name, content, message)
 
 
 def test_lmeb_without_its_files_is_refused(lmeb, tmp_path):
-    with pytest.raises(DatasetError, match=r"holds no queries.jsonl"):
+    with pytest.raises(DatasetError, match=r"contains no queries.jsonl"):
         read_lmeb(tmp_path / "none")
     (lmeb / "corpus.jsonl").unlink()
-    with pytest.raises(DatasetError, match=r"has no corpus.jsonl beside its queries"):
+    with pytest.raises(DatasetError, match=r"has no corpus.jsonl, neither next to its queries"):
         read_lmeb(lmeb)
 
 
@@ -239,7 +239,7 @@ def test_corrections_take_the_place_of_what_was_cited(written):
     [
         ({}, "expected a list of corrections"),
         ([], "corrects no question of talk"),
-        ([MENDED[0] | {"qa": 1}], "expected the place of a question, 0-0, found the number 1"),
+        ([MENDED[0] | {"qa": 1}], "expected the index of a question, 0-0, found the number 1"),
         ([MENDED[0] | {"question": "Who?"}], '"Who\\?" is not question 0, "Where are the bees'),
         ([MENDED[0] | {"correct": ["D9:9"]}], 'has no turn "D9:9"'),
         ([MENDED[0] | {"correct": "D1:1"}], "expected a list of turn ids"),

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.kernel.schema import KINDS, RELATIONS, STATUSES
-from memlab.kernel.state import Change, edges_of, join_of, values_of
+from memlab.kernel.state import Change, build_edges, build_join, build_values
 
 FIRST, LAST = "0001-06-01", "9999-06-01"
 
@@ -96,7 +96,7 @@ def lives(draw):
     change = Change()
     for _ in range(draw(st.integers(0, 3))):
         change += Change(
-            set=[values_of(draw(some), **draw(st.fixed_dictionaries({}, optional=columns)))]
+            set=[build_values(draw(some), **draw(st.fixed_dictionaries({}, optional=columns)))]
         )
     pairs = draw(st.lists(st.tuples(ids, ids).filter(lambda pair: pair[0] != pair[1]), max_size=4))
     if pairs:
@@ -104,13 +104,13 @@ def lives(draw):
         relations = draw(st.lists(st.sampled_from(RELATIONS), min_size=count, max_size=count))
         weights = draw(st.lists(numbers, min_size=count, max_size=count))
         change += Change(
-            edges=edges_of([a for a, _ in pairs], [b for _, b in pairs], relations, weights)
+            edges=build_edges([a for a, _ in pairs], [b for _, b in pairs], relations, weights)
         )
     for kind in ("entity", "cluster"):
         if draw(st.booleans()):
             source = draw(some)
             targets = draw(st.lists(names, min_size=len(source), max_size=len(source)))
-            change += Change(join=[join_of(source, kind, targets, "mentions", draw(numbers))])
+            change += Change(join=[build_join(source, kind, targets, "mentions", draw(numbers))])
     return rows, change
 
 

@@ -9,7 +9,7 @@ import pytest
 import memlab
 from memlab.errors import DatasetError, NewerLab, PrivacyError, UnknownName
 from memlab.io.formats import text_formats as jsonl
-from memlab.io.formats.records import records_of
+from memlab.io.formats.records import export_records
 
 HEADER = {"memlab": {"schema": 1, "lab": "there", "whole": False}}
 
@@ -33,26 +33,29 @@ BAD = [
         '{"memlab": {"schema": 1, "lab": "x"}}\n{"memory": {"id": 1, "text": }}\n',
         r"line 2, column 30",
     ),
-    (lines({"memory": {"id": 1}}), "line 1: An export begins with its header"),
+    (lines({"memory": {"id": 1}}), "line 1: An export must begin with its header"),
     (
         lines({"memlab": {"schema": 2, "lab": "x"}}),
-        r"line 1, field schema: .* later memlab \(schema 2",
+        r"line 1, field schema: A later memlab wrote the file \(schema 2",
     ),
     (lines({"memlab": {"schema": "one", "lab": "x"}}), "line 1, field schema"),
     (lines({"memlab": {"schema": 1}}), "line 1, field lab"),
     (lines(HEADER, {"memries": {}}), 'line 2: There is no record "memries"'),
-    (lines(HEADER, ["memory"]), "line 2: A line is one record"),
-    (lines(HEADER, {"memory": 3}), "line 2: A record is an object"),
+    (lines(HEADER, ["memory"]), "line 2: Expected one record"),
+    (lines(HEADER, {"memory": 3}), "line 2: A record must be an object"),
     (lines(HEADER, memory(), memory()), "line 3, field id: Two memories have the id 1"),
     (lines(HEADER, memory(0)), "line 2, field id"),
     (lines(HEADER, memory(1.5)), "line 2, field id"),
     (lines(HEADER, {"memory": {"id": 1}}), "line 2: A text must be a string, not NoneType"),
     (lines(HEADER, memory(text="  ")), "line 2: The text is empty"),
-    (lines(HEADER, memory(text=7)), "line 2, field text: A text stands here, not 7"),
+    (lines(HEADER, memory(text=7)), "line 2, field text: Expected a text, not 7"),
     (lines(HEADER, memory(), memory(2, colour="red")), 'line 3: A memory has no column "colour"'),
     (lines(HEADER, memory(importanc=1)), "Did you mean importance"),
     (lines(HEADER, memory(), memory(2, importance=2)), "line 3: importance lies in 0..1, not 2"),
-    (lines(HEADER, memory(importance="high")), "line 2, field importance: A finite number"),
+    (
+        lines(HEADER, memory(importance="high")),
+        "line 2, field importance: Expected a finite number",
+    ),
     (lines(HEADER, memory(), memory(2, kind="factt")), 'line 3: There is no kind "factt"'),
     (lines(HEADER, memory(status="gone")), 'line 2: There is no status "gone"'),
     (lines(HEADER, memory(access=-1)), "line 2: access lies in 0..inf, not -1"),
@@ -61,14 +64,14 @@ BAD = [
         'line 2, field created: "yesterday" is not an ISO 8601 time',
     ),
     (lines(HEADER, memory(created="99999999999999999999us")), "line 2, field created"),
-    (lines(HEADER, memory(tags="a")), "line 2, field tags: A list of texts"),
+    (lines(HEADER, memory(tags="a")), "line 2, field tags: Expected a list of texts"),
     (lines(HEADER, memory(tags=[""])), "line 2: tags is a string of 1 to 1000 characters"),
     (lines(HEADER, memory(uses=["x"])), "line 2, field uses"),
     (
         lines(HEADER, memory(), memory(2, operations="(recal)")),
         'line 3: .*There is no operation "recal"',
     ),
-    (lines(HEADER, memory(pinned=1)), "line 2, field pinned: true or false"),
+    (lines(HEADER, memory(pinned=1)), "line 2, field pinned: Expected true or false"),
     (lines(HEADER, memory(), memory(2), edge(relation="likes")), "line 4, field relation"),
     (lines(HEADER, memory(), memory(2), edge(weight=2)), "line 4, field weight"),
     (
@@ -77,17 +80,17 @@ BAD = [
     ),
     (
         lines(HEADER, memory(), memory(2), edge(target=1)),
-        "line 4, field target: Nothing is joined to itself",
+        "line 4, field target: An edge must join two different nodes",
     ),
     (
         lines(HEADER, memory(), memory(2), edge(target="thing/x")),
-        "line 4, field target: An end is an id, or tag/",
+        "line 4, field target: Expected an id, tag/",
     ),
     (lines(HEADER, memory(), memory(2), edge(reinforcements=-1)), "line 4, field reinforcements"),
     (lines(HEADER, memory(), memory(2), edge(colour=1)), 'line 4: An edge has no column "colour"'),
     (
         lines({"memlab": HEADER["memlab"] | {"memories": 3}}, memory()),
-        "tells of 3 memories, and there are 1",
+        "announces 3 memories, but the file has 1",
     ),
     (lines(HEADER, {"nodes": {"kind": "memory", "names": []}}), "line 2, field kind"),
     (lines(HEADER, {"nodes": {"kind": "tag", "names": ["a", "a"]}}), "Two nodes of kind tag"),
@@ -140,11 +143,11 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(full, tmp_path):
         ('(memlab :schema 1 :lab "x")\n(memory :id 1 :text #(1))', r"line 2, column 21"),
         (
             '(memlab :schema 1 :lab "x")\n(memory :id 1 :id 2)',
-            r"line 2, column 15: :id is given twice",
+            r"line 2, column 15: :id occurs twice",
         ),
         ('(memlab :schema 1 :lab "x")\n(memory :id)', r"line 2, column 1: .* pairs"),
         ('(memlab :schema 1 :lab "x")\n\n(memory :id "one")', r"line 3, field id"),
-        ('(memlab :schema 1 :lab "x") 7', "line 1, column 29: A record is a form"),
+        ('(memlab :schema 1 :lab "x") 7', "line 1, column 29: Expected a record such as"),
         ("(memlab :schema " + "(" * 200, "nest deeper"),
     ],
 )
@@ -160,17 +163,20 @@ def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, said):
     ("text", "said"),
     [
         ("# only prose\n", "The file is empty"),
-        ("```yaml memlab\nschema: 1\n", "line 1: This fence is not closed"),
+        ("```yaml memlab\nschema: 1\n", "line 1: The fence is not closed"),
         ("```yaml memlab\nschema: 1\nlab: x\n```\n", "line 3, column 1"),
-        ("```yaml memlab\nschema: 1\nschema: 1\n```\n", "line 3, field schema: It is given twice"),
-        ("```yaml memlab\nschema\n```\n", "line 2: A field is a name, a colon and a value"),
+        (
+            "```yaml memlab\nschema: 1\nschema: 1\n```\n",
+            "line 3, field schema: The field occurs twice",
+        ),
+        ("```yaml memlab\nschema\n```\n", "line 2: Expected a name, a colon and a value"),
         (
             '```yaml memlab\nschema: 1\nlab: "x"\n```\n```text memlab\na\n```\n',
-            "line 5: A text follows the fields",
+            "line 5: A text must follow the fields",
         ),
         (
             '```yaml memlab\nschema: 1\nlab: "x"\n```\n```toml memlab\na\n```\n',
-            "line 5: A fence is yaml, text, escaped or json",
+            "line 5: A fence must be yaml, text, escaped or json",
         ),
     ],
 )
@@ -203,13 +209,13 @@ def test_no_table_of_a_lab(full, tmp_path):
     pl.DataFrame({"table": ["memory"], "memory": [1]}).write_parquet(
         path, metadata={"memlab": "[]"}
     )
-    with pytest.raises(DatasetError, match="field memory: A struct"):
+    with pytest.raises(DatasetError, match="field memory: Expected a struct"):
         full.load(path)
     about = json.dumps([{"memlab": {"schema": 1, "lab": "x"}}])
     row = pl.DataFrame({"table": ["memory"], "memory": [{"id": 1, "text": 7}]})
     row.write_parquet(path, metadata={"memlab": about})
     with pytest.raises(
-        DatasetError, match="table memories, row 1, field text: A text stands here, not 7"
+        DatasetError, match="table memories, row 1, field text: Expected a text, not 7"
     ):
         full.load(path)
 
@@ -271,7 +277,7 @@ def test_secrets_are_redacted_in_texts_and_refused_in_names(lab, tmp_path):
 
 def test_paths_and_formats(lab, tmp_path):
     lab.remember("tabs")
-    with pytest.raises(memlab.InputError, match="does not say its format"):
+    with pytest.raises(memlab.InputError, match="names no format"):
         lab.io.export(tmp_path / "lab.txt")
     with pytest.raises(UnknownName, match="Did you mean markdown"):
         lab.io.export(tmp_path / "lab", format="markdwn")
@@ -281,7 +287,7 @@ def test_paths_and_formats(lab, tmp_path):
     assert lab.io.export(path, overwrite=True) == path
     (tmp_path / "things").mkdir()
     (tmp_path / "things" / "mine.txt").write_text("mine")
-    with pytest.raises(memlab.InputError, match="holds other things"):
+    with pytest.raises(memlab.InputError, match="with other files"):
         lab.io.export(tmp_path / "things", format="parquet", overwrite=True)
     folder = lab.io.export(tmp_path / "tables", format="parquet")
     assert sorted(item.name for item in folder.iterdir()) == [
@@ -302,12 +308,12 @@ def test_paths_and_formats(lab, tmp_path):
     with pytest.raises(UnknownName, match="no format"):
         lab.load(path, format="xml")
     with pytest.raises(
-        DatasetError, match=r"none of its files .* mine.txt: no line names a speaker"
+        DatasetError, match=r"contains no export .* mine.txt: no line names a speaker"
     ):
         lab.load(tmp_path / "things")
     with pytest.raises(memlab.InputError, match="true or false for each memory"):
         lab.io.export(tmp_path / "x.md", where=pl.col("text"))
-    with pytest.raises(memlab.InputError, match="cannot be asked"):
+    with pytest.raises(memlab.InputError, match="cannot be evaluated"):
         lab.io.export(tmp_path / "x.md", where=pl.col("colour") == "red")
 
 
@@ -317,10 +323,10 @@ def test_a_failed_export_leaves_what_was_there(lab, tmp_path, monkeypatch):
     before = path.read_bytes()
 
     def full_disk(bundle):
-        yield next(records_of(bundle))
+        yield next(export_records(bundle))
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jsonl, "records_of", full_disk)
+    monkeypatch.setattr(jsonl, "export_records", full_disk)
     with pytest.raises(memlab.LabError, match="the disk is full"):
         lab.io.export(path, overwrite=True)
     assert path.read_bytes() == before

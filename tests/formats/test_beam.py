@@ -133,12 +133,12 @@ def test_chats_come_by_number_and_one_may_be_named_alone(read, tmp_path):
     ("chat", "complaint"),
     [
         ({}, r"chat.json: field \(itself\): expected a list of batches, found an object"),
-        ([], "no batch has a message"),
+        ([], "no batch contains a message"),
         ([7], r"field \[0\]: expected an object, found the number 7"),
         ([{"turns": {}}], r"field \[0\].turns: expected a list of turns"),
         ([{"turns": [{}]}], r"field \[0\].turns\[0\]: expected a list of messages"),
-        ([batch(message("a"))], r"turns\[0\]\[0\].id: expected a whole number, found \"a\""),
-        ([batch(message(True))], "expected a whole number, found true"),
+        ([batch(message("a"))], r"turns\[0\]\[0\].id: expected an integer, found \"a\""),
+        ([batch(message(True))], "expected an integer, found true"),
         ([batch(message(1, role=None))], r"\.role: expected text, found nothing"),
         ([batch(message(1, content=["x"]))], r"\.content: expected text, found a list"),
         (
@@ -161,8 +161,8 @@ def test_what_is_no_chat_is_refused_with_its_place(read, chat, complaint):
         ({"abstention": {}}, "field abstention: expected a list of questions"),
         ({"abstention": ["Who?"]}, r"field abstention\[0\]: expected an object"),
         ({"x": [{"question": " "}]}, r"field x\[0\].question: expected text, found empty text"),
-        ({"x": [asked(["1"])]}, r"x\[0\].source_chat_ids: expected a whole number"),
-        ({"x": [asked({"first": ["1"]})]}, r"source_chat_ids.first: expected a whole number"),
+        ({"x": [asked(["1"])]}, r"x\[0\].source_chat_ids: expected an integer"),
+        ({"x": [asked({"first": ["1"]})]}, r"source_chat_ids.first: expected an integer"),
     ],
 )
 def test_what_are_no_questions_is_refused_with_its_place(read, questions, complaint):
@@ -171,9 +171,9 @@ def test_what_are_no_questions_is_refused_with_its_place(read, questions, compla
 
 
 def test_missing_files_are_named(read, tmp_path):
-    with pytest.raises(DatasetError, match=r"is no folder. BEAM is a folder of chats"):
+    with pytest.raises(DatasetError, match=r"is not a folder. BEAM is a folder of chats"):
         read_beam(tmp_path / "none")
-    with pytest.raises(DatasetError, match=r"holds no chat: expected 1/chat.json or chat.json"):
+    with pytest.raises(DatasetError, match=r"contains no chat. Expected 1/chat.json or chat.json"):
         read_beam(tmp_path)
     read()
     (tmp_path / "7" / "probing_questions" / "probing_questions.json").unlink()

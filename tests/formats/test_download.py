@@ -45,7 +45,7 @@ def test_it_is_fetched_into_a_new_folder_and_then_not_again(server, tmp_path):
 
 
 def test_another_hash_is_refused_and_nothing_is_kept(server, tmp_path):
-    with pytest.raises(DatasetError, match=f"sent a file with sha256 {HASH}"):
+    with pytest.raises(DatasetError, match=f"sent a file with the sha256 {HASH}"):
         download_locomo(tmp_path / "locomo.json", url=f"{server}/locomo.json")
     assert list(tmp_path.iterdir()) == []
 
@@ -59,9 +59,11 @@ def test_a_file_that_is_there_is_never_overwritten(server, tmp_path):
 
 
 def test_a_failing_fetch_says_how_to_go_on(server, tmp_path):
-    with pytest.raises(DatasetError, match=r"could not be fetched: Not Found\. Fetch it by hand"):
+    with pytest.raises(
+        DatasetError, match=r"could not be downloaded: Not Found\. Download it by hand"
+    ):
         download_locomo(tmp_path / "locomo.json", url=f"{server}/missing.json", sha256=HASH)
-    with pytest.raises(DatasetError, match="could not be fetched"):
+    with pytest.raises(DatasetError, match="could not be downloaded"):
         download_locomo(tmp_path / "locomo.json", url="http://127.0.0.1:1/closed", sha256=HASH)
 
 

@@ -140,13 +140,13 @@ def test_langgraph_as_its_server_answers_and_line_by_line(lab, file, tmp_path):
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ({"id": 1, "memory": "  "}, "entry 2, field memory: A text stands here"),
+        ({"id": 1, "memory": "  "}, "entry 2, field memory: Expected a text"),
         ({"id": None, "memory": "a"}, "entry 2, field id"),
         ({"id": "x", "memory": "a", "created_at": "soon"}, "entry 2, field created_at"),
         ({"id": "x", "memory": "a", "metadata": "m"}, "entry 2, field metadata"),
         ({"id": "x", "memory": "a", "categories": [1]}, "entry 2, field categories"),
         ({"id": "x", "memory": "a", "agent_id": 3}, "entry 2, field agent_id"),
-        ("a", "entry 2: A memory is an object, not str"),
+        ("a", "entry 2: A memory must be an object, not str"),
     ],
 )
 def test_a_bad_entry_of_mem0_refuses_the_file(lab, file, entry, said):
@@ -171,7 +171,7 @@ def test_a_bad_item_of_langgraph_refuses_the_file(lab, file, change, said):
 def test_what_is_neither_says_so(lab, file):
     with pytest.raises(DatasetError, match="no column looks like a text"):
         lab.load(file([{"title": "a"}]))
-    with pytest.raises(DatasetError, match="A list of memories stands here"):
+    with pytest.raises(DatasetError, match="Expected a list of memories"):
         lab.load(file({"a": 1}), format="mem0")
     assert lab.load(file([])).count("added") == 0
     with pytest.raises(DatasetError, match="field memory"):

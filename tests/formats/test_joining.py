@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import memlab
 from memlab.errors import InputError, MemlabError, ReadOnlyLab
 from memlab.kernel.base.clock import ManualClock
-from memlab.kernel.state import Change, values_of
+from memlab.kernel.state import Change, build_values
 
 SECRET = "ghp_" + "a1" * 20
 TEXTS = [
@@ -233,7 +233,7 @@ def test_a_label_that_upkeep_gave_is_no_correction(pair, clock):
     with a.io.store.writing() as tx:
         tx.event(
             "maintain",
-            Change(set=[values_of([2], label="fading", changed=clock())]).body(),
+            Change(set=[build_values([2], label="fading", changed=clock())]).body(),
             at=clock(),
         )
     joined = a.io.join(b)

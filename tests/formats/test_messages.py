@@ -4,7 +4,7 @@ import pytest
 
 import memlab
 from memlab.errors import InputError
-from memlab.io.formats import messages_of
+from memlab.io.formats import parse_messages
 from memlab.subjects.attribution.attribution import read_turns
 
 CALL = {"function": {"name": "grep", "arguments": '{"pattern": "login"}'}}
@@ -27,7 +27,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_call_of_a_tool(form):
-    (message,) = messages_of(FORMS[form])
+    (message,) = parse_messages(FORMS[form])
     assert (message.role, message.text, message.calls) == ("assistant", "", ("grep",))
     answer = {"role": "assistant", "content": "In auth.py."}
     (turn,) = read_turns([{"role": "user", "content": "where?"}, *FORMS[form], answer])
@@ -39,8 +39,8 @@ def test_a_result_of_a_tool_counts_though_it_says_nothing():
         {"type": "tool_result", "content": ""},
         {"type": "tool_result", "content": "no", "is_error": True},
     ]
-    found = messages_of([{"role": "user", "content": parts}])
-    assert [(one.role, one.text, one.failed, one.place) for one in found] == [
+    found = parse_messages([{"role": "user", "content": parts}])
+    assert [(one.role, one.text, one.failed, one.index) for one in found] == [
         ("tool", "", False, 0),
         ("tool", "no", True, 0),
     ]
@@ -54,7 +54,7 @@ def test_each_message_says_which_of_those_given_it_is():
         },
         "c",
     ]
-    assert [(one.role, one.text, one.place) for one in messages_of(given, "user")] == [
+    assert [(one.role, one.text, one.index) for one in parse_messages(given, "user")] == [
         ("tool", "b", 0),
         ("user", "a", 0),
         ("user", "c", 1),
@@ -64,8 +64,8 @@ def test_each_message_says_which_of_those_given_it_is():
 def test_a_role_is_needed_where_none_is_given():
     for wrong in ("text", {"content": "x"}, {"role": None, "content": "x"}):
         with pytest.raises(memlab.MemlabError, match="essage 0"):
-            messages_of([wrong])
-    assert messages_of("text", "user")[0].role == "user"
+            parse_messages([wrong])
+    assert parse_messages("text", "user")[0].role == "user"
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_a_role_is_needed_where_none_is_given():
 )
 def test_what_is_no_message(wrong):
     with pytest.raises(InputError):
-        messages_of(wrong, "user")
+        parse_messages(wrong, "user")

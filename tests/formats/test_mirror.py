@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memlab
-from memlab.io.formats import file_name
+from memlab.io.formats import build_file_name
 from memlab.subjects.io.mirror import FILE_PATTERN
 
 
@@ -171,7 +171,7 @@ def test_a_thread_keeps_it_in_step_until_it_is_stopped(disk, tmp_path):
 
 @given(st.integers(1, 10**9), st.text(st.characters(exclude_categories=["Cs"])))
 def test_every_system_takes_the_names(id, text):
-    name = file_name(id, text)
+    name = build_file_name(id, text)
     assert FILE_PATTERN.fullmatch(name)
     assert name.isascii()
     assert len(name) <= 80
@@ -182,4 +182,4 @@ def test_every_system_takes_the_names(id, text):
     "text", ["CON", "aux.txt", "a/b\\c", "..", "👩‍👩‍👧‍👦", "שלום", "x" * 5000, "", "trailing. "]
 )
 def test_reserved_and_strange_texts_have_plain_names(text):
-    assert FILE_PATTERN.fullmatch(file_name(1, text))
+    assert FILE_PATTERN.fullmatch(build_file_name(1, text))

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from memlab.errors import DatasetError, InputError, UnknownName
-from memlab.io.formats import Options, read_file, read_object, sources_of_folder
+from memlab.io.formats import Options, read_file, read_folder, read_object
 from memlab.io.formats import lines as bounded
 
 DAY = 1_767_225_600
@@ -156,10 +156,10 @@ def test_an_object_that_raises_is_an_error_of_ours():
         def model_dump(self):
             raise RuntimeError("no")
 
-    with pytest.raises(InputError, match="plain_object raised RuntimeError: no"):
+    with pytest.raises(InputError, match="to_mapping raised RuntimeError: no"):
         rows_of(read_object([Broken()], Options()))
     for nothing in (7, b"bytes", None):
-        with pytest.raises(InputError, match="load takes a path, a list of messages"):
+        with pytest.raises(InputError, match="load needs a path, a list of messages"):
             read_object(nothing, Options())
 
 
@@ -322,7 +322,7 @@ def test_a_transcript_of_a_coding_assistant(file):
 
 
 def test_lines_that_are_broken_are_counted_with_their_numbers(file, monkeypatch):
-    monkeypatch.setattr(bounded, "MOST_LINE", 400)
+    monkeypatch.setattr(bounded, "MAX_LINE_BYTES", 400)
     good = {"role": "user", "content": "hello"}
     text = (
         lines([good])
@@ -335,9 +335,9 @@ def test_lines_that_are_broken_are_counted_with_their_numbers(file, monkeypatch)
     path = file("a.jsonl", text)
     source = read_file(path, Options())
     assert len(rows_of(source)) == 1
-    assert [place for _, place, _ in source.notes.places] == [2, 4, 5, 6]
+    assert [place for _, place, _ in source.notes.locations] == [2, 4, 5, 6]
     assert source.notes.skipped["line of more than 400 bytes"] == 1
-    assert "5,0" in source.notes.places[2][2]
+    assert "5,0" in source.notes.locations[2][2]
     assert source.done() == source.size
     with pytest.raises(DatasetError, match=r"a.jsonl, line 2: line is not JSON"):
         rows_of(read_file(path, Options(strict=True)))
@@ -355,7 +355,7 @@ def test_a_sheet(file):
     assert source.notes.guessed["separator"] == ";"
     assert source.notes.guessed["at"] == "sent (ISO 8601)"
     assert source.notes.left_out["column score"] == 1
-    assert source.notes.places == [("chat.csv", 5, "more cells than columns: 5 of 4")]
+    assert source.notes.locations == [("chat.csv", 5, "more cells than columns: 5 of 4")]
 
 
 def test_columns_are_as_the_caller_says(file):
@@ -370,7 +370,7 @@ def test_columns_are_as_the_caller_says(file):
         rows_of(read_file(path, Options(columns={"text": "c"})))
     with pytest.raises(UnknownName, match="field of columns"):
         Options(columns={"txt": "a"})
-    with pytest.raises(DatasetError, match=r"no column looks like a text. It has a"):
+    with pytest.raises(DatasetError, match=r"no column looks like a text. The columns are a"):
         rows_of(read_file(file("short.csv", "a\nb\n"), Options()))
 
 
@@ -382,7 +382,7 @@ def test_times_that_nobody_understands_are_skipped_or_left(file):
     assert len(rows_of(read_file(path, Options(columns={"at": None})))) == 2
     source = read_file(file("b.csv", "text,date\nalpha,03/04/2026\n"), Options())
     assert len(rows_of(source)) == 1
-    assert source.notes.guessed["at"].startswith("nothing: date holds no time")
+    assert source.notes.guessed["at"].startswith("nothing: date contains no known form of time")
 
 
 LOG = """# A talk
@@ -539,7 +539,7 @@ def test_encodings(file):
             assert {row["text"] for row in rows_of(source)} == {"Grüße"}
     source = read_file(file("a.csv", "text,at\nGrüße,2026-05-02\n".encode("cp1252")), Options())
     assert [row["text"] for row in rows_of(source)] == ["Grüße"]
-    assert source.notes.left_out["line read as Windows-1252, as it is not UTF-8"] == 1
+    assert source.notes.left_out["line read as Windows-1252, because it is not UTF-8"] == 1
 
 
 def test_what_is_no_text_is_refused(file, tmp_path):
@@ -547,14 +547,14 @@ def test_what_is_no_text_is_refused(file, tmp_path):
 
     with pytest.raises(DatasetError, match="binary"):
         read_file(file("a.csv", b"a,b\0\n"), Options())
-    with pytest.raises(DatasetError, match="of no format that is read here"):
+    with pytest.raises(DatasetError, match="The format of"):
         read_file(file("a.xyz", "hello"), Options())
     with pytest.raises(DatasetError, match="no line names a speaker"):
         read_file(file("a.txt", "hello"), Options())
     with pytest.raises(UnknownName, match="no format"):
         Options("xml")
     os.mkfifo(tmp_path / "pipe.jsonl")
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         read_file(tmp_path / "pipe.jsonl", Options())
 
 
@@ -567,15 +567,15 @@ def test_a_folder_is_its_files_without_links_and_secrets(file, tmp_path):
     file("logs/photo.png", b"\0\0")
     (tmp_path / "logs" / "round").symlink_to(tmp_path / "logs")
     (tmp_path / "logs" / "again.md").symlink_to(tmp_path / "logs" / "a" / "one.md")
-    sources = list(sources_of_folder(tmp_path / "logs", Options()))
+    sources = list(read_folder(tmp_path / "logs", Options()))
     assert [source.notes.source for source in sources] == ["two.jsonl", "a/one.md", "logs"]
     assert [len(rows_of(source)) for source in sources] == [1, 2, 0]
     rest = sources[-1].notes
     assert (rest.left_out["link"], rest.left_out["file of secrets"]) == (2, 1)
-    assert rest.skipped == {"file that is not read": 1}
+    assert rest.skipped == {"file not read": 1}
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DatasetError, match="none of its files"):
-        list(sources_of_folder(tmp_path / "empty", Options()))
+    with pytest.raises(DatasetError, match="contains no export"):
+        list(read_folder(tmp_path / "empty", Options()))
 
 
 def test_benchmarks(file, tmp_path):
@@ -609,5 +609,5 @@ def test_benchmarks(file, tmp_path):
     ]
     file("beam/1/chat.json", batches)
     file("beam/1/probing_questions/probing_questions.json", {})
-    (source,) = sources_of_folder(tmp_path / "beam", Options())
+    (source,) = read_folder(tmp_path / "beam", Options())
     assert said(rows_of(source)) == [("user", "hello")]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError
-from memlab.io.formats.columns import instant
+from memlab.io.formats.columns import parse_instant
 from memlab.kernel.base.clock import from_micros
 
 DAY = datetime(2026, 5, 2, 10, 30, tzinfo=UTC)
@@ -27,7 +27,7 @@ DAY = datetime(2026, 5, 2, 10, 30, tzinfo=UTC)
     ],
 )
 def test_what_is_meant_is_taken(written):
-    assert from_micros(instant(written)[0]) == DAY
+    assert from_micros(parse_instant(written)[0]) == DAY
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_what_is_meant_is_taken(written):
 )
 def test_what_may_mean_two_things_is_refused(wrong):
     with pytest.raises(InputError):
-        instant(wrong)
+        parse_instant(wrong)
 
 
 @given(
@@ -43,7 +43,7 @@ def test_what_may_mean_two_things_is_refused(wrong):
 )
 def test_the_size_of_a_number_tells_its_unit(at):
     micros = (at - datetime(1970, 1, 1, tzinfo=UTC)) // (datetime.resolution)
-    assert instant(micros)[0] == micros
-    assert instant(micros // 1000)[0] == micros // 1000 * 1000
-    assert instant(micros // 10**6)[0] == micros // 10**6 * 10**6
-    assert abs(instant(micros * 1000)[0] - micros) <= 1
+    assert parse_instant(micros)[0] == micros
+    assert parse_instant(micros // 1000)[0] == micros // 1000 * 1000
+    assert parse_instant(micros // 10**6)[0] == micros // 10**6 * 10**6
+    assert abs(parse_instant(micros * 1000)[0] - micros) <= 1

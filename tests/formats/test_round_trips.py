@@ -11,7 +11,7 @@ from properties import examples
 
 import memlab
 from memlab.errors import DatasetError, NewerLab
-from memlab.io.formats import bundle_of, lab_id, read_bundle
+from memlab.io.formats import build_bundle, compute_lab_id, read_bundle
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.policies import POLICY_FORMAT
 
@@ -70,7 +70,7 @@ def test_a_bundle_is_what_was_written(kind, trigrams, life):
         path = exported(lab, kind, folder)
         read = read_bundle(path, "parquet" if kind == "folder" else kind)
         with lab.io.store.reading() as state:
-            told = bundle_of(state, lab=lab_id(lab.io.store.journal), now=clock())
+            told = build_bundle(state, lab=compute_lab_id(lab.io.store.journal), now=clock())
         assert read.memories.equals(told.memories)
         assert read.edges.equals(told.edges)
         assert (read.lab, read.complete, read.exported) == (told.lab, True, clock())
@@ -140,12 +140,12 @@ def test_what_is_left_out_of_an_export_takes_its_edges_along(lab, tmp_path, trig
 
 
 def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, trigrams, clock):
-    from memlab.kernel.state import Change, values_of
+    from memlab.kernel.state import Change, build_values
 
     lab.remember(["old", "new"])
     with lab.io.store.writing() as tx:
         body = Change(
-            set=[values_of([1], status="superseded", superseded_by=2, changed=clock())]
+            set=[build_values([1], status="superseded", superseded_by=2, changed=clock())]
         ).body()
         tx.event("edit", body, at=clock())
     path = lab.io.export(tmp_path / "a.sexp")
@@ -157,7 +157,7 @@ def test_memories_that_supersede_keep_their_places_among_others(lab, tmp_path, t
 
 
 def test_instants_beyond_the_calendar_are_told_in_microseconds():
-    from memlab.io.formats.records import time_of, time_text
+    from memlab.io.formats.records import format_time, parse_time
 
     for micros in (
         -(2**62),
@@ -168,7 +168,7 @@ def test_instants_beyond_the_calendar_are_told_in_microseconds():
         253_402_300_800_000_000,
         -62_135_596_800_000_001,
     ):
-        assert time_of(time_text(micros)) == micros
+        assert parse_time(format_time(micros)) == micros
 
 
 def test_many_memories_are_several_events_of_one_transaction(

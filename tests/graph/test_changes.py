@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.errors import DamagedLab, InputError
-from memlab.kernel.graph import LEAST_ROOM, Edges, Nodes, node_codes
+from memlab.kernel.graph import MIN_ROOM, Edges, Nodes, node_codes
 
 NODES = 6
 edge = st.tuples(
@@ -25,7 +25,7 @@ batches = st.lists(edge, max_size=8)
 )
 def limits(request, monkeypatch):
     monkeypatch.setattr("memlab.kernel.graph._nodes.TAIL", request.param[0])
-    monkeypatch.setattr("memlab.kernel.graph._nodes.RUN_LEAST", request.param[1])
+    monkeypatch.setattr("memlab.kernel.graph._nodes.RUN_MIN", request.param[1])
 
 
 def columns(batch):
@@ -260,5 +260,5 @@ class TestOnDisk:
     def test_room_to_grow_takes_no_space(self, tmp_path):
         path = tmp_path / "edges.bin"
         self.filled().save(path)
-        assert path.stat().st_size > 31 * LEAST_ROOM
+        assert path.stat().st_size > 31 * MIN_ROOM
         assert path.stat().st_blocks * 512 < 200_000

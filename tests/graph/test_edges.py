@@ -34,7 +34,7 @@ def filled(batches, *, look_between=False):
 @pytest.fixture(params=[(1024, 65_536), (2, 65_536), (2, 4)], ids=["tail", "run", "base"])
 def limits(request, monkeypatch):
     monkeypatch.setattr("memlab.kernel.graph._nodes.TAIL", request.param[0])
-    monkeypatch.setattr("memlab.kernel.graph._nodes.RUN_LEAST", request.param[1])
+    monkeypatch.setattr("memlab.kernel.graph._nodes.RUN_MIN", request.param[1])
 
 
 @pytest.mark.usefixtures("limits")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.graph import NODE_KINDS, Layout, Nodes, kind_of, node_codes
+from memlab.kernel.graph import NODE_KINDS, Layout, Nodes, node_codes, node_kinds
 
 names = st.lists(st.text(min_size=1, max_size=3), max_size=8)
 codes = st.tuples(st.sampled_from(NODE_KINDS), st.integers(0, 40))
@@ -21,7 +21,7 @@ def test_a_memory_is_its_row():
 @given(st.lists(codes))
 def test_a_code_carries_its_kind(made):
     nodes = np.array([node_codes(kind, [number])[0] for kind, number in made], dtype=np.int64)
-    assert [NODE_KINDS[kind] for kind in kind_of(nodes)] == [kind for kind, _ in made]
+    assert [NODE_KINDS[kind] for kind in node_kinds(nodes)] == [kind for kind, _ in made]
 
 
 @given(st.lists(st.tuples(st.sampled_from(NODE_KINDS[1:]), names), max_size=6))
@@ -73,7 +73,7 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(InputError, match="There is no memory 2; there are 2"):
         nodes.labels([2])
     with pytest.raises(InputError, match="Nodes lie in"):
-        kind_of([-1])
+        node_kinds([-1])
     with pytest.raises(InputError, match="numbered 0"):
         node_codes("tag", [1 << 28])
     with pytest.raises(InputError, match="grow from 2"):

@@ -9,7 +9,7 @@ from properties import examples
 from scipy.sparse import csr_array
 
 from memlab.errors import InputError
-from memlab.kernel.graph import SPREAD_MODES, Edges, Nodes, activate, first_within, spread
+from memlab.kernel.graph import SPREAD_MODES, Edges, Nodes, activate, select_within, spread
 
 NODES = 7
 WAVES = ("cascade", "energy", "hops")
@@ -294,7 +294,7 @@ def test_who_leaves_is_a_prefix_of_a_sort(nodes, data):
             break
         expected.append(place)
     if degree.sum():
-        assert first_within(activation, degree, most).tolist() == expected
+        assert select_within(activation, degree, most).tolist() == expected
 
 
 def test_a_hub_passes_over_its_newest_edges():

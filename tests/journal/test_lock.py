@@ -14,13 +14,13 @@ FILE = inspect.getfile(WriterLock)
 
 def test_it_is_not_taken_twice_in_a_thread(tmp_path):
     lock = WriterLock(tmp_path / "lock")
-    with lock.held(1.0):
-        with pytest.raises(LabError, match="already open in this thread"), lock.held(1.0):
+    with lock.hold(1.0):
+        with pytest.raises(LabError, match="already open in this thread"), lock.hold(1.0):
             pass
         # the first is held still
-        with pytest.raises(LabError, match="already open"), lock.held(1.0):
+        with pytest.raises(LabError, match="already open"), lock.hold(1.0):
             pass
-    with lock.held(1.0):
+    with lock.hold(1.0):
         pass
 
 
@@ -45,13 +45,13 @@ def test_an_interrupt_at_any_line_leaves_it_free(tmp_path):
 
         sys.settrace(trace)
         try:
-            with lock.held(1.0):
+            with lock.hold(1.0):
                 pass
         except KeyboardInterrupt:
             pass
         finally:
             sys.settrace(None)
         tried += struck
-        with lock.held(0.1):
+        with lock.hold(0.1):
             pass
     assert tried > 20

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 import memlab
 from memlab.errors import DamagedLab, LabBusy, NewerLab
-from memlab.kernel.journal import VERSION, Journal, WriterLock, is_complete
+from memlab.kernel.journal import VERSION, Journal, WriterLock, is_intact
 from tests.journal.formats import as_format_1, as_format_2, format_of
 
 
@@ -69,7 +69,7 @@ def test_it_is_done_once_and_by_one_process(folder):
     with Journal.open(folder) as one, Journal.open(folder) as other:
         assert one.identity == other.identity
         assert one.chain(one.head) == other.chain(other.head)
-    assert is_complete(folder)
+    assert is_intact(folder)
 
 
 def test_a_format_that_the_tables_do_not_have_is_damage(folder):
@@ -150,7 +150,7 @@ def test_reading_format_2_changes_nothing(folder, disk, immutable):
 
 def test_format_2_is_raised_under_the_writers_lock(folder):
     as_format_2(folder)
-    with WriterLock(folder / "lock").held(1), pytest.raises(LabBusy):
+    with WriterLock(folder / "lock").hold(1), pytest.raises(LabBusy):
         Journal.open(folder, timeout=0.05)
     assert format_of(folder) == (2, None)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, ReadOnlyLab
-from memlab.kernel.journal import Journal, Scrub, copied, is_complete
+from memlab.kernel.journal import Journal, Scrub, copy_journal, is_intact
 from memlab.kernel.privacy import Screened
 
 SECRET = "quokkas in the shed"
@@ -61,7 +61,7 @@ def test_bytes_stay_until_they_are_expunged(path: Path) -> None:
         assert holds(path) == []
         assert (path / "journal.db-wal").stat().st_size == 0
     assert holds(path) == []
-    assert is_complete(path)
+    assert is_intact(path)
 
 
 def test_vectors_of_every_embedder_go_and_blocks_stay_whole(path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_copy_holds_what_the_journal_did_at_one_moment(path: Path, tmp_path: P
         with journal.write() as tx:
             tx.meta("kept", "1")
             tx.meta("own", "1")
-        copied(journal, tmp_path / "copy", without=("own",))
+        copy_journal(journal, tmp_path / "copy", without=("own",))
         with journal.write() as tx:
             tx.event("later", {}, at=2)
         with Journal.open(tmp_path / "copy") as copy:
@@ -122,14 +122,14 @@ def test_a_copy_holds_what_the_journal_did_at_one_moment(path: Path, tmp_path: P
             assert (copy.meta("kept"), copy.meta("own")) == ("1", None)
             with copy.write() as tx:
                 tx.event("its own way", {}, at=3)
-    assert is_complete(tmp_path / "copy")
+    assert is_intact(tmp_path / "copy")
 
 
 def test_a_journal_in_memory_is_copied_to_disk(tmp_path: Path) -> None:
     with Journal.open(None) as journal:
         with journal.write() as tx:
             tx.event("noted", {}, at=0)
-        copied(journal, tmp_path / "copy")
+        copy_journal(journal, tmp_path / "copy")
     with Journal.open(tmp_path / "copy", create=False) as copy:
         assert copy.head == 1
 
@@ -137,7 +137,7 @@ def test_a_journal_in_memory_is_copied_to_disk(tmp_path: Path) -> None:
 def test_a_copy_takes_no_place_that_is_taken(path: Path, tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     with Journal.open(path) as journal, pytest.raises(LabError, match="No copy"):
-        copied(journal, tmp_path / "copy")
+        copy_journal(journal, tmp_path / "copy")
 
 
 def test_damage_is_noticed_by_copying(path: Path, tmp_path: Path) -> None:
@@ -145,6 +145,6 @@ def test_damage_is_noticed_by_copying(path: Path, tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[40960:45056] = b"\x07" * 4096
     file.write_bytes(data)
-    assert not is_complete(path)
+    assert not is_intact(path)
     with Journal.open(path) as journal, pytest.raises(DamagedLab):
-        copied(journal, tmp_path / "copy")
+        copy_journal(journal, tmp_path / "copy")

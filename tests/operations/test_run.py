@@ -221,12 +221,12 @@ class TestProposals:
             lab.upkeep.operations.run(lab[2], consent=True)
 
     def test_a_proposal_runs_as_it_was_shown(self, lab):
-        from memlab.kernel.state import Change, values_of
+        from memlab.kernel.state import Change, build_values
 
         memory = lab.remember("release", operations='(recall "release")')
         (shown,) = lab.upkeep.operations.proposals(memory)
         with lab.io.store.writing() as tx:
-            change = Change(set=[values_of([1], operations='(remember "something else")')])
+            change = Change(set=[build_values([1], operations='(remember "something else")')])
             tx.event("edit", change.body(), at=0)
         lab.upkeep.operations.run(shown, consent=True)
         assert len(lab) == 1
@@ -243,11 +243,13 @@ class TestProposals:
             lab.upkeep.operations.run(memory, consent=True, fuel=Fuel(memories=1))
 
     def test_a_text_of_a_later_version_is_shown_and_not_run(self, lab):
-        from memlab.kernel.state import Change, values_of
+        from memlab.kernel.state import Change, build_values
 
         lab.remember("x")
         with lab.io.store.writing() as tx:
-            tx.event("edit", Change(set=[values_of([1], operations="(teleport 1)")]).body(), at=0)
+            tx.event(
+                "edit", Change(set=[build_values([1], operations="(teleport 1)")]).body(), at=0
+            )
         (proposal,) = lab.upkeep.operations.proposals(1)
         assert proposal.program is None
         assert "teleport" in proposal.problem

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.kernel.privacy import BYTES, VIEWS, Edit, View, screen, views
+from memlab.kernel.privacy import MAX_ENCODED, VIEWS, Edit, View, read_views, screen
 
 # made up, and put together so that no scanner takes it for one
 TOKEN = "ghp_" + "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW3xY5zA7"
@@ -88,21 +88,21 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_what_is_read_is_bounded_in_number_and_length(piece: str) -> None:
     text = (piece * (20_000 // len(piece) + 1))[:20_000]
-    read = [view.text for view, _ in views(text)]
+    read = [view.text for view, _ in read_views(text)]
     assert len(read) <= VIEWS
     assert max(map(len, read)) <= len(text)
 
 
 def test_encoded_text_is_undone_up_to_a_limit() -> None:
-    beyond = encoded("b" * BYTES, 1)
-    assert all(beyond in view.text for view, _ in views(f"{TOKEN} {beyond}"))
+    beyond = encoded("b" * MAX_ENCODED, 1)
+    assert all(beyond in view.text for view, _ in read_views(f"{TOKEN} {beyond}"))
 
 
 def test_the_limit_of_encoded_text_counts_all_of_it_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     token = encoded(TOKEN, 1)
-    monkeypatch.setattr("memlab.kernel.privacy._disguises.BYTES", 2 * len(token))
+    monkeypatch.setattr("memlab.kernel.privacy._disguises.MAX_ENCODED", 2 * len(token))
     assert (
         screen(f"{token} {token} {token}").text
         == f"[REDACTED: GitHub token] [REDACTED: GitHub token] {token}"

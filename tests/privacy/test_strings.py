@@ -18,7 +18,7 @@ from properties import examples
 import memlab
 from memlab.errors import PrivacyError
 from memlab.kernel.journal import Journal
-from memlab.kernel.privacy import Ignored, is_sensitive, refuse_strings, without_sensitive
+from memlab.kernel.privacy import Ignored, is_sensitive, refuse_strings, split_sensitive
 from memlab.kernel.state import EVENTS, hash_paths
 from memlab.kernel.verbs import projections
 
@@ -79,7 +79,7 @@ def test_a_secret_in_a_question_is_redacted_told_and_logged(disk: Any, tmp_path:
         lab.remember("tea is green")
         hits = lab.recall(f"is {TOKEN} tea?")
         assert [found.type for found in hits.redacted] == ["GitHub token"]
-        assert "1 secrets redacted" in repr(hits)
+        assert "1 secret redacted" in repr(hits)
         event = list(lab.io.store.journal.events(kinds=["recall"]))[-1]
         assert event.body["redacted"] == ["GitHub token"]
         assert lab.recall(f"is {TOKEN} tea?", project=None, log=False).redacted
@@ -284,7 +284,7 @@ def test_other_files_are_no_secret(path: str) -> None:
 
 
 def test_an_import_leaves_them_out_and_says_so(disk: Any, tmp_path: Path, trigrams: Any) -> None:
-    assert without_sensitive([".env", "a.py"]) == (["a.py"], (".env",))
+    assert split_sensitive([".env", "a.py"]) == (["a.py"], (".env",))
     with memlab.open(embedder=trigrams) as lab:
         lab.remember("tea", files=["a.py", "b.txt"])
         lab.io.export(tmp_path / "lab.jsonl")

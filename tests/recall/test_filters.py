@@ -269,13 +269,13 @@ def test_spreading_does_not_leave_the_filter(lab):
         ({"scope": ["project", "world"]}, 'There is no scope "world"'),
         (
             {"visibility": []},
-            r"visibility=\[\] admits nothing; name at least one of private, team, project",
+            r"visibility=\[\] admits no memory. Name at least one of private, team, project",
         ),
-        ({"branch": []}, r"branch=\[\] admits nothing"),
+        ({"branch": []}, r"branch=\[\] admits no memory"),
         ({"branch": ""}, "branch is a word or a list of words"),
         ({"status": 3}, "status is a text or a list of which each is a text, not 3"),
         ({"status": ["active", None]}, r"status\[1\] is a text"),
-        ({"viewer": ""}, "viewer is who asks"),
+        ({"viewer": ""}, "viewer is the name of a user"),
     ],
 )
 def test_what_is_no_word_says_why(stages, arguments, message):

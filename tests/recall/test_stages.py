@@ -80,18 +80,16 @@ def test_a_stage_that_reads_what_is_not_there_yet_is_named():
             "halves", "1.0", stages=(replace(stage("find", gives=("found",)), reads=("pool",)),)
         )
     )
-    with pytest.raises(
-        InputError, match="The stage find reads pool, which no stage before it gives"
-    ):
+    with pytest.raises(InputError, match="The stage find reads pool, which no earlier stage sets"):
         compile_plan(pack, "embedder")
 
 
 def test_a_plan_is_kept_by_hash_name_and_what_known_was_calibrated_for():
     plans, pack = Plans("embedder"), memlab.load_pack("memlab")
-    assert plans.of(pack) is plans.of(replace(pack))
-    assert plans.of(replace(pack, name="other")) is not plans.of(pack)
-    assert not plans.of(replace(pack, known_for="")).show.tells_known
-    assert plans.of(pack).show.tells_known
+    assert plans.get(pack) is plans.get(replace(pack))
+    assert plans.get(replace(pack, name="other")) is not plans.get(pack)
+    assert not plans.get(replace(pack, known_for="")).show.tells_known
+    assert plans.get(pack).show.tells_known
 
 
 @pytest.mark.parametrize("pack", sorted(memlab.packs()))
@@ -120,5 +118,5 @@ def test_what_candidates_may_share_is_known_of_each():
         memlab.extend(Extension("halves", "1.0", stages=(stage(run=seen),)))
         lab.recall("harbour", log=False)
         lab.recall("the harbour on 7 May 2023", session="s", log=False)
-    assert runs[0].asked.uniform.keys() == SHARED
-    assert SHARED - runs[1].asked.uniform.keys() == {"names-date", "date-gap", "same-session"}
+    assert runs[0].query.uniform.keys() == SHARED
+    assert SHARED - runs[1].query.uniform.keys() == {"names-date", "date-gap", "same-session"}

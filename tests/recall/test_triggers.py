@@ -44,7 +44,7 @@ def test_the_language(trigger, text, expected):
 
 
 def rows(lab, text, known=None):
-    return (known or Triggers()).called(lab.io.store.state, text).tolist()
+    return (known or Triggers()).match(lab.io.store.state, text).tolist()
 
 
 @given(
@@ -112,14 +112,14 @@ class TestThousands:
 
     def test_looking_takes_less_than_a_loop_over_all(self, crowd):
         known, state = Triggers(), crowd.io.store.state
-        known.called(state, "x")
+        known.match(state, "x")
 
         def best(call):
             return min(_timed(call) for _ in range(20))
 
-        everything = [t for _, triggers in state.lists["triggers"].filled() for t in triggers]
+        everything = [t for _, triggers in state.lists["triggers"].items() for t in triggers]
         loop = best(lambda: [t for t in everything if t.lower() in "drop table 02123? on monday"])
-        assert best(lambda: known.called(state, "drop table 02123? on monday")) < loop
+        assert best(lambda: known.match(state, "drop table 02123? on monday")) < loop
 
 
 def _timed(call):

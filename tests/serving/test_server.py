@@ -13,6 +13,8 @@ from running import APPS, run_alone
 import memlab
 from memlab.io.serving import lab_server, serve_http
 from memlab.kernel.base.arguments import describe_parameters
+from memlab.kernel.schema import MEMORY
+from memlab.subjects.reading.sentences import count_tokens
 
 TOOLS = ["remember", "recall", "forget", "feedback", "context"]
 
@@ -182,7 +184,7 @@ def test_what_is_forgotten_is_not_recalled_and_can_come_back(lab):
     assert done(lab, "forget", {"memories": [1]}) == {"forgotten": [], "unchanged": [1]}
     answer = call(lab, "recall", {"query": "tabs"})
     assert answer.structured_content["memories"] == []
-    assert "nothing that is remembered" in answer.content[0].text
+    assert "no memory answers this" in answer.content[0].text
     lab.restore(1)
     assert done(lab, "recall", {"query": "tabs"})["memories"]
 
@@ -269,9 +271,9 @@ def test_secrets_do_not_reach_the_lab(lab):
         ("forget", {"memories": []}, "at least 1 item"),
         ("forget", {"memories": [1, 9]}, 'no memory "9"'),
         ("feedback", {}, "Give an `outcome`"),
-        ("feedback", {"memories": [1]}, "Say with `outcome`"),
-        ("feedback", {"outcome": "success"}, "Say with `memories`"),
-        ("feedback", {"answer": "On Tuesdays."}, "Say with `recall`"),
+        ("feedback", {"memories": [1]}, "Give an `outcome` for these `memories`"),
+        ("feedback", {"outcome": "success"}, "Give the `memories` or the `recall`"),
+        ("feedback", {"answer": "On Tuesdays."}, "Give the `recall`"),
         ("feedback", {"recall": 1, "outcome": "success"}, 'no logged recall "1"'),
         ("feedback", {"memories": [1], "outcome": "good"}, "'success' or 'fail'"),
     ],
@@ -337,7 +339,7 @@ def test_what_a_connection_may_do_is_its_role(lab):
         for role in ("reader", "member", "owner")
     )
     assert [tool.name for tool in tools(lab, **reader)] == ["recall", "context"]
-    assert "There is no tool" in refused(lab, "remember", {"text": "x"}, **reader)
+    assert "is not available here" in refused(lab, "remember", {"text": "x"}, **reader)
     assert len(done(lab, "recall", {"query": "how do tests run?"}, **reader)["memories"]) == 1
     done(lab, "remember", {"text": "Fractions went badly", "kind": "learning"}, **member)
     assert lab.memories.select("creator", "agents", "visibility", "project").row(1) == (
@@ -376,7 +378,7 @@ def test_a_lab_to_read_has_the_tools_that_read(disk):
         lab.remember("The user prefers tabs")
     with disk(read_only=True) as lab:
         assert [tool.name for tool in tools(lab)] == ["recall", "context"]
-        assert "There is no tool" in refused(lab, "remember", {"text": "x"})
+        assert "is not available here" in refused(lab, "remember", {"text": "x"})
         found = done(lab, "recall", {"query": "tabs"})
         assert (found["recall"], len(found["memories"])) == (None, 1)
 
@@ -413,14 +415,14 @@ def test_a_logged_recall_is_explained_by_what_decided_then(lab):
 @pytest.mark.parametrize(
     ("uri", "why"),
     [
-        ("memlab://memory/x", "has a number"),
+        ("memlab://memory/x", "by its number"),
         ("memlab://memory/7", "no memory"),
-        ("memlab://recall/" + "9" * 30, "has a number"),
+        ("memlab://recall/" + "9" * 30, "by its number"),
         ("memlab://profile/Nobody", "no entity"),
         ("memlab://policy/nope", "no policy slot"),
         ("memlab://policis", "Did you mean memlab://policies"),
         ("file:///etc/passwd", "There is no resource"),
-        ("memlab://memory/..%2F..", "has a number"),
+        ("memlab://memory/..%2F..", "by its number"),
     ],
 )
 def test_what_is_not_there_to_read_is_an_error(lab, uri, why):
@@ -485,15 +487,29 @@ def test_the_schemas_of_tools_are_as_agents_know_them(lab):
         return (await client.list_tools()).tools
 
     known = json.loads((Path(__file__).parents[1] / "fixtures" / "tools.json").read_text())
-    assert {
-        tool.name: {"i": tool.input_schema, "o": tool.output_schema} for tool in pages(lab, session)
-    } == known
+    found = {
+        tool.name: {"i": undescribed(tool.input_schema), "o": tool.output_schema}
+        for tool in pages(lab, session)
+    }
+    assert found == {
+        name: {"i": undescribed(tool["i"]), "o": tool["o"]} for name, tool in known.items()
+    }
+
+
+def undescribed(schema):
+    """A schema without the descriptions of its arguments, of which the next test says where they come from."""
+    fields = {
+        name: {key: value for key, value in field.items() if key != "description"}
+        for name, field in schema["properties"].items()
+    }
+    return {**schema, "properties": fields}
 
 
 @pytest.mark.parametrize(
-    ("tool", "differs"), [("recall", {"again"}), ("context", set()), ("remember", set())]
+    ("tool", "differs"),
+    [("recall", {"again"}), ("context", set()), ("remember", set())],
 )
-def test_a_tool_has_the_defaults_and_no_wider_limits_than_its_verb(lab, tool, differs):
+def test_an_argument_has_the_default_and_no_wider_limits_than_the_verb(lab, tool, differs):
     """A model is shown at most fifty memories; ``again`` is off, because its window holds what it was given before."""
     verb = describe_parameters(getattr(memlab.Lab, tool))
     form = {one.name: one.input_schema for one in tools(lab)}[tool]
@@ -503,6 +519,26 @@ def test_a_tool_has_the_defaults_and_no_wider_limits_than_its_verb(lab, tool, di
         assert field.get("default") == (list(own.default) if own.default == () else own.default)
         if own.limits is not None:
             assert field["minimum"] >= own.limits.least
+
+
+def test_the_number_of_a_recall_has_the_limits_of_the_verb(lab):
+    limits = describe_parameters(memlab.Lab.feedback)["decision"].limits
+    field = tools(lab)[3].input_schema["properties"]["recall"]
+    assert (field["minimum"], field["maximum"]) == (limits.least, limits.most)
+
+
+def test_the_fields_of_a_memory_are_described_with_their_limits(lab):
+    form = tools(lab)[0].input_schema["properties"]
+    assert form.keys() - MEMORY.keys() == {"replaces"}
+    assert (form["importance"]["minimum"], form["importance"]["maximum"]) == (0, 1)
+    assert form["tags"]["description"] == MEMORY["tags"].doc
+
+
+def test_every_argument_is_described_in_few_words(lab):
+    fields = [field for one in tools(lab) for field in one.input_schema["properties"].values()]
+    assert all(field.get("description") for field in fields)
+    texts = [one.description for one in tools(lab)] + [field["description"] for field in fields]
+    assert sum(map(count_tokens, texts)) <= 1_300
 
 
 def test_the_page_of_a_recall_is_named_by_its_tool(lab):
@@ -525,7 +561,7 @@ def test_a_verdict_can_be_read_where_nobody_judged_everything(lab):
     with pytest.raises(MCPError, match="memlab://verdict/zero"):
         text(lab, "memlab://verdict")
     assert "companion" in text(lab, "memlab://verdict/zero")
-    with pytest.raises(MCPError, match="no meaning of silence"):
+    with pytest.raises(MCPError, match="no assumption about missing feedback"):
         text(lab, "memlab://verdict/nil")
 
 
@@ -582,16 +618,16 @@ ADA = '[ada]\ntoken = "the-token-of-ada-0"\nrole = "member"\n'
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "names no client"),
-        ("[ada", "is no TOML"),
+        ("", "defines no client"),
+        ("[ada", "is not valid TOML"),
         ("ada = 1", "a table with token and role"),
-        (ADA + 'rôle = "owner"', "is no TOML"),
-        (ADA + 'rol = "owner"', "no key 'rol'. Did you mean role"),
-        (ADA + "project = 5", "project is a text"),
+        (ADA + 'rôle = "owner"', "is not valid TOML"),
+        (ADA + 'rol = "owner"', "unknown key 'rol'. Did you mean role"),
+        (ADA + "project = 5", "project must be a string"),
         (ADA.replace("member", "boss"), "There is no role"),
         (ADA.replace('role = "member"', ""), "needs role"),
         (ADA.replace("the-token-of-ada-0", "short"), "at least 16"),
-        (ADA + ADA.replace("ada]", "bob]"), "two clients one token"),
+        (ADA + ADA.replace("ada]", "bob]"), "two clients the same token"),
     ],
 )
 def test_a_file_of_clients_says_what_is_wrong_with_it(lab, tmp_path, text, why):
@@ -612,7 +648,7 @@ def test_a_file_of_clients_is_its_owners_alone_and_says_it_all(lab, tmp_path):
     with pytest.raises(memlab.InputError, match="chmod 600"):
         serve_http(lab, clients=file)
     file.chmod(0o600)
-    with pytest.raises(memlab.InputError, match="leave them out"):
+    with pytest.raises(memlab.InputError, match="Omit these arguments"):
         serve_http(lab, clients=file, role="reader")
 
 

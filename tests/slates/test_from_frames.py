@@ -88,10 +88,10 @@ CELLS = [
     ("exposures", "decision", None, "decision is missing"),
     ("exposures", "decision", -1, "there is no such decision"),
     ("exposures", "memory_id", None, "memory_id is missing"),
-    ("exposures", "memory_id", -1, "it was shown, and is no candidate"),
+    ("exposures", "memory_id", -1, "it was shown but is no candidate"),
     ("exposures", "position", 0, "position is 0"),
     ("exposures", "position", None, "position is missing"),
-    ("exposures", "propensity", 0.0, "propensity 0, which cannot be"),
+    ("exposures", "propensity", 0.0, "propensity 0, which is impossible"),
     ("exposures", "propensity", -0.5, "propensity is -0.5, below 0"),
     ("exposures", "propensity", 1.2, "propensity is 1.2, above 1"),
     ("exposures", "propensity", math.nan, "propensity is NaN"),
@@ -101,7 +101,7 @@ CELLS = [
     ("feedback", "decision", None, "decision is missing"),
     ("feedback", "decision", -1, "there is no such decision"),
     ("feedback", "memory_id", None, "memory_id is missing"),
-    ("feedback", "memory_id", -1, "it has feedback, and was never shown"),
+    ("feedback", "memory_id", -1, "it has feedback but was not shown"),
     ("feedback", "reward", math.nan, "reward is NaN"),
     ("feedback", "reward", math.inf, "reward is infinite"),
     ("feedback", "reward", -3.0, "reward is -3, outside the range 0..1"),
@@ -244,7 +244,7 @@ class TestPropensities:
             ),
             (
                 {"candidates": {"propensity": [0.0, 1.0, 0.5, 0.5]}},
-                r"exposures, row 0 .*which cannot be",
+                r"exposures, row 0 .*which is impossible",
             ),
             (
                 {"decisions": {"sampler": ["probe"] * 2}, "exposures": {"propensity": [1.0, 0.5]}},
@@ -304,7 +304,7 @@ class TestFeedback:
         )
         log = taken(tables, duplicates=duplicates)
         assert log.feedback.collect()["reward"].to_list() == [reward]
-        assert log.notes[-1] == f"1 repeated judgements: the {duplicates} of each counts."
+        assert log.notes[-1] == f"1 repeated judgement: the {duplicates} of each counts."
         with pytest.raises(DatasetError, match='duplicates="last"'):
             taken(tables)
 
@@ -341,7 +341,7 @@ class TestEmpty:
         assert [frame["decision"].unique().to_list() for frame in frames(dropped).values()] == [
             [1]
         ] * 4
-        assert dropped.notes[0] == "1 decisions that showed nothing were left out."
+        assert dropped.notes[0] == "1 decision without shown items left out."
 
     def test_a_decision_without_candidates(self):
         tables = tiny()
@@ -355,7 +355,7 @@ class TestEmpty:
     def test_kept_it_needs_a_limit(self):
         tables = tiny()
         tables["exposures"] = tables["exposures"].head(1)
-        with pytest.raises(DatasetError, match="give it a limit"):
+        with pytest.raises(DatasetError, match="add a limit"):
             taken(tables, empty="keep")
 
 
@@ -422,7 +422,7 @@ class TestColumns:
             assert found.candidates.collect()["mine"].to_list() == [1, 2, None, 4]
         with pytest.raises(UnknownName, match="column of candidates named"):
             taken(tables, policies=["mines"])
-        with pytest.raises(InputError, match="rename"):
+        with pytest.raises(InputError, match="Rename"):
             taken(tiny(candidates={"score": [1.0, 2, 3, 4]}), policies=["score"])
 
     def test_columns_of_ones_own_in_decisions_can_be_filtered_by(self):

@@ -119,7 +119,7 @@ class TestShown:
             ),
             ([1.0, 2.5, 0, 2, 0, 1], r"frame, row 1 .*rank is 2\.5, which is no whole number"),
             ([1.0, math.nan, 0, 2, 0, 1], r"frame, row 1 .*rank is NaN"),
-            ([1, 1, 0, 2, 0, 1], r"frame, row 1 .*rank 1 stands twice"),
+            ([1, 1, 0, 2, 0, 1], r"frame, row 1 .*rank 1 occurs twice"),
             ([1, 2, 0, 0, 0, 0], r"frame, row 3 \(query_id 'b'\): nothing was shown"),
         ],
     )
@@ -173,14 +173,14 @@ class TestPropensity:
             read(log(p=p))
 
     def test_a_forgotten_argument_is_asked_for(self):
-        with pytest.raises(InputError, match=r"Say what it is \(propensity='propensity'\)"):
+        with pytest.raises(InputError, match=r"Pass propensity='propensity'"):
             Slates.from_wide(
                 log().rename({"p": "propensity"}),
                 decision="query_id",
                 item="memory_id",
                 shown="rank",
             )
-        with pytest.raises(InputError, match=r"Say what it is \(shown='rank'\)"):
+        with pytest.raises(InputError, match=r"Pass shown='rank'"):
             Slates.from_wide(log(), decision="query_id", item="memory_id", propensity="p")
 
 
@@ -190,7 +190,7 @@ class TestReward:
         assert slates.feedback.collect()["reward"].to_list() == [1.0, 0.5]
         assert (
             slates.notes[-1]
-            == "1 rows that were not shown have clicked 0: no feedback, and left out."
+            == "1 rows that were not shown have clicked 0; they are left out, as without feedback."
         )
 
     def test_nan_is_no_feedback_either(self):
@@ -216,7 +216,7 @@ class TestReward:
         [
             (
                 [1, 0, 1, 0, 0, 1],
-                r"frame, row 2 \(query_id 'a', memory_id 9\): it has feedback, and was never shown",
+                r"frame, row 2 \(query_id 'a', memory_id 9\): it has feedback but was not shown",
             ),
             ([1, math.inf, 0, 0, 0, 1], r"frame, row 1 .*clicked is infinite"),
             ([1, 0, 0, 0, 0, 2], r"frame, row 5 .*clicked is 2, outside the range 0\.\.1"),
@@ -317,7 +317,7 @@ class TestThereAndBack:
             [one.feedback, one.feedback.with_columns(source=pl.lit("judge"), reward=pl.lit(0.0))]
         )
         told = Slates(one.decisions, one.candidates, one.exposures, twice)
-        with pytest.raises(DatasetError, match="twice; say which counts"):
+        with pytest.raises(DatasetError, match="twice; choose which counts"):
             told.to_wide()
         assert told.to_wide(duplicates="mean")["reward"].drop_nulls().to_list() == [
             0.5,
@@ -328,5 +328,5 @@ class TestThereAndBack:
 
     def test_a_feature_with_the_name_of_a_column_of_the_frame(self):
         one = read(log(shown=[1, 2, 3, 4, 5, 6]))
-        with pytest.raises(InputError, match=r"'shown'.*rename"):
+        with pytest.raises(InputError, match=r"'shown'.*Rename"):
             one.to_wide()

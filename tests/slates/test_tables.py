@@ -120,7 +120,7 @@ def test_a_judgement_without_a_recall_is_kept_and_noted():
     )
     log = Slates.of([plain(1)], loose)
     assert log.feedback.collect().height == 1
-    assert log.notes == ("1 feedback ignored: not linked to a recall.",)
+    assert log.notes == ("1 judgement ignored: not linked to a recall.",)
     assert log.filter(pl.col("decision") == 1).feedback.collect().height == 0
 
 
@@ -199,7 +199,7 @@ class TestLooks:
         text = repr(log)
         for line in (
             "2 in 2 clusters",
-            "6 (3.0 a decision)",
+            "6 (3.0 per decision)",
             "4, 25.0% of them probes",
             "deterministic (1), probe (1)",
             "cascade (1), memlab (1)",

@@ -5,7 +5,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlab.kernel.state.columns import Latest, Lists, Names, Numbers, Texts
+from memlab.kernel.state.columns import Lists, Names, Numbers, RecentTimes, Texts
 
 batches = st.lists(
     st.lists(st.none() | st.sampled_from(["a", "b", "c", "née"]), max_size=5), max_size=6
@@ -27,8 +27,8 @@ def test_names(parts):
         column.append(part)
     rows = np.arange(len(flat))
     assert column.series("n").to_list() == flat
-    assert column.objects(rows).tolist() == flat
-    assert [column.at(row) for row in rows] == flat
+    assert column.to_objects(rows).tolist() == flat
+    assert [column.value_at(row) for row in rows] == flat
 
 
 def test_a_name_that_no_row_has_is_not_null():
@@ -44,14 +44,14 @@ def test_texts(parts):
     for part in parts:
         column.append(part)
     assert column.series("t").to_list() == flat
-    assert column.take(np.arange(len(flat))) == flat
+    assert column.to_list(np.arange(len(flat))) == flat
 
 
 def test_texts_are_sealed_when_the_delta_grows():
     column = Texts()
     column.append(["x"] * 5000)
     column.append(["y"])
-    assert (len(column), column.at(4999), column.at(5000)) == (5001, "x", "y")
+    assert (len(column), column.value_at(4999), column.value_at(5000)) == (5001, "x", "y")
 
 
 @given(batches)
@@ -72,14 +72,14 @@ def test_lists(parts):
 )
 def test_latest(first, uses):
     """The newest three instants of each row, whatever order they come in."""
-    column = Latest(3)
+    column = RecentTimes(3)
     expected = [[instant] for instant in first]
     column.append(first)
     for rows, instant in uses:
         rows = [row for row in rows if row < len(first)]
-        column.add(np.array(rows, dtype=np.int64), instant)
+        column.add_time(np.array(rows, dtype=np.int64), instant)
         for row in rows:
             expected[row].append(instant)
     for row, instants in enumerate(expected):
         newest = sorted(instants, reverse=True)[:3]
-        assert column.values[row].tolist() == newest + [Latest.NEVER] * (3 - len(newest))
+        assert column.values[row].tolist() == newest + [RecentTimes.NEVER] * (3 - len(newest))

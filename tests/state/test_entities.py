@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memlab.errors import InputError
 from memlab.kernel.schema import NEVER
-from memlab.kernel.state import Entities, entity_key, entity_name
+from memlab.kernel.state import Entities, entity_key, normalize_entity_name
 
 NAMES = ["Ada", "ada", "A. L.", "Zoë", "ZOE\u0308", "Straße", "نور", "🦊", "王明"]
 
@@ -59,7 +59,7 @@ class TestNames:
     @pytest.mark.parametrize("empty", ["", " ", "\n\t", "\u200e\u200f", "\u2067 \u2069"])
     def test_a_name_of_nothing_is_refused(self, empty):
         with pytest.raises(InputError, match="has a name"):
-            entity_name(empty)
+            normalize_entity_name(empty)
 
     @given(st.text(min_size=1, max_size=20))
     def test_a_key_is_the_key_of_itself(self, text):
@@ -67,13 +67,13 @@ class TestNames:
             key = entity_key(text)
         except InputError:
             return
-        assert entity_key(key) == key == entity_key(entity_name(text))
+        assert entity_key(key) == key == entity_key(normalize_entity_name(text))
 
 
 class TestMentions:
     def test_are_counted_under_any_case_and_dated_by_the_memory(self):
         entities = folded([mention(5, "Ada", "Oslo"), mention(9, "ADA", "ada", created=[3, 7])])
-        ada, oslo = entities.listed()
+        ada, oslo = entities.summarize_all()
         assert (ada.name, ada.mentions, ada.last) == ("Ada", 3, 7)
         assert (oslo.mentions, oslo.last) == (1, 5)
 
@@ -81,7 +81,7 @@ class TestMentions:
         entities = folded(
             [Event(1, 1, "entity", {"name": "Ada", "type": "person", "aliases": ["A. L."]})]
         )
-        assert entities.listed()[0][1:6] == ("Ada", "person", ("A. L.",), 0, NEVER)
+        assert entities.summarize_all()[0][1:6] == ("Ada", "person", ("A. L.",), 0, NEVER)
 
     def test_what_comes_from_another_lab_is_counted_unless_its_register_comes_along(self):
         graph = {
@@ -90,9 +90,9 @@ class TestMentions:
             "target": [-2, -1, -2],
         }
         graph |= {"relation": ["mentions", "has-tag", "mentions"], "created": [4, 5, 3]}
-        assert [one[1:6] for one in folded([Event(9, 9, "import", {"graph": graph})]).listed()] == [
-            ("Ada", None, (), 2, 4)
-        ]
+        assert [
+            one[1:6] for one in folded([Event(9, 9, "import", {"graph": graph})]).summarize_all()
+        ] == [("Ada", None, (), 2, 4)]
         assert (
             len(folded([Event(9, 9, "import", {"graph": graph, "registers": {"entities": {}}})]))
             == 0
@@ -106,7 +106,7 @@ class TestMentions:
     def test_a_change_of_older_memories_is_dated_by_the_event(self):
         event = mention(9, "Ada", first=1, created=[3])
         event.body["first"] = 4
-        assert folded([event]).listed()[0].last == 9
+        assert folded([event]).summarize_all()[0].last == 9
 
 
 class TestMerging:
@@ -128,10 +128,10 @@ class TestMerging:
                 ),
             ]
         )
-        assert [entities.canonical(name) for name in ("ada", "a. l.", "countess")] == [
+        assert [entities.canonical_name(name) for name in ("ada", "a. l.", "countess")] == [
             "Countess"
         ] * 3
-        ada, short, countess = entities.listed()
+        ada, short, countess = entities.summarize_all()
         assert (countess.aliases, countess.mentions) == (("Ada", "A. L."), 3)
         assert ada.merged_into == short.merged_into == "Countess"
         assert countess.merged_into is None
@@ -155,7 +155,7 @@ class TestMerging:
                 Event(4, 4, "split-entity", {"entity": "b"}),
             ]
         )
-        assert [entities.canonical(name) for name in "abc"] == ["b", "b", "c"]
+        assert [entities.canonical_name(name) for name in "abc"] == ["b", "b", "c"]
 
     def test_splitting_the_first_of_a_chain_is_remembered_by_the_next(self):
         entities = folded(
@@ -176,7 +176,7 @@ class TestMerging:
                 Event(4, 4, "split-entity", {"entity": "a"}),
             ]
         )
-        assert [entities.canonical(name) for name in "abc"] == ["a", "c", "c"]
+        assert [entities.canonical_name(name) for name in "abc"] == ["a", "c", "c"]
         assert entities.entries[1].moved["edges"] == [2]
 
     def test_a_part_takes_names_and_mentions(self):
@@ -188,15 +188,15 @@ class TestMerging:
                 Event(3, 3, "split-entity", body),
             ]
         )
-        alex, al = entities.listed()
+        alex, al = entities.summarize_all()
         assert (alex.name, alex.mentions, alex.aliases) == ("Alex", 1, ())
         assert (al.name, al.mentions, al.aliases, al.type) == ("Al", 1, ("Alex B.",), "person")
 
     def test_ten_thousand_aliases(self):
         names = [f"alias {number}" for number in range(10_000)]
         entities = folded([Event(1, 1, "entity", {"name": "Ada", "type": None, "aliases": names})])
-        assert entities.canonical("ALIAS 9999") == "Ada"
-        assert entities.listed()[0].aliases == tuple(names)
+        assert entities.canonical_name("ALIAS 9999") == "Ada"
+        assert entities.summarize_all()[0].aliases == tuple(names)
 
 
 @st.composite
@@ -213,12 +213,12 @@ def lives(draw):
         merged = [entry for entry in entities.entries if entry.into is not None]
         what = draw(st.sampled_from(["mention", "mention", "entity", "merge", "undo", "part"]))
         one = draw(st.sampled_from(NAMES))
-        name = entities.canonical(one) or one
+        name = entities.canonical_name(one) or one
         if what == "mention":
             happen("remember", mention(0, name, first=draw(st.integers(1, 9))).body)
         elif what == "entity":
             alias = draw(st.sampled_from(NAMES))
-            if entities.number(alias) in (None, entities.number(one)):
+            if entities.find_number(alias) in (None, entities.find_number(one)):
                 happen(
                     "entity",
                     {
@@ -234,7 +234,7 @@ def lives(draw):
             happen("merge-entity", {"entity": pair[0].name, "into": pair[1].name, "moved": moved})
         elif what == "undo" and merged:
             happen("split-entity", {"entity": draw(st.sampled_from(merged)).name})
-        elif what == "part" and roots and entities.number("part") is None:
+        elif what == "part" and roots and entities.find_number("part") is None:
             source = draw(st.sampled_from(roots)).name
             happen(
                 "split-entity",
@@ -253,24 +253,24 @@ def test_prefix_and_rest_equal_all_written_down_or_not(events, data):
         for event in events[cut:]:
             entities.fold(event)
         assert entities.dump() == whole.dump()
-        assert entities.listed() == whole.listed()
-        assert [entities.canonical(name) for name in NAMES] == [
-            whole.canonical(name) for name in NAMES
+        assert entities.summarize_all() == whole.summarize_all()
+        assert [entities.canonical_name(name) for name in NAMES] == [
+            whole.canonical_name(name) for name in NAMES
         ]
 
 
 @given(lives())
 def test_every_name_has_one_entity_and_mentions_are_never_lost(events):
     entities = folded(events)
-    listed = entities.listed()
+    listed = entities.summarize_all()
     own = [one for one in listed if one.merged_into is None]
     assert len({entity_key(name) for name in entities.names}) == len(entities.names)
-    assert {entities.canonical(name) for name in entities.names} <= {one.name for one in own}
+    assert {entities.canonical_name(name) for name in entities.names} <= {one.name for one in own}
     assert all(one.mentions >= 0 for one in listed)
     told = {name for one in own for name in (one.name, *one.aliases)}
     assert told == set(entities.names), "every name is told by one entity"
-    roots = entities.roots().tolist()
-    assert roots == [entities.root(number) for number in range(len(entities))]
+    roots = entities.find_roots().tolist()
+    assert roots == [entities.find_root(number) for number in range(len(entities))]
 
 
 @given(lives(), st.data())
@@ -289,7 +289,7 @@ def test_a_merge_and_its_split_change_nothing(events, data):
             {"entity": one, "into": other, "moved": nothing_moved(edges=[1])},
         )
     )
-    assert entities.canonical(one) == other
+    assert entities.canonical_name(one) == other
     entities.fold(Event(91, 91, "split-entity", {"entity": one}))
     assert entities.dump() == before
 

@@ -76,15 +76,15 @@ def test_asked_for_late_equals_kept_from_the_start(given, language, data):
     events, shelf = happened(given)
     cut = data.draw(st.integers(1, len(events)))
     always, late = new_state(), new_state()
-    always.words_in(language)
+    always.get_words(language)
     always.fold(events, shelf)
     late.fold(events[:cut], Shelf(shelf.said[: count(events[:cut])]))
-    late.words_in(language)
+    late.get_words(language)
     late.fold(events[cut:], shelf)
-    same(always.words_in(language), late.words_in(language))
+    same(always.get_words(language), late.get_words(language))
     after = new_state()
     after.fold(events, shelf)
-    same(always.words_in(language), after.words_in(language))
+    same(always.get_words(language), after.get_words(language))
 
 
 def count(events):
@@ -100,12 +100,12 @@ def test_a_snapshot_keeps_every_language_that_was_asked_for(given, data):
     before, whole = new_state(), new_state()
     whole.fold(events, shelf)
     before.fold(events[:cut], Shelf(shelf.said[: count(events[:cut])]))
-    before.words_in("german")
+    before.get_words("german")
     with tempfile.TemporaryDirectory() as folder:
         restored = load_snapshot(save_snapshot(before, Path(folder)), PROJECTIONS).state
     assert list(restored.other_words) == ["german"]
     restored.fold(events[cut:], shelf)
-    same(restored.words_in("german"), whole.words_in("german"))
+    same(restored.get_words("german"), whole.get_words("german"))
     same(restored.words, whole.words)
 
 
@@ -114,7 +114,7 @@ def test_many_texts_are_posted_block_by_block(monkeypatch):
     events, shelf = happened([[(text, None) for text in SAID * 2]])
     state = new_state()
     state.fold(events, shelf)
-    words = state.words_in("german")
+    words = state.get_words("german")
     assert words.lengths.tolist() == [2, 1, 1, 9, 2, 0] * 2
-    assert words is state.words_in("german")
-    assert state.words is state.words_in("english")
+    assert words is state.get_words("german")
+    assert state.words is state.get_words("english")

@@ -169,7 +169,7 @@ def same(one, two):
     assert one.memories().equals(two.memories())
     assert one.edge_frame().equals(two.edge_frame())
     assert np.array_equal(one.uses.values, two.uses.values)
-    assert dict(one.lists["triggers"].filled()) == dict(two.lists["triggers"].filled())
+    assert dict(one.lists["triggers"].items()) == dict(two.lists["triggers"].items())
     rows = np.arange(len(one))
     probe = np.array([3, 1, 1, -2], dtype=np.int8)
     assert np.array_equal(one.vectors.similarity(probe, rows), two.vectors.similarity(probe, rows))
@@ -243,9 +243,11 @@ def test_a_column_in_which_nothing_was_said_takes_no_room(life):
     events, shelf = life
     state = folded(events, shelf)
     assert not any(
-        state.numbers[name].held for name in ("difficulty", "ttl_days", "trust", "valid_from")
+        state.numbers[name].has_values for name in ("difficulty", "ttl_days", "trust", "valid_from")
     )
-    assert not any(state.names[name].held for name in ("subject", "predicate", "object", "season"))
+    assert not any(
+        state.names[name].has_values for name in ("subject", "predicate", "object", "season")
+    )
     assert state.memories()["trust"].null_count() == len(state)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from memlab.kernel.extension import Extension, extend, forget_extension
 from memlab.kernel.journal import Event
-from memlab.kernel.state import EventType, Field, State, mapping, rows
+from memlab.kernel.state import EventType, Field, State, mapping_field, rows_field
 from memlab.kernel.state.view import VisibleBody
 
 KIND = "walks/walked"
@@ -13,8 +13,10 @@ KIND = "walks/walked"
 
 @pytest.fixture
 def declared():
-    said = rows({"said": Field("text", of="about"), "by": Field("word"), "count": Field("number")})
-    body = mapping({"about": Field("memory"), "walks": said})
+    said = rows_field(
+        {"said": Field("text", of="about"), "by": Field("word"), "count": Field("number")}
+    )
+    body = mapping_field({"about": Field("memory"), "walks": said})
     extend(Extension("walks", "1.0", events=(EventType(KIND, "Somebody walked.", body.fields),)))
     yield
     forget_extension("walks")

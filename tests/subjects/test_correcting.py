@@ -90,7 +90,7 @@ def test_everything_comes_back_but_what_is_purged(status):
     state.fold(
         [Event(3, "restore", restore_statuses(state, [0], {0: "active"}, 30).body())], Shelf()
     )
-    assert state.names["status"].at(0) == "active"
+    assert state.names["status"].value_at(0) == "active"
 
 
 def test_what_was_superseded_comes_back_when_what_took_its_place_is_out_of_use():

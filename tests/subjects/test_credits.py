@@ -81,7 +81,8 @@ def test_it_is_feedback_of_its_own_source_and_changes_no_memory(lab):
     assert event.body["cues"]
     assert lab.agents.credits.frame.height == rows.height
     assert (
-        f"{rows.height} of {rows.height} rewards were read from answers" in lab.slates().notes[-1]
+        f"{rows.height} of {rows.height} rewards were derived from answers"
+        in lab.slates().notes[-1]
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import memlab
-from memlab.io.formats import messages_of
+from memlab.io.formats import parse_messages
 from memlab.subjects.extraction.learning import lessons
 from memlab.subjects.extraction.proposing import Where
 from memlab.subjects.extraction.reading import facts_in
@@ -112,7 +112,7 @@ def test_no_text_makes_it_raise_and_every_fact_says_where_it_stands(text, role):
         assert 0 < fact.confidence < 1
     for clause in asserted(text):
         assert 0 <= clause.start <= clause.stop <= len(text)
-    lessons(messages_of(text, role), Where(), budget=2_000, open_words=False)
+    lessons(parse_messages(text, role), Where(), budget=2_000, open_words=False)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,10 @@ def test_time_is_in_proportion_to_the_text(unit):
     begun = time.process_time()
     facts_in(unit * (20_000 // len(unit)))
     lessons(
-        messages_of(unit * (20_000 // len(unit)), "user"), Where(), budget=2_000, open_words=False
+        parse_messages(unit * (20_000 // len(unit)), "user"),
+        Where(),
+        budget=2_000,
+        open_words=False,
     )
     assert time.process_time() - begun < 2.0
     begun = time.process_time()
@@ -203,7 +206,7 @@ class TestStaged:
             {"type": "tool_result", "content": "no", "is_error": True},
             {"type": "text", "text": "I like tea"},
         ]
-        calls, result, said = messages_of([openai, {"role": "user", "content": parts}], "user")
+        calls, result, said = parse_messages([openai, {"role": "user", "content": parts}], "user")
         assert (calls.calls, result.role, result.failed, said.text) == (
             ("grep",),
             "tool",

@@ -374,7 +374,7 @@ def test_whatever_the_policies_say_the_state_is_sound(data: st.DataObject) -> No
                 assert len(added.ids) == len(rows)
         state = lab.io.store.state
         check_chains(state)
-        status = state.names["status"].objects(np.arange(len(state)))
+        status = state.names["status"].to_objects(np.arange(len(state)))
         superseded = ~np.isnan(state.numbers["superseded_by"].values)
         assert (np.isin(status, RECALLABLE) != superseded).all()
         if any(rows for _, rows in batches):

@@ -3,7 +3,7 @@
 import pytest
 
 from memlab.kernel.journal import Event
-from memlab.kernel.state import PLACEHOLDER, join_of, values_of
+from memlab.kernel.state import PLACEHOLDER, build_join, build_values
 from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.mending import repair_names
@@ -24,12 +24,12 @@ def test_what_is_whole_is_left_alone():
 def test_a_name_is_taken_from_what_the_event_still_tells():
     lost = event("entity", name="", type="person", aliases=["Ada", " "])
     assert repair_names(lost) == {"name": "Ada", "type": "person", "aliases": []}
-    joined = {"join": [join_of([1, 2], "entity", ["[purged 7-1]", "Ada"], "mentions")]}
+    joined = {"join": [build_join([1, 2], "entity", ["[purged 7-1]", "Ada"], "mentions")]}
     assert (
         repair_names(event("merge-entity", entity="Bob", into="", moved=MOVED, **joined))["into"]
         == "Ada"
     )
-    renamed = {"set": [values_of([2], subject="Ada")]}
+    renamed = {"set": [build_values([2], subject="Ada")]}
     assert (
         repair_names(event("split-entity", **{"from": "Bob"}, entity="", aliases=[], **renamed))[
             "entity"
@@ -57,7 +57,7 @@ def test_imported_registers_and_clusters_have_names_again():
     state = new_state()
     state.fold([Event(9, 0, "import", body)], None)
     assert [entry.name for entry in get_entities(state).entries] == ["[purged 9-00]", "Ada"]
-    assert get_entities(state).listed()[1].aliases == ()
+    assert get_entities(state).summarize_all()[1].aliases == ()
     clusters = [{"id": 4, "name": "", "size": 2}, {"id": 5, "size": 2}]
     assert (
         repair_names(event("cluster", clusters=clusters))["clusters"][0]["name"] == "[purged 9-04]"

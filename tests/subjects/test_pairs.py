@@ -45,7 +45,7 @@ def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[PairedState, np
         columns["scope"] = [scope or "project" for scope in columns["scope"]]
     if "visibility" in columns:
         columns["visibility"] = [word or "project" for word in columns["visibility"]]
-    fresh = State.of_rows(columns, texts, TRIGRAMS.encode(texts), at=now, like=state)
+    fresh = State.from_rows(columns, texts, TRIGRAMS.encode(texts), at=now, like=state)
     return PairedState(state, lab.policies.pack, now, fresh=fresh), len(state) + np.arange(
         len(rows)
     )

@@ -9,7 +9,7 @@ from properties import examples
 import memlab
 from memlab.kernel.base.clock import DAY, to_micros
 from memlab.kernel.policies import load_pack
-from memlab.kernel.state import Change, join_of
+from memlab.kernel.state import Change, build_join
 from memlab.subjects.retention import upkeep
 from memlab.subjects.retention.upkeep import may_prune
 
@@ -151,7 +151,7 @@ def test_a_chain_goes_from_its_ends(joined):
 def test_edges_to_entities_are_asked_about(joined):
     lab = joined((2, [None, 10], []), pack("(> idle-days 5)", ["idle-days"]))
     with lab.io.store.writing() as tx:
-        change = Change(join=[join_of([1, 2], "entity", ["Ann", "Bo"], "mentions", 0.5)])
+        change = Change(join=[build_join([1, 2], "entity", ["Ann", "Bo"], "mentions", 0.5)])
         tx.event("link", change.body(), at=BEGIN - 100 * DAY)
     found = lab.upkeep.maintain(BEGIN - 90 * DAY)
     assert found.pruned.select("relation", "from_kind", "source", "to_kind").rows() == [

@@ -388,7 +388,7 @@ class TestAgainstOneRowAtATime:
                     "outcome": lambda: np.full(len(rows), outcome, object),
                     "rating": lambda: np.zeros(len(rows)),
                 }
-                read = columns(moment, policy, given=extra)
+                read = columns(moment, policy, inputs=extra)
                 expected = {}
                 for row in rows.tolist():
                     values = {name: _value(values, row) for name, values in read.items()}

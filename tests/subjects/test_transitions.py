@@ -16,7 +16,7 @@ from memlab.kernel.base.clock import DAY, to_micros
 from memlab.kernel.policies import load_pack
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import RECALLABLE, STATUSES
-from memlab.kernel.state import Change, values_of
+from memlab.kernel.state import Change, build_values
 from memlab.subjects.retention import upkeep
 from memlab.subjects.retention.upkeep import run_upkeep, transitions
 
@@ -89,7 +89,7 @@ def opened(trigrams):
 def one_at_a_time(lab, pack, id, now):
     """What the pack's policies make of one memory, row by row: the status and the label that it has afterwards."""
     state, row = lab.io.store.state, id - 1
-    status, label = state.names["status"].at(row), state.names["label"].at(row)
+    status, label = state.names["status"].value_at(row), state.names["label"].value_at(row)
     changed = int(state.numbers["changed"].values[row])
     if changed > now or (changed == now and status == "retracted"):
         return status, label
@@ -346,7 +346,7 @@ def test_nothing_is_decided_of_no_memories(lab):
 def test_a_retracted_memory_is_let_go_only_at_a_later_instant(lab, clock):
     lab.policies.use(alone("factgraph"))
     lab.remember("a")
-    change = Change(set=[values_of([1], status="retracted", changed=clock())])
+    change = Change(set=[build_values([1], status="retracted", changed=clock())])
     written(lab, ("edit", clock(), change.body()))
     assert not lab.upkeep.maintain()
     assert lab.upkeep.maintain(clock() + 1).frame.select("to").rows() == [("deleted",)]

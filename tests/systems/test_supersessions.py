@@ -3,7 +3,7 @@
 import pytest
 
 import memlab
-from memlab.kernel.state import Change, values_of
+from memlab.kernel.state import Change, build_values
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_supersessions_name_the_policies_of_their_time():
             live.policies["link"].hash,
         )
         with lab.io.store.writing() as tx:
-            gone = values_of([2], status="superseded")
+            gone = build_values([2], status="superseded")
             tx.event("resolve", Change(set=[gone]).body(), at=lab.io.store.clock())
         row = lab.upkeep.review.supersessions().row(1, named=True)
         assert (row["rule"], row["superseded_by"], row["pack"]) == ("unknown rule", None, "memlab")

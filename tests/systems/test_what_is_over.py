@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import memlab
-from memlab.kernel.recall import Moment, is_over
+from memlab.kernel.recall import Moment, is_expired
 
 PACKS = ("memlab", "cascade", "companion", "workbench", "associative", "factgraph", "actr", "fsrs")
 
@@ -116,7 +116,7 @@ def test_a_recall_leaves_out_what_upkeep_would_take_out(opened, clock, pack):
         clock.advance(days=12)
         state = lab.io.store.state
         rows = np.arange(state.rows)
-        over = set((rows[is_over(Moment(state, lab.policies.pack, rows, clock()))] + 1).tolist())
+        over = set((rows[is_expired(Moment(state, lab.policies.pack, rows, clock()))] + 1).tolist())
         before = set(
             lab.memories.filter(lab.memories["status"].is_in(memlab.kernel.schema.RECALLABLE))["id"]
         )

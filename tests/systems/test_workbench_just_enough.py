@@ -81,7 +81,7 @@ class TestNothingTwice:
         assert len(first) == len(second) == 4
         assert set(first.ids).isdisjoint(second.ids)
         assert set(second.repeated) == set(first.ids)
-        assert "given before" in repr(second)
+        assert "shown before" in repr(second)
 
     def test_what_a_context_gave_is_not_shown_again_and_what_was_shown_is_not_injected(
         self, workbench

@@ -1,4 +1,4 @@
-"""What adapters share: memories under paths, JSON values that come back as they were given, and filters over them."""
+"""Memories under paths, JSON values, and filters, which the adapters share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import personal_kinds, screen
 from memlab.kernel.schema import NEVER, RECALLABLE
-from memlab.kernel.state import Seen, State, is_blank
+from memlab.kernel.state import State, ViewerState, is_blank
 
 if TYPE_CHECKING:
     from memlab.kernel.recall import Hits
@@ -32,213 +32,252 @@ __all__ = [
     "Record",
     "Records",
     "Write",
+    "build_write",
     "clean_text",
-    "decoded",
-    "encoded",
-    "fits",
-    "redacted",
-    "text_of",
-    "texts_in",
-    "these",
-    "written",
+    "decode_value",
+    "encode_value",
+    "iter_texts",
+    "join_texts",
+    "matches_filter",
+    "redact_value",
+    "select_records",
 ]
 
-MOST_SEARCHED = 20_000
-"""Characters of a value that are searched."""
-_DEEPEST = 100
-_LONGEST_NUMBER = 10_000
+MAX_SEARCHED = 20_000
+"""Maximum characters of a value that are searched; longer values are stored completely."""
+# Python's JSON decoder recurses; 100 levels are far within its limit.
+_MAX_DEPTH = 100
+# Longer integers take quadratic time to convert, and Python refuses to print them.
+_MAX_BITS = 10_000
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-"""JSON makes one character of them."""
+"""Two surrogates that JSON would restore as one character."""
 
 
-def encoded(value: Any, what: str) -> str:
-    """``value`` as ASCII JSON, which ``decoded`` gives back equal; a tuple comes back as a list.
+def encode_value(value: Any, what: str) -> str:
+    """Return ``value`` as ASCII JSON, which ``decode_value`` restores.
 
-    InputError for what JSON cannot say: other types, keys that are no strings, NaN, infinities, torn characters.
+    A tuple becomes a list. Raises InputError for values that JSON cannot express: other types, keys that are not
+    strings, NaN, infinities, lone surrogates.
 
-    >>> encoded({"a": [1, 2.5, None, "é"]}, "value")
-    '{"a":[1,2.5,null,"\\\\u00e9"]}'
+    >>> encode_value({"a": [1, 2.5, None]}, "value")
+    '{"a":[1,2.5,null]}'
     """
-    _check(value, what, 0)
+    _check_value(value, what, 0)
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def decoded(text: str) -> Any:
-    """What ``encoded`` was given."""
+def decode_value(text: str) -> Any:
+    """Return the value of a text of ``encode_value``."""
     return json.loads(text)
 
 
-def _check(value: Any, where: str, depth: int) -> None:
-    if depth > _DEEPEST:
-        raise InputError(f"{where} is nested deeper than {_DEEPEST} levels.")
+def _check_value(value: Any, where: str, depth: int) -> None:
+    """Raise InputError if JSON would not restore the value."""
+    # the exact types of JSON only: json.dumps itself would change keys that are numbers, and accept NaN
+    if depth > _MAX_DEPTH:
+        raise InputError(f"{where} is nested deeper than {_MAX_DEPTH} levels.")
     if value is None or isinstance(value, str | int):
         if isinstance(value, str) and _HALVES.search(value):
             raise InputError(
-                f"{where} holds two halves of UTF-16 side by side: decode it as UTF-16 first."
+                f"{where} contains a pair of UTF-16 surrogates. Decode it as UTF-16 first."
             )
-        if isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
-            raise InputError(f"{where} has more than {_LONGEST_NUMBER:,} bits.")
+        if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+            raise InputError(f"{where} has more than {_MAX_BITS:,} bits.")
         return
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InputError(f"{where} is {value}, which JSON cannot say.")
+            raise InputError(f"{where} is {value}, which JSON cannot express. Use None.")
         return
     if isinstance(value, dict):
         for key, part in value.items():
             if not isinstance(key, str):
-                raise InputError(f"{where}: a key is a string, not {describe_value(key)}.")
-            _check(key, f"a key of {where}", depth + 1)
-            _check(part, f"{where}.{key[:40]}", depth + 1)
+                raise InputError(f"{where}: a key must be a string, not {describe_value(key)}.")
+            _check_value(key, f"a key of {where}", depth + 1)
+            _check_value(part, f"{where}.{key[:40]}", depth + 1)
         return
     if isinstance(value, list | tuple):
-        for place, part in enumerate(value):
-            _check(part, f"{where}[{place}]", depth + 1)
+        for index, part in enumerate(value):
+            _check_value(part, f"{where}[{index}]", depth + 1)
         return
     raise InputError(
-        f"{where} is {type(value).__name__}, which JSON cannot say: give texts, numbers, lists and dicts."
+        f"{where} is {type(value).__name__}, which JSON cannot express. Use texts, numbers, lists and dicts."
     )
 
 
-def texts_in(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Each text or number in a value, with the name of the key that it stands under, in order."""
+def iter_texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each text or number in a value, with the key it belongs to, in order."""
     if isinstance(value, dict):
         for key, part in value.items():
-            yield from texts_in(part, key)
+            yield from iter_texts(part, key)
     elif isinstance(value, list | tuple):
         for part in value:
-            yield from texts_in(part, name)
+            yield from iter_texts(part, name)
     elif value is not None:
         yield name, value if isinstance(value, str) else json.dumps(value)
 
 
-def text_of(value: Any) -> str:
-    """What is searched of a value: its only text alone, or ``key: text`` on a line for each; "" for no text.
+def join_texts(value: Any) -> str:
+    """Return the searchable text of a value.
 
-    >>> text_of({"food": "pizza", "since": 2020})
-    'food: pizza\\nsince: 2020'
+    It is the only text alone, or a line ``key: text`` for each; "" without any.
+
+    >>> join_texts({"food": "pizza", "since": 2020}).splitlines()
+    ['food: pizza', 'since: 2020']
     """
-    found = list(texts_in(value))
-    if len(found) == 1:
-        return found[0][1]
-    return "\n".join(f"{name}: {text}" if name else text for name, text in found)
+    texts = list(iter_texts(value))
+    if len(texts) == 1:
+        return texts[0][1]
+    return "\n".join(f"{name}: {text}" if name else text for name, text in texts)
 
 
 def clean_text(text: str, instead: str) -> str:
-    """A text that a memory can hold: without halves of UTF-16, not too long; ``instead`` if it is blank."""
-    clean = text[:MOST_SEARCHED].encode("utf-8", "replace").decode()
+    """Return a text that a memory can hold; ``instead`` if it is blank.
+
+    Lone surrogates are replaced, and a long text is cut.
+    """
+    clean = text[:MAX_SEARCHED].encode("utf-8", "replace").decode()
     return instead if is_blank(clean) else clean
 
 
-def redacted(value: Any, personal: frozenset[str]) -> Any:
-    """The same value with the secrets in its texts replaced, as ``lab.remember`` replaces them."""
-    return _mapped(value, lambda text: screen(text, personal=personal).text)
+def redact_value(value: Any, personal: frozenset[str]) -> Any:
+    """Return a value with the secrets in its texts replaced, as ``lab.remember`` does."""
+    return _map_texts(value, lambda text: screen(text, personal=personal).text)
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a value with ``change`` applied to each of its texts."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: _mapped(part, change) for key, part in value.items()}
+        return {key: _map_texts(part, change) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_mapped(part, change) for part in value]
+        return [_map_texts(part, change) for part in value]
     return value
 
 
 # -- filters ----------------------------------------------------------------------------------------------------------
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Numbers with numbers, texts with texts; anything else is in no order, and no fit."""
+def _compare_like(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Return a comparison that is false unless both are numbers or both are texts."""
 
-    def fit(value: Any, given: Any) -> bool:
+    def compare_values(value: Any, operand: Any) -> bool:
+        """Compare two values of the same type."""
         numbers = all(
-            isinstance(one, int | float) and not isinstance(one, bool) for one in (value, given)
+            isinstance(item, int | float) and not isinstance(item, bool)
+            for item in (value, operand)
         )
-        texts = isinstance(value, str) and isinstance(given, str)
-        return (numbers or texts) and compare(value, given)
+        texts = isinstance(value, str) and isinstance(operand, str)
+        return (numbers or texts) and compare(value, operand)
 
-    return fit
+    return compare_values
 
 
+# Operators of LangGraph and mem0, without the sign that the framework writes before the name.
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "eq": lambda value, given: bool(value == given),
-    "ne": lambda value, given: bool(value != given),
-    "gt": _ordered(lambda value, given: value > given),
-    "gte": _ordered(lambda value, given: value >= given),
-    "lt": _ordered(lambda value, given: value < given),
-    "lte": _ordered(lambda value, given: value <= given),
-    "in": lambda value, given: isinstance(given, list | tuple) and value in given,
-    "nin": lambda value, given: isinstance(given, list | tuple) and value not in given,
-    "contains": lambda value, given: (
-        isinstance(value, str) and isinstance(given, str) and given in value
+    "eq": lambda value, operand: bool(value == operand),
+    "ne": lambda value, operand: bool(value != operand),
+    "gt": _compare_like(lambda value, operand: value > operand),
+    "gte": _compare_like(lambda value, operand: value >= operand),
+    "lt": _compare_like(lambda value, operand: value < operand),
+    "lte": _compare_like(lambda value, operand: value <= operand),
+    "in": lambda value, operand: isinstance(operand, list | tuple) and value in operand,
+    "nin": lambda value, operand: isinstance(operand, list | tuple) and value not in operand,
+    "contains": lambda value, operand: (
+        isinstance(value, str) and isinstance(operand, str) and operand in value
     ),
-    "icontains": lambda value, given: (
-        isinstance(value, str) and isinstance(given, str) and given.casefold() in value.casefold()
+    "icontains": lambda value, operand: (
+        isinstance(value, str)
+        and isinstance(operand, str)
+        and operand.casefold() in value.casefold()
     ),
 }
 
 
-def fits(value: Any, wanted: Any, operators: tuple[str, ...], sign: str = "") -> bool:
-    """Whether a value is what a filter wants: an equal one, the same parts in a dict or list, or as ``operators`` say.
+def matches_filter(value: Any, condition: Any, operators: tuple[str, ...], sign: str = "") -> bool:
+    """Return whether a value satisfies a filter.
 
-    ``sign`` stands before the names of operators. InputError for an operator that is none of them.
+    A filter is an equal value, a dict or list of filters for its parts, or a dict of operators, whose names begin with
+    ``sign``. Raises InputError for an operator that is not in ``operators``.
 
-    >>> fits({"age": 30}, {"age": {"$gte": 18}}, ("gte",), "$")
+    >>> matches_filter({"age": 30}, {"age": {"$gte": 18}}, ("gte",), "$")
     True
     """
-    if isinstance(wanted, Mapping):
-        if any(_is_operator(name, operators, sign) for name in wanted):
-            for name in wanted:
+    # a dict is a set of operators if any key is one; an unknown key next to one is then an error
+    if isinstance(condition, Mapping):
+        if any(_is_operator(name, operators, sign) for name in condition):
+            for name in condition:
                 if (
                     not _is_operator(name, operators, sign)
                     or name.removeprefix(sign) not in operators
                 ):
-                    near = did_you_mean(str(name), [sign + operator for operator in operators])
+                    hint = did_you_mean(str(name), [sign + operator for operator in operators])
                     raise InputError(
-                        f"There is no operator {describe_value(name)} in a filter. {near}"
+                        f"There is no operator {describe_value(name)} in a filter. {hint}"
                     )
             return all(
-                _OPERATORS[name.removeprefix(sign)](value, given) for name, given in wanted.items()
+                _OPERATORS[name.removeprefix(sign)](value, operand)
+                for name, operand in condition.items()
             )
         return isinstance(value, Mapping) and all(
-            fits(value.get(name), part, operators, sign) for name, part in wanted.items()
+            matches_filter(value.get(name), part, operators, sign)
+            for name, part in condition.items()
         )
-    if isinstance(wanted, list | tuple):
+    if isinstance(condition, list | tuple):
         return (
             isinstance(value, list | tuple)
-            and len(value) == len(wanted)
+            and len(value) == len(condition)
             and all(
-                fits(one, other, operators, sign) for one, other in zip(value, wanted, strict=True)
+                matches_filter(item, expected, operators, sign)
+                for item, expected in zip(value, condition, strict=True)
             )
         )
-    return bool(value == wanted)
+    return bool(value == condition)
 
 
 def _is_operator(name: object, operators: tuple[str, ...], sign: str) -> bool:
+    """Return whether a key of a filter names an operator."""
     if not isinstance(name, str):
         return False
     return name.startswith(sign) if sign else name in operators
 
 
 # -- memories under paths ---------------------------------------------------------------------------------------------
-# The ``ref`` of a memory is its path as a JSON array, which no name in it can leave; ``context`` is the value as JSON
-# where the text alone does not say it. A path names the newest memory with its ref that is in use: what the lab
-# forgets, retires or quarantines is not there for the framework either. Another value is an edit, so both stay in the
-# history; deleting is ``lab.forget(how="delete")``, which ``lab.restore`` undoes and ``lab.purge(overdue=True)`` ends.
+# The ``ref`` of a memory is its path as a JSON array, so that no name can leave its level. ``context`` is the value as
+# JSON if the text alone is not the value. A path names the newest memory with its ref that is in use: memories that the
+# lab forgets or quarantines do not exist for the framework. Another value is an edit, so that both stay in the history.
+# Deleting is ``lab.forget(how="delete")``; ``lab.restore`` undoes it and ``lab.purge(overdue=True)`` makes it final.
 
 Path = tuple[str, ...]
 
 UNSEARCHED = "unsearched"
-"""The season of what is kept and never recalled: none of that name is ever on."""
+"""Season of memories that are stored but never recalled: no recall names it."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """A memory under a path: ``value`` is its JSON, None where the text alone says it."""
+    """A memory under a path.
+
+    Attributes
+    ----------
+    id
+        Id of the memory.
+    first
+        Id of the first of its versions.
+    path
+        Its path, without the name of the records.
+    text
+        Its text.
+    value
+        Its value as JSON; None if the text is the value.
+    searched
+        Whether recalls can return it.
+    created, changed
+        When the first version was written, and when it last changed.
+    """
 
     id: int
     first: int
-    """The first of its versions, by id, and when it was written."""
     path: Path
     text: str
     value: str | None
@@ -249,7 +288,21 @@ class Record:
 
 @dataclass(frozen=True)
 class Write:
-    """What is to be under a path: a text, its value as JSON, and other fields of a memory."""
+    """A record to be written.
+
+    Attributes
+    ----------
+    path
+        Its path, without the name of the records.
+    text
+        The text of the memory.
+    value
+        Its value as JSON; None if the text is the value.
+    searched
+        Whether recalls may return it.
+    fields
+        Other fields of the memory.
+    """
 
     path: Path
     text: str
@@ -258,7 +311,7 @@ class Write:
     fields: Mapping[str, Any]
 
 
-def written(
+def build_write(
     path: Iterable[str],
     text: str,
     value: str | None = None,
@@ -266,19 +319,20 @@ def written(
     searched: bool = True,
     **fields: Any,
 ) -> Write:
+    """Return a record to be written; ``fields`` are fields of a memory."""
     return Write(tuple(path), text, value, searched, fields)
 
 
-def these(records: Iterable[Record]) -> pl.Expr:
-    """The memories of these records."""
+def select_records(records: Iterable[Record]) -> pl.Expr:
+    """Return the expression that selects these records."""
     return pl.col("id").is_in([record.id for record in records])
 
 
 class Records:
-    """The records of one ``name`` in a lab, which is the first in each path there.
+    """The records of one ``name`` in a lab, which is the first element of each path.
 
-    ``project`` and ``creator`` are those of each new memory, and ``project`` narrows recalls. A change is made under
-    ``lock``; of two processes that write the same new path at once both memories stay, the newer one counts, and the
+    Each new memory has the ``project`` and ``creator``; recalls are limited to the project. Changes are made under
+    ``lock``. If two processes write the same new path at once, both memories stay. The newer one counts, and the
     next change of the path deletes the other.
     """
 
@@ -286,7 +340,9 @@ class Records:
         self, lab: Lab, name: str, *, project: str | None = None, creator: str | None = None
     ) -> None:
         if is_blank(name):
-            raise InputError("name is blank: it sets apart what is kept here.")
+            raise InputError(
+                "name is blank. Give a name that separates these memories from others in the lab."
+            )
         self.lab, self.root = lab, (name,)
         self.project = project
         self.fields = {
@@ -301,94 +357,103 @@ class Records:
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
-    def at(self, path: Iterable[str]) -> Record | None:
-        """The record under a path; None if there is none."""
+    def get(self, path: Iterable[str]) -> Record | None:
+        """Return the record under a path, or None."""
         ref = self._ref(path)
         with self._reading() as state:
             rows = self._in_use(state, ref)
             return self._record(state, ref, rows[-1]) if rows else None
 
-    def all_at(self, path: Iterable[str]) -> list[Record]:
-        """Every record under a path, in the order in which they were written: where a path names a sequence."""
+    def get_all(self, path: Iterable[str]) -> list[Record]:
+        """Return all records under a path that names a sequence, oldest first."""
         ref = self._ref(path)
         with self._reading() as state:
             return [self._record(state, ref, row) for row in self._in_use(state, ref)]
 
-    def under(self, prefix: Iterable[str] = ()) -> list[Record]:
-        """The records whose paths begin with a prefix, in the order in which they were first written."""
-        begins = self._prefix(prefix)
+    def get_below(self, prefix: Iterable[str] = ()) -> list[Record]:
+        """Return the records whose paths begin with a prefix, oldest first."""
+        start = self._prefix(prefix)
         with self._reading() as state:
-            found = []
+            records = []
             for ref in self._rows:
-                rows = self._in_use(state, ref) if ref.startswith(begins) else []
+                rows = self._in_use(state, ref) if ref.startswith(start) else []
                 if rows:
-                    found.append(self._record(state, ref, rows[-1]))
-            return sorted(found, key=lambda record: record.first)
+                    records.append(self._record(state, ref, rows[-1]))
+            return sorted(records, key=lambda record: record.first)
 
     def paths(self) -> list[Path]:
-        """The path of each record."""
+        """Return the path of each record."""
         with self._reading() as state:
             return [tuple(json.loads(ref))[1:] for ref in self._rows if self._in_use(state, ref)]
 
-    def ending(self, name: str) -> Path | None:
-        """The path that ends with a name, whether anything is there or not; None if there never was one."""
+    def find_path(self, name: str) -> Path | None:
+        """Return the path that ends with a name, also of a deleted record, or None."""
         end = "," + json.dumps(name) + "]"
         with self._reading():
-            found = next((ref for ref in self._rows if ref.endswith(end)), None)
-        return None if found is None else tuple(json.loads(found))[1:]
+            ref = next((ref for ref in self._rows if ref.endswith(end)), None)
+        return None if ref is None else tuple(json.loads(ref))[1:]
 
     def versions(self, path: Iterable[str]) -> list[tuple[Record, str]]:
-        """Every memory that was ever under a path and was not purged, oldest first, with its status."""
+        """Return every version of the record under a path with its status, oldest first.
+
+        Purged versions are omitted.
+        """
         ref = self._ref(path)
         with self._reading() as state:
-            rows = [row for row in self._rows.get(ref, ()) if state.refs.at(row) == ref]
+            rows = [row for row in self._rows.get(ref, ()) if state.refs.value_at(row) == ref]
             return [
-                (self._record(state, ref, row), state.names["status"].at(row) or "") for row in rows
+                (self._record(state, ref, row), state.names["status"].value_at(row) or "")
+                for row in rows
             ]
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
-        """Give the state, with the rows of every path as of it."""
+        """Yield the state of the lab, with the index of paths up to date."""
         with self.lock, self.lab.io.store.reading() as state:
-            self._follow(state)
+            self._index_rows(state)
             yield state
 
-    def _follow(self, state: State) -> None:
-        """Take in the rows that are new."""
+    def _index_rows(self, state: State) -> None:
+        """Add new rows to the index of paths."""
         if state.rows < self._upto:
             self._rows, self._upto = {}, 0
-        begins = self._prefix(())
+        start = self._prefix(())
         new = np.arange(self._upto, state.rows, dtype=np.int64)
-        for row, ref in zip(new.tolist(), state.refs.take(new) if len(new) else (), strict=True):
-            if ref is not None and ref.startswith(begins):
+        for row, ref in zip(new.tolist(), state.refs.to_list(new) if len(new) else (), strict=True):
+            if ref is not None and ref.startswith(start):
                 self._rows.setdefault(ref, []).append(row)
         self._upto = state.rows
 
     def _in_use(self, state: State, ref: str) -> list[int]:
-        status, hidden = state.names["status"], state.hidden if isinstance(state, Seen) else None
+        """Return the rows under a path that take part in recall and are visible."""
+        status, hidden = (
+            state.names["status"],
+            state.hidden if isinstance(state, ViewerState) else None,
+        )
         return [
             row
             for row in self._rows.get(ref, ())
-            if status.at(row) in RECALLABLE
-            and state.refs.at(row) == ref
+            if status.value_at(row) in RECALLABLE
+            and state.refs.value_at(row) == ref
             and (hidden is None or not hidden[row])
         ]
 
     def _record(self, state: State, ref: str, row: int) -> Record:
+        """Return the record of a row."""
         created, changed = state.numbers["created"].values, state.numbers["changed"].values
         rows = self._rows[ref]
-        place, first, successors = rows.index(row), row, state.numbers["superseded_by"].values
-        while place and float(successors[rows[place - 1]]) == first + 1:
-            place -= 1
-            first = rows[place]
+        position, first, successors = rows.index(row), row, state.numbers["superseded_by"].values
+        while position and float(successors[rows[position - 1]]) == first + 1:
+            position -= 1
+            first = rows[position]
         last = int(changed[row])
         return Record(
             id=row + 1,
             first=first + 1,
             path=tuple(json.loads(ref))[len(self.root) :],
-            text=state.texts.at(row) or "",
-            value=state.notes["context"].at(row),
-            searched=state.names["season"].at(row) != UNSEARCHED,
+            text=state.texts.value_at(row) or "",
+            value=state.notes["context"].value_at(row),
+            searched=state.names["season"].value_at(row) != UNSEARCHED,
             created=from_micros(int(created[first])),
             changed=from_micros(
                 max(int(created[row]), last if last != NEVER else int(created[row]))
@@ -398,25 +463,27 @@ class Records:
     # -- paths --------------------------------------------------------------------------------------------------------
 
     def _ref(self, path: Iterable[str]) -> str:
+        """Return the ref of a path; InputError if a name is not a text."""
         names = (*self.root, *path)
         for name in names:
             if not isinstance(name, str):
-                raise InputError(f"A name in a path is a text, not {describe_value(name)}.")
+                raise InputError(f"A name in a path must be a text, not {describe_value(name)}.")
         return json.dumps(names, separators=(",", ":"))
 
     def _prefix(self, prefix: Iterable[str]) -> str:
+        """Return the beginning of the refs below a prefix."""
         return self._ref(prefix)[:-1] + ","
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def put(self, writes: Sequence[Write]) -> None:
-        """Put a record under each path, in the place of what is there: new ones in one transaction, others by edits."""
+        """Write a record under each path: new ones in one transaction, others as edits."""
         with self.lock:
             new = []
             for write in writes:
-                there = self.all_at(write.path)
-                self.drop(there[:-1])
-                old = there[-1] if there else None
+                existing = self.get_all(write.path)
+                self.drop(existing[:-1])
+                old = existing[-1] if existing else None
                 if old is None:
                     new.append(write)
                 elif (old.text, old.value, old.searched) != (
@@ -424,77 +491,78 @@ class Records:
                     write.value,
                     write.searched,
                 ):
-                    self._refuse(write)
-                    # without a source, so that it is a "user-edit": edits of one memory by several follow one another
-                    given = {
+                    self._check_personal(write)
+                    # without a source, so that it counts as a user's edit, which may edit a version of another process
+                    fields = {
                         name: value
-                        for name, value in self._given(write).items()
+                        for name, value in self._build_fields(write).items()
                         if name != "source"
                     }
-                    self.lab.edit(old.id, text=write.text, **given)
+                    self.lab.edit(old.id, text=write.text, **fields)
             self.append(new)
 
     def move(self, moves: Iterable[tuple[Record, Path]], **fields: Any) -> None:
-        """Put each record under another path: an edit of where it stands."""
+        """Give each record another path, as an edit."""
         with self.lock:
             for record, path in moves:
                 self.lab.edit(record.id, ref=self._ref(path), **fields)
 
     def append(self, writes: Sequence[Write], *, chain: bool = False) -> Remembered | None:
-        """Add records, in one transaction, beside what is there."""
+        """Add records in one transaction, next to existing ones."""
         if not writes:
             return None
         for write in writes:
-            self._refuse(write)
+            self._check_personal(write)
         rows = [
-            {"text": write.text, "ref": self._ref(write.path), **self._given(write)}
+            {"text": write.text, "ref": self._ref(write.path), **self._build_fields(write)}
             for write in writes
         ]
         return self.lab.remember(rows, linking="off", chain=chain)
 
-    def _given(self, write: Write) -> dict[str, Any]:
+    def _build_fields(self, write: Write) -> dict[str, Any]:
+        """Return the fields of the memory to be written."""
         season = None if write.searched else UNSEARCHED
         return {**self.fields, **write.fields, "context": write.value, "season": season}
 
-    def _refuse(self, write: Write) -> None:
-        """PrivacyError for personal identifiers in a value, where the pack has them taken out of texts.
+    def _check_personal(self, write: Write) -> None:
+        """Raise PrivacyError for personal identifiers that the pack redacts.
 
-        For secrets the lab refuses it by itself.
+        The lab itself refuses secrets.
         """
         personal = personal_kinds(self.lab.policies.pack.settings)
         if personal and write.value is not None:
-            found = screen(write.value, personal=personal).findings
-            if found:
+            findings = screen(write.value, personal=personal).findings
+            if findings:
                 raise PrivacyError(
-                    f"The value under {'/'.join(write.path)} holds what the pack has taken out of texts "
-                    f"({found[0].type}). A value is kept as it is or not at all: take it out."
+                    f"The value under {'/'.join(write.path)} contains what the pack redacts in texts "
+                    f"({findings[0].type}). A value is stored unchanged or not at all. Remove it."
                 )
 
     def delete(self, records: Iterable[Record]) -> None:
-        """Delete all that is under their paths, in one transaction."""
+        """Delete everything under the paths of these records in one transaction."""
         with self.lock:
-            every: list[Record] = []
+            records_below: list[Record] = []
             for path in {record.path: None for record in records}:
-                every += self.all_at(path)
-            self.drop(every)
+                records_below += self.get_all(path)
+            self.drop(records_below)
 
     def drop(self, records: Iterable[Record]) -> None:
-        """Delete these and nothing else, in one transaction."""
+        """Delete exactly these records in one transaction."""
         ids = [record.id for record in records]
         if ids:
             self.lab.forget(ids, how="delete")
 
-    # -- asking -------------------------------------------------------------------------------------------------------
+    # -- recall -------------------------------------------------------------------------------------------------------
 
-    def below(self, prefix: Iterable[str]) -> pl.Expr:
-        """The memories whose paths begin with a prefix."""
+    def select_below(self, prefix: Iterable[str]) -> pl.Expr:
+        """Return the expression that selects memories below a prefix."""
         return pl.col("ref").str.starts_with(self._prefix(prefix))
 
-    def ask(self, query: str, limit: int, where: pl.Expr) -> list[tuple[Record, float]]:
-        """The records, of those ``where`` admits, that the lab recalls for a question, with their scores.
+    def recall(self, query: str, limit: int, where: pl.Expr) -> list[tuple[Record, float]]:
+        """Return the recalled records that ``where`` selects, best first, with scores.
 
-        At most ``limit``: where the pack explores, the last places are kept for its probes, so that what is logged as
-        shown is what is shown; with one place a probe that was drawn is not.
+        There are at most ``limit``. If the pack explores, the last ranks are reserved for exploration items, so
+        that the log says exactly what was returned. With a limit of one, an exploration item is dropped.
         """
         pack = self.lab.policies.pack
         probes = int(pack.settings["probes"]) if float(pack.settings["probe-rate"]) > 0 else 0
@@ -502,10 +570,10 @@ class Records:
             query, limit=max(limit - probes, 1), project=self.project, where=where
         )
         self.hits = hits
-        found = []
+        results = []
         with self._reading() as state:
             for hit in hits[:limit]:
                 rows = self._in_use(state, hit.ref or "")
                 if rows and rows[-1] == hit.id - 1:
-                    found.append((self._record(state, hit.ref or "", hit.id - 1), hit.score))
-        return found
+                    results.append((self._record(state, hit.ref or "", hit.id - 1), hit.score))
+        return results

@@ -1,21 +1,21 @@
-"""The six commands of Claude's memory tool on a lab: each file under ``/memories`` is a memory.
+"""The six commands of Claude's memory tool on a lab: each file is a memory.
 
     from memlab.io.adapters.claude import MemoryFiles
     files = MemoryFiles(memlab.open("agent.memlab"))
     files.run({"command": "create", "path": "/memories/ada.md", "file_text": "Ada prefers tea."})
 
-| command | the lab |
+| command | in the lab |
 |---|---|
-| ``view`` of a file | ``recall`` of that memory, by its path and beginning: it leaves a slate and counts as a use |
-| ``view`` of a folder | a look at the names; texts are not shown, so nothing is logged |
-| ``create`` | ``remember``: the text of the file is the memory's; what is there already is not replaced |
-| ``str_replace``, ``insert`` | ``edit``: the versions before stay in the history |
-| ``rename`` | ``edit`` of where it stands, for each file under a folder |
-| ``delete`` | ``delete``: out of use, ``lab.restore`` brings it back |
+| ``view`` of a file | ``recall`` of the memory, by its path and beginning: logged, and counted as a use |
+| ``view`` of a folder | lists names without texts, so nothing is logged |
+| ``create`` | ``remember``: the text of the file is the text of the memory; an existing file is not replaced |
+| ``str_replace``, ``insert`` | ``edit``: earlier versions stay in the history |
+| ``rename`` | ``edit`` of the path, for each file in a folder |
+| ``delete`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
 
-Files are in no file system: a path is a name in the lab, and one that would lead out of ``/memories`` is refused before
-anything is looked up. A secret in a file is redacted, as in every text. ``LabMemoryTool`` of
-``memlab.adapters.claude_tool`` is the same as a tool of the ``anthropic`` package.
+There is no file system: a path is a name in the lab, and a path outside of ``/memories`` is refused before any lookup.
+Secrets in a file are redacted, as in every text. ``LabMemoryTool`` of ``memlab.adapters.claude_tool`` is the same as a
+tool of the ``anthropic`` package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from memlab.errors import InputError, UnknownName, did_you_mean
-from memlab.io.adapters._records import Record, Records, Write, decoded, encoded, these, written
+from memlab.io.adapters._records import (
+    Record,
+    Records,
+    Write,
+    build_write,
+    decode_value,
+    encode_value,
+    select_records,
+)
 from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.recall import Hits
 from memlab.kernel.state import is_blank
@@ -33,6 +41,7 @@ from memlab.subjects.lab import Lab
 
 __all__ = ["MemoryFiles"]
 
+# The directory of Claude's memory tool.
 ROOT = "/memories"
 _COMMANDS: dict[str, dict[str, bool]] = {
     "view": {"path": True, "view_range": False},
@@ -42,17 +51,39 @@ _COMMANDS: dict[str, dict[str, bool]] = {
     "delete": {"path": True},
     "rename": {"old_path": True, "new_path": True},
 }
-"""The arguments of each command, and whether it needs them."""
-_MOST_LINES = 999_999
-_LONGEST_NAME, _DEEPEST = 255, 32
-_MOST_ASKED = 500
+"""Arguments of each command, and whether they are required."""
+# Line numbers have six digits in the format of the tool.
+_MAX_LINES = 999_999
+# Limits of common file systems, so that files can be exported.
+_MAX_NAME, _MAX_DEPTH = 255, 32
+# Characters of a file in the query that logs a view: enough to rank the file first.
+_QUERY_CHARACTERS = 500
 
 
 class MemoryFiles:
-    """The files of one agent in a lab. ``name`` sets them apart; ``project`` and ``creator`` are given to each memory.
+    """The files of one agent in a lab.
 
-    Every command returns the sentence that the model reads. Errors are for the model to read as well: UnknownName for a
-    path that is not there, InputError for one that leads elsewhere or for what cannot be done. Nothing is changed then.
+    Every command returns the sentence that the model reads. Errors are written for the model, too: UnknownName for
+    a path that does not exist, InputError for an invalid path or operation. A refused command changes nothing.
+
+    Parameters
+    ----------
+    lab
+        The lab that stores the files.
+    name
+        Name that separates these files from others in the lab.
+    project
+        Project of each memory.
+    creator
+        Creator of each memory.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> from memlab.io.adapters.claude import MemoryFiles
+    >>> files = MemoryFiles(memlab.open())
+    >>> files.create("/memories/ada.md", "Ada prefers tea.")
+    'File created successfully at: /memories/ada.md'
     """
 
     @checked
@@ -68,77 +99,153 @@ class MemoryFiles:
 
     @property
     def hits(self) -> Hits | None:
-        """What the last view of a file recalled: for ``lab.feedback`` and ``lab.agents.credits.answer``."""
+        """The hits of the last view of a file, or None.
+
+        ``lab.feedback`` and ``lab.agents.credits.answer`` take them.
+        """
         return self._records.hits
 
     @checked
     def run(self, command: Mapping[str, Any]) -> str:
-        """Carry out a command as the model gave it: a dict of ``command`` and its arguments."""
-        given = {name: value for name, value in dict(command).items() if value is not None}
-        name = given.pop("command", None)
+        """Carry out a command of the model.
+
+        Parameters
+        ----------
+        command
+            Dict with ``command`` and its arguments.
+
+        Returns
+        -------
+        str
+            The sentence for the model.
+
+        Raises
+        ------
+        InputError
+            If the command or an argument is unknown, or the command is refused.
+        """
+        arguments = {name: value for name, value in dict(command).items() if value is not None}
+        name = arguments.pop("command", None)
         if not isinstance(name, str) or name not in _COMMANDS:
             raise InputError(
                 f"There is no command {describe_value(name)}. {did_you_mean(str(name), _COMMANDS)}"
             )
-        known = _COMMANDS[name]
-        for argument in given:
-            if argument not in known:
+        parameters = _COMMANDS[name]
+        for argument in arguments:
+            if argument not in parameters:
                 raise InputError(
-                    f"{name} has no argument {describe_value(argument)}. {did_you_mean(str(argument), known)}"
+                    f"{name} has no argument {describe_value(argument)}. {did_you_mean(str(argument), parameters)}"
                 )
-        for argument, needed in known.items():
-            if needed and argument not in given:
+        for argument, required in parameters.items():
+            if required and argument not in arguments:
                 raise InputError(f"{name} needs {argument}.")
-        sentence: str = getattr(self, name)(**given)
+        sentence: str = getattr(self, name)(**arguments)
         return sentence
 
     @checked
     def view(self, path: str, view_range: list[int] | None = None) -> str:
-        """The lines of a file with their numbers, all or from the first to the last of ``view_range`` (-1: the end).
+        """Return the numbered lines of a file, or the contents of a folder with sizes.
 
-        Of a folder, what is in it, two levels deep, with sizes.
+        Parameters
+        ----------
+        path
+            Path of a file or folder.
+        view_range
+            First and last line, from 1; -1 as the last is the end. Default: all lines.
+
+        Returns
+        -------
+        str
+            The lines; for a folder, its files down to two levels.
+
+        Raises
+        ------
+        UnknownName
+            If nothing has this path.
         """
-        parts = _parts(path)
-        record = self._records.at(parts) if parts else None
+        parts = _split_path(path)
+        record = self._records.get(parts) if parts else None
         if record is None:
-            return self._listing(path, parts)
-        content = _content(record)
+            return self._list_folder(path, parts)
+        content = _read_content(record)
         lines = content.split("\n")
-        if len(lines) > _MOST_LINES:
-            raise InputError(f"{path} has more than {_MOST_LINES:,} lines.")
+        if len(lines) > _MAX_LINES:
+            raise InputError(
+                f"{path} has more than {_MAX_LINES:,} lines, the maximum that can be viewed."
+            )
         first, last = 1, len(lines)
         if view_range is not None:
             if len(view_range) != 2:
                 raise InputError(
-                    f"view_range is a first and a last line, not {describe_value(view_range)}."
+                    f"view_range must be a first and a last line, not {describe_value(view_range)}."
                 )
             first, last = view_range[0], last if view_range[1] == -1 else view_range[1]
             if not 1 <= first <= len(lines) or last < first:
                 raise InputError(
-                    f"view_range lies in 1 to {len(lines)}, not {describe_value(view_range)}."
+                    f"view_range must be within 1 to {len(lines)}, not {describe_value(view_range)}."
                 )
-        # the beginning of the text, so that a pack that asks for nearness shows it, too
-        self._records.ask(f"{path} {content[:_MOST_ASKED]}", 1, these([record]))
-        return f"Here's the content of {path} with line numbers:\n{_numbered(lines, first, last)}"
+        # the text is part of the query, because a pack may require similarity
+        self._records.recall(f"{path} {content[:_QUERY_CHARACTERS]}", 1, select_records([record]))
+        return (
+            f"Here's the content of {path} with line numbers:\n{_number_lines(lines, first, last)}"
+        )
 
     @checked
     def create(self, path: str, file_text: str) -> str:
-        """Make a file. InputError if there is one, or if a folder is called so."""
-        parts = _file_parts(path)
+        """Create a file.
+
+        Parameters
+        ----------
+        path
+            Path of the new file.
+        file_text
+            Its text.
+
+        Returns
+        -------
+        str
+            The sentence for the model.
+
+        Raises
+        ------
+        InputError
+            If a file or folder has this path.
+        """
+        parts = _split_file_path(path)
         with self._records.lock:
-            self._refuse_taken(path, parts)
-            self._records.put([_written(parts, file_text)])
+            self._check_free(path, parts)
+            self._records.put([_build_file(parts, file_text)])
         return f"File created successfully at: {path}"
 
     @checked
     def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
-        """Replace a text that stands in a file exactly once."""
+        """Replace a text that occurs exactly once in a file.
+
+        Parameters
+        ----------
+        path
+            Path of the file.
+        old_str
+            The text to replace.
+        new_str
+            The new text.
+
+        Returns
+        -------
+        str
+            The sentence for the model, with the changed lines.
+
+        Raises
+        ------
+        InputError
+            If the text does not occur, or occurs more than once.
+        """
         with self._records.lock:
-            record, content = self._file(path)
+            record, content = self._get_file(path)
             count = content.count(old_str) if old_str else 0
             if not count:
                 raise InputError(
-                    f"No replacement was performed: {describe_value(old_str)} does not stand verbatim in {path}."
+                    f"No replacement was performed: {describe_value(old_str)} does not occur verbatim in {path}."
                 )
             if count > 1:
                 lines = [
@@ -147,169 +254,246 @@ class MemoryFiles:
                     if old_str.split("\n")[0] in line
                 ]
                 raise InputError(
-                    f"No replacement was performed: {describe_value(old_str)} stands {count} times in {path}, in lines "
-                    f"{', '.join(map(str, lines[:20]))}. Give more of what is around it."
+                    f"No replacement was performed: {describe_value(old_str)} occurs {count} times in {path}, in lines "
+                    f"{', '.join(map(str, lines[:20]))}. Include more of the text around it."
                 )
-            self._records.put([_written(record.path, content.replace(old_str, new_str))])
+            self._records.put([_build_file(record.path, content.replace(old_str, new_str))])
             changed = content[: content.index(old_str)].count("\n") + 1
-            after = _content(self._file(path)[0]).split("\n")
-        snippet = _numbered(after, max(1, changed - 2), min(len(after), changed + 2))
+            after = _read_content(self._get_file(path)[0]).split("\n")
+        snippet = _number_lines(after, max(1, changed - 2), min(len(after), changed + 2))
         return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
 
     @checked
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
-        """Put lines in after line ``insert_line``; 0 puts them first."""
+        """Insert lines into a file.
+
+        Parameters
+        ----------
+        path
+            Path of the file.
+        insert_line
+            Line after which they are inserted; 0 is the beginning.
+        insert_text
+            The lines.
+
+        Returns
+        -------
+        str
+            The sentence for the model.
+
+        Raises
+        ------
+        InputError
+            If the file has no such line.
+        """
         with self._records.lock:
-            record, content = self._file(path)
+            record, content = self._get_file(path)
             lines = content.removesuffix("\n").split("\n") if content else []
             if not 0 <= insert_line <= len(lines):
-                raise InputError(f"insert_line lies in 0 to {len(lines)}, not {insert_line}.")
+                raise InputError(
+                    f"insert_line must be within 0 to {len(lines)}, not {insert_line}."
+                )
             lines.insert(insert_line, insert_text.removesuffix("\n"))
-            self._records.put([_written(record.path, "\n".join(lines) + "\n")])
+            self._records.put([_build_file(record.path, "\n".join(lines) + "\n")])
         return f"The file {path} has been edited."
 
     @checked
     def delete(self, path: str) -> str:
-        """Delete a file, or all files under a folder."""
+        """Delete a file, or all files in a folder.
+
+        Parameters
+        ----------
+        path
+            Path of the file or folder.
+
+        Returns
+        -------
+        str
+            The sentence for the model.
+
+        Raises
+        ------
+        UnknownName
+            If nothing has this path.
+        """
         with self._records.lock:
-            self._records.delete(self._files(path))
+            self._records.delete(self._get_files(path))
         return f"Successfully deleted {path}"
 
     @checked
     def rename(self, old_path: str, new_path: str) -> str:
-        """Give a file, or all files under a folder, another path. InputError if that is taken."""
-        old, new = _file_parts(old_path), _file_parts(new_path)
+        """Give a file, or all files in a folder, another path.
+
+        Parameters
+        ----------
+        old_path
+            Path of the file or folder.
+        new_path
+            The new path.
+
+        Returns
+        -------
+        str
+            The sentence for the model.
+
+        Raises
+        ------
+        InputError
+            If the new path exists, or is inside the old one.
+        """
+        old, new = _split_file_path(old_path), _split_file_path(new_path)
         with self._records.lock:
-            found = self._files(old_path)
-            self._refuse_taken(new_path, new)
+            files = self._get_files(old_path)
+            self._check_free(new_path, new)
             if len(new) > len(old) and new[: len(old)] == old:
                 raise InputError(
-                    f"{new_path} lies under {old_path}: a folder cannot go into itself."
+                    f"{new_path} is inside {old_path}. A folder cannot be moved into itself."
                 )
             self._records.move(
-                [(record, (*new, *record.path[len(old) :])) for record in found],
+                [(record, (*new, *record.path[len(old) :])) for record in files],
                 provenance="inferred",
             )
         return f"Successfully renamed {old_path} to {new_path}"
 
     @checked
     def clear(self) -> str:
-        """Delete all files."""
+        """Delete all files.
+
+        Returns
+        -------
+        str
+            The sentence for the model.
+        """
         with self._records.lock:
-            self._records.delete(self._records.under())
+            self._records.delete(self._records.get_below())
         return "All memory cleared"
 
     # -- paths --------------------------------------------------------------------------------------------------------
 
-    def _file(self, path: str) -> tuple[Record, str]:
-        parts = _file_parts(path)
-        record = self._records.at(parts)
+    def _get_file(self, path: str) -> tuple[Record, str]:
+        """Return the record and text of a file; InputError if there is none."""
+        parts = _split_file_path(path)
+        record = self._records.get(parts)
         if record is None:
-            raise self._no_file(path, parts)
-        return record, _content(record)
+            raise self._build_missing(path, parts)
+        return record, _read_content(record)
 
-    def _files(self, path: str) -> list[Record]:
-        """The file of a path, or all files under a folder."""
-        parts = _file_parts(path)
-        record = self._records.at(parts)
-        found = self._records.under(parts) if record is None else [record]
-        if not found:
-            raise self._no_file(path, parts)
-        return found
+    def _get_files(self, path: str) -> list[Record]:
+        """Return a file, or all files in a folder; InputError if there are none."""
+        parts = _split_file_path(path)
+        record = self._records.get(parts)
+        files = self._records.get_below(parts) if record is None else [record]
+        if not files:
+            raise self._build_missing(path, parts)
+        return files
 
-    def _no_file(self, path: str, parts: tuple[str, ...]) -> InputError:
-        if self._records.under(parts):
+    def _build_missing(self, path: str, parts: tuple[str, ...]) -> InputError:
+        """Return the error for a path that is not a file."""
+        if self._records.get_below(parts):
             return InputError(f"{path} is a folder, not a file.")
         return UnknownName(
-            "path", path, ["/".join((ROOT, *one.path)) for one in self._records.under()]
+            "path", path, ["/".join((ROOT, *file.path)) for file in self._records.get_below()]
         )
 
-    def _refuse_taken(self, path: str, parts: tuple[str, ...]) -> None:
-        if self._records.at(parts) is not None:
+    def _check_free(self, path: str, parts: tuple[str, ...]) -> None:
+        """Raise InputError if a path exists or is inside a file."""
+        if self._records.get(parts) is not None:
             raise InputError(f"File {path} already exists.")
-        if self._records.under(parts):
+        if self._records.get_below(parts):
             raise InputError(f"{path} is a folder.")
         for end in range(1, len(parts)):
-            if self._records.at(parts[:end]) is not None:
+            if self._records.get(parts[:end]) is not None:
                 raise InputError(f"{'/'.join((ROOT, *parts[:end]))} is a file, not a folder.")
 
-    def _listing(self, path: str, parts: tuple[str, ...]) -> str:
-        files = self._records.under(parts)
+    def _list_folder(self, path: str, parts: tuple[str, ...]) -> str:
+        """Return the files in a folder with sizes, down to two levels."""
+        files = self._records.get_below(parts)
         if parts and not files:
-            raise self._no_file(path, parts)
+            raise self._build_missing(path, parts)
+        # the size of a folder is that of all files in it
         sizes: dict[tuple[str, ...], int] = {(): 0}
         for record in files:
-            rest, size = record.path[len(parts) :], len(_content(record).encode())
-            for end in range(len(rest) + 1):
-                sizes[rest[:end]] = sizes.get(rest[:end], 0) + size
+            names, size = record.path[len(parts) :], len(_read_content(record).encode())
+            for end in range(len(names) + 1):
+                sizes[names[:end]] = sizes.get(names[:end], 0) + size
         folders = {
             record.path[len(parts) : end]
             for record in files
             for end in range(len(parts), len(record.path))
         }
         lines = []
-        for rest, size in sorted(sizes.items()):
-            if len(rest) <= 2 and not any(name.startswith(".") for name in rest):
-                slash = "/" if rest and rest in folders else ""
-                lines.append(f"{_size(size)}\t{'/'.join((path.rstrip('/'), *rest))}{slash}")
-        head = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
-        return "\n".join([head, *lines])
+        for names, size in sorted(sizes.items()):
+            if len(names) <= 2 and not any(name.startswith(".") for name in names):
+                slash = "/" if names and names in folders else ""
+                lines.append(f"{_format_size(size)}\t{'/'.join((path.rstrip('/'), *names))}{slash}")
+        heading = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
+        return "\n".join([heading, *lines])
 
 
-def _parts(path: str) -> tuple[str, ...]:
-    """The names in a path under ``/memories``; InputError for another one, or one that could be read as leading out."""
+def _split_path(path: str) -> tuple[str, ...]:
+    """Return the names in a path; InputError if it leaves ``/memories`` or is invalid."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
-        raise InputError(f"A path starts with {ROOT}, not {describe_value(path)}.")
+        raise InputError(f"A path must start with {ROOT}, not {describe_value(path)}.")
+    # normalised and encoded spellings of ".." are refused, too, although no file system sees them
     parts = tuple(part for part in path[len(ROOT) :].split("/") if part)
-    if len(parts) > _DEEPEST:
-        raise InputError(f"A path has at most {_DEEPEST} names, not {len(parts)}.")
+    if len(parts) > _MAX_DEPTH:
+        raise InputError(f"A path has at most {_MAX_DEPTH} names, not {len(parts)}.")
     for part in parts:
         if unicodedata.normalize("NFKC", part).strip() in (".", "..") or "%2e" in part.lower():
-            raise InputError(f"{describe_value(path)} would lead out of {ROOT}.")
+            raise InputError(f"{describe_value(path)} would leave {ROOT}.")
         if "\\" in part or any(
             unicodedata.category(character) in ("Cc", "Cs") for character in part
         ):
             raise InputError(
-                f"{describe_value(path)} holds a backslash or a control character, which no name of a file has."
+                f"{describe_value(path)} contains a backslash or a control character, which a file name must not."
             )
-        if len(part) > _LONGEST_NAME:
+        if len(part) > _MAX_NAME:
             raise InputError(
-                f"A name in a path has at most {_LONGEST_NAME} characters, not {len(part)}."
+                f"A name in a path has at most {_MAX_NAME} characters, not {len(part)}."
             )
     return parts
 
 
-def _file_parts(path: str) -> tuple[str, ...]:
-    parts = _parts(path)
+def _split_file_path(path: str) -> tuple[str, ...]:
+    """Return the names in the path of a file; InputError for the root."""
+    parts = _split_path(path)
     if not parts:
-        raise InputError(f"{ROOT} itself is no file, and stays.")
+        raise InputError(f"{ROOT} is the root, not a file, and cannot be changed.")
     return parts
 
 
 # -- contents -----------------------------------------------------------------------------------------------------
 
 
-def _written(parts: tuple[str, ...], content: str) -> Write:
+def _build_file(parts: tuple[str, ...], content: str) -> Write:
+    """Return the record of a file."""
     if not is_blank(content):
-        return written(parts, content, provenance="inferred", source="file")
-    # a memory needs a text: a blank file's is its path, and its value what the file holds
-    return written(
-        parts, "/".join(parts), encoded(content, "file_text"), provenance="inferred", source="file"
+        return build_write(parts, content, provenance="inferred", source="file")
+    # a memory needs a text, so that a blank file has its path as text and its content as value
+    return build_write(
+        parts,
+        "/".join(parts),
+        encode_value(content, "file_text"),
+        provenance="inferred",
+        source="file",
     )
 
 
-def _content(record: Record) -> str:
-    content: str = record.text if record.value is None else decoded(record.value)
+def _read_content(record: Record) -> str:
+    """Return the text of a file."""
+    content: str = record.text if record.value is None else decode_value(record.value)
     return content
 
 
-def _numbered(lines: list[str], first: int, last: int) -> str:
+def _number_lines(lines: list[str], first: int, last: int) -> str:
+    """Return lines with their numbers."""
     return "\n".join(
         f"{number:6}\t{line}" for number, line in enumerate(lines[first - 1 : last], first)
     )
 
 
-def _size(size: int) -> str:
+def _format_size(size: int) -> str:
+    """Return a size such as 1.5K."""
     if size < 1024:
         return f"{size}B"
     return f"{size / 1024:.1f}K" if size < 1024**2 else f"{size / 1024**2:.1f}M"

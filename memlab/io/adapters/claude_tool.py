@@ -1,7 +1,9 @@
-"""Claude's memory tool of the ``anthropic`` package, on a lab; see ``memlab.adapters.claude`` for what commands mean.
+"""Claude's memory tool of the ``anthropic`` package on a lab.
 
-from memlab.io.adapters.claude_tool import LabMemoryTool
-client.beta.messages.run_tools(tools=[LabMemoryTool(MemoryFiles(lab))], ...)
+See ``memlab.adapters.claude`` for the commands.
+
+    from memlab.io.adapters.claude_tool import LabMemoryTool
+    client.beta.messages.run_tools(tools=[LabMemoryTool(MemoryFiles(lab))], ...)
 """
 
 from __future__ import annotations
@@ -20,8 +22,19 @@ __all__ = ["LabMemoryTool"]
 
 
 class LabMemoryTool(BetaAbstractMemoryTool):
-    """The files of a lab as the SDK's tool; what is refused is a ToolError, which the model reads.
+    """Files in a lab as a memory tool of the SDK.
 
+    Refused commands raise ToolError, which the model reads.
+
+    Parameters
+    ----------
+    files
+        The files.
+    cache_control
+        Passed to the SDK.
+
+    Examples
+    --------
     >>> LabMemoryTool(MemoryFiles(lab)).call({"command": "view", "path": "/memories"})     # doctest: +SKIP
     """
 
@@ -30,6 +43,7 @@ class LabMemoryTool(BetaAbstractMemoryTool):
         self.files = files
 
     def _run(self, command: Any) -> str:
+        """Carry out a command of the model."""
         try:
             return self.files.run(command.model_dump(exclude_none=True))
         except MemlabError as error:

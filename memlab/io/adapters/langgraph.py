@@ -1,20 +1,20 @@
-"""LangGraph's ``BaseStore`` on a lab: items are memories, and a search with a question is a recall.
+"""LangGraph's ``BaseStore`` on a lab: items are memories, searches are recalls.
 
     from memlab.io.adapters.langgraph import LabStore
     graph = builder.compile(store=LabStore(memlab.open("agent.memlab")))
 
-| LangGraph | the lab |
+| LangGraph | in the lab |
 |---|---|
-| ``put`` of a new key | ``remember``: the value is kept as JSON, its texts at ``fields`` or ``index`` are searched |
-| ``put`` of a key that is there | ``edit``: the versions before stay in the history |
-| ``delete`` | ``delete``: out of use, ``lab.restore`` brings it back, ``lab.purge(overdue=True)`` removes it |
-| ``search`` with a query | ``recall``: it leaves a slate and counts as a use; ``store.hits`` has it for feedback |
-| ``search`` without, ``get``, ``list_namespaces`` | a look at the state; nothing is logged |
+| ``put`` of a new key | ``remember``: the value is stored as JSON, its texts at ``fields`` or ``index`` are searched |
+| ``put`` of an existing key | ``edit``: earlier versions stay in the history |
+| ``delete`` | ``delete``: excluded from recall; ``lab.restore`` restores it, ``lab.purge(overdue=True)`` removes it |
+| ``search`` with a query | ``recall``: logged and counted as a use; ``store.hits`` is for feedback |
+| ``search`` without, ``get``, ``list_namespaces`` | reads the state; nothing is logged |
 
-A namespace and a key together are the memory's ``ref``, a JSON array: no label leads out of its namespace. Labels are
-LangGraph's (no periods). ``batch`` reads first, as LangGraph's own stores do, then writes: the last of several puts of
-one key counts, and new keys are one transaction. A value that holds a secret is refused (PrivacyError), and so is a
-time to live (InputError): LangGraph's begins anew with each look, a lab's ``ttl_days`` counts from when a memory came.
+Namespace and key together are the ``ref`` of the memory, a JSON array, so that no label can leave its namespace. Labels
+contain no periods, as in LangGraph. ``batch`` reads first and then writes, as LangGraph's own stores do: the last of
+several puts of one key counts, and new keys are one transaction. A value with a secret is refused (PrivacyError). So is
+a time to live (InputError): in LangGraph it restarts with each read, while ``ttl_days`` counts from the creation.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from memlab.io.adapters._records import (
     Record,
     Records,
     Write,
+    build_write,
     clean_text,
-    decoded,
-    encoded,
-    fits,
-    text_of,
-    these,
-    written,
+    decode_value,
+    encode_value,
+    join_texts,
+    matches_filter,
+    select_records,
 )
 from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.recall import Hits
@@ -63,16 +63,30 @@ except ImportError as error:
 
 __all__ = ["LabStore"]
 
+# Operators of LangGraph, written with "$".
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte")
 
 
 class LabStore(BaseStore):
-    """A ``BaseStore`` of the items that are kept in a lab under ``name``.
+    """A ``BaseStore`` of LangGraph whose items are memories of a lab.
 
-    ``fields`` are the JSON paths whose texts are searched ("$" is the whole value) unless a ``put`` says which;
-    ``project`` and ``creator`` are given to each memory, and ``project`` narrows searches. ``index=False`` keeps an
-    item that no search with a question finds.
+    ``put(..., index=False)`` stores an item that no search with a query returns.
 
+    Parameters
+    ----------
+    lab
+        The lab that stores the items.
+    name
+        Name that separates these items from others in the lab.
+    fields
+        JSON paths of the searched texts, unless a ``put`` names others; "$" is the whole value.
+    project
+        Project of each memory; searches are limited to it.
+    creator
+        Creator of each memory.
+
+    Examples
+    --------
     >>> store.put(("users", "ada"), "food", {"likes": "pizza"})                            # doctest: +SKIP
     >>> store.search(("users",), query="what to order?")                                   # doctest: +SKIP
     """
@@ -94,21 +108,42 @@ class LabStore(BaseStore):
 
     @property
     def hits(self) -> Hits | None:
-        """What the last search with a question recalled: for ``lab.feedback`` and ``lab.agents.verify``."""
+        """The hits of the last search with a query, or None.
+
+        ``lab.feedback`` and ``lab.agents.verify`` take them.
+        """
         return self._records.hits
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """The result of each operation, in order; see ``BaseStore.batch``."""
+        """Carry out operations: reads first, then writes.
+
+        Parameters
+        ----------
+        ops
+            Operations of LangGraph.
+
+        Returns
+        -------
+        list
+            The result of each operation, in order.
+
+        Raises
+        ------
+        InputError
+            If an operation is invalid.
+        """
         operations = list(ops)
         for op in operations:
             validate_op_namespace(op)
         with self._records.lock:
-            results = [self._read(op) for op in operations]
+            results = [self._run_read(op) for op in operations]
             puts = {(*op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
-            writes = [self._write(path, op) for path, op in puts.items() if op.value is not None]
-            gone = [self._records.at(path) for path, op in puts.items() if op.value is None]
+            writes = [
+                self._build_item(path, op) for path, op in puts.items() if op.value is not None
+            ]
+            deleted = [self._records.get(path) for path, op in puts.items() if op.value is None]
             self._records.put(writes)
-            self._records.delete(record for record in gone if record is not None)
+            self._records.delete(record for record in deleted if record is not None)
         return results
 
     def put(
@@ -120,7 +155,28 @@ class LabStore(BaseStore):
         *,
         ttl: float | NotProvided | None = NOT_PROVIDED,
     ) -> None:
-        """Store or replace an item; see ``BaseStore.put``. InputError for a ``ttl``."""
+        """Store or replace an item.
+
+        Parameters
+        ----------
+        namespace
+            Labels of the namespace.
+        key
+            Key of the item.
+        value
+            Its value, a dict.
+        index
+            JSON paths of the searched texts; False for none. Default: ``fields`` of the store.
+        ttl
+            Not supported.
+
+        Raises
+        ------
+        InputError
+            If the value is not JSON, or ``ttl`` is given.
+        PrivacyError
+            If the value contains a secret.
+        """
         _refuse_ttl(ttl)
         super().put(namespace, key, value, index, ttl=ttl)
 
@@ -133,124 +189,163 @@ class LabStore(BaseStore):
         *,
         ttl: float | NotProvided | None = NOT_PROVIDED,
     ) -> None:
-        """``put`` in a thread."""
+        """Store or replace an item, in a thread.
+
+        Parameters
+        ----------
+        namespace, key, value, index, ttl
+            As for ``put``.
+
+        Raises
+        ------
+        InputError
+            If the value is not JSON, or ``ttl`` is given.
+        """
         _refuse_ttl(ttl)
         await super().aput(namespace, key, value, index, ttl=ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """``batch`` in a thread."""
+        """Carry out operations, in a thread.
+
+        Parameters
+        ----------
+        ops
+            Operations of LangGraph.
+
+        Returns
+        -------
+        list
+            The result of each operation, in order.
+        """
         return await asyncio.to_thread(self.batch, list(ops))
 
-    def _read(self, op: Op) -> Result:
+    def _run_read(self, op: Op) -> Result:
+        """Return the result of an operation that reads; None for a put."""
         if isinstance(op, GetOp):
-            record = self._records.at((*op.namespace, op.key))
+            record = self._records.get((*op.namespace, op.key))
             return None if record is None else Item(**_item(record))
         if isinstance(op, SearchOp):
             return self._search(op)
         if isinstance(op, ListNamespacesOp):
-            return self._namespaces(op)
+            return self._list_namespaces(op)
         if isinstance(op, PutOp):
             return None
-        raise InputError(f"{type(op).__name__} is no operation of a store.")
+        raise InputError(f"{type(op).__name__} is not an operation of a store.")
 
-    def _write(self, path: tuple[str, ...], op: PutOp) -> Write:
+    def _build_item(self, path: tuple[str, ...], op: PutOp) -> Write:
+        """Return the record of an item."""
         _refuse_ttl(op.ttl)
         where = "/".join(path)
         if not isinstance(op.value, dict):
-            raise InputError(f"The value of {where} is a dict, not {type(op.value).__name__}.")
+            raise InputError(f"The value of {where} must be a dict, not {type(op.value).__name__}.")
         if op.index is not None and op.index is not False and not _are_texts(op.index):
             raise InputError(
-                f"index is False or a list of JSON paths, as texts, not {describe_value(op.index)}."
+                f"index must be False or a list of JSON paths, not {describe_value(op.index)}."
             )
-        value = encoded(op.value, f"the value of {where}")
+        value = encode_value(op.value, f"the value of {where}")
         texts: list[str] = []
         for field in self._fields if op.index is None else op.index or ["$"]:
             texts += (
-                [text_of(op.value)]
+                [join_texts(op.value)]
                 if field == "$"
                 else get_text_at_path(op.value, tokenize_path(field))
             )
         text = clean_text("\n".join(texts), where)
         searched = op.index is not False and any(texts)
-        return written(path, text, value, searched=searched, provenance="inferred")
+        return build_write(path, text, value, searched=searched, provenance="inferred")
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
+        """Return the items of a search."""
         _check_counts(limit=op.limit, offset=op.offset)
         if not isinstance(op.query, str | None):
-            raise InputError(f"query is a text, not {describe_value(op.query)}.")
+            raise InputError(f"query must be a text, not {describe_value(op.query)}.")
         if not isinstance(op.filter, dict | None):
-            raise InputError(f"filter is a dict, not {describe_value(op.filter)}.")
+            raise InputError(f"filter must be a dict, not {describe_value(op.filter)}.")
         query = (op.query or "").strip()
-        among = None
+        # without a filter the namespace alone selects, which spares reading every item
+        candidates = None
         if op.filter or not query:
-            among = [
+            candidates = [
                 record
-                for record in self._records.under(op.namespace_prefix)
-                if _wanted(record, op.filter)
+                for record in self._records.get_below(op.namespace_prefix)
+                if _is_wanted(record, op.filter)
             ]
         end = op.offset + op.limit
         if not query:
-            return [SearchItem(**_item(record)) for record in (among or ())[op.offset : end]]
-        if not op.limit or (among is not None and not among):
+            return [SearchItem(**_item(record)) for record in (candidates or ())[op.offset : end]]
+        if not op.limit or (candidates is not None and not candidates):
             return []
-        where = self._records.below(op.namespace_prefix) if among is None else these(among)
-        found = self._records.ask(query, end, where)
-        return [SearchItem(**_item(record), score=score) for record, score in found[op.offset :]]
+        where = (
+            self._records.select_below(op.namespace_prefix)
+            if candidates is None
+            else select_records(candidates)
+        )
+        results = self._records.recall(query, end, where)
+        return [SearchItem(**_item(record), score=score) for record, score in results[op.offset :]]
 
-    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        """Return the namespaces that satisfy the conditions, sorted."""
         _check_counts(
             limit=op.limit, offset=op.offset, max_depth=0 if op.max_depth is None else op.max_depth
         )
-        found = {path[:-1] for path in self._records.paths()}
+        namespaces = {path[:-1] for path in self._records.paths()}
         for condition in op.match_conditions or ():
-            found = {namespace for namespace in found if _matches(condition, namespace)}
+            namespaces = {namespace for namespace in namespaces if _matches(condition, namespace)}
         if op.max_depth is not None:
-            found = {namespace[: op.max_depth] for namespace in found}
-        return sorted(found)[op.offset : op.offset + op.limit]
+            namespaces = {namespace[: op.max_depth] for namespace in namespaces}
+        return sorted(namespaces)[op.offset : op.offset + op.limit]
 
 
 def _check_counts(**counts: object) -> None:
+    """Raise InputError for a count that is not an integer of at least 0."""
     for name, count in counts.items():
         if not isinstance(count, int) or count < 0:
             raise InputError(
-                f"{name} is a whole number of at least 0, not {describe_value(count)}."
+                f"{name} must be an integer of at least 0, not {describe_value(count)}."
             )
 
 
-def _are_texts(given: object) -> bool:
-    return isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)
+def _are_texts(value: object) -> bool:
+    """Return whether a value is a list of texts."""
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
 
 
 def _refuse_ttl(ttl: object) -> None:
+    """Raise InputError if a time to live is given."""
     if ttl is not None and ttl is not NOT_PROVIDED:
         raise InputError(
-            f"A LabStore has no ttl that each look begins anew (here {describe_value(ttl)}). Put without it; "
-            "lab.edit(memory, ttl_days=...) lets the memory expire so many days after it came."
+            f"A LabStore does not support ttl={describe_value(ttl)}, which restarts with each read. Omit it; "
+            "lab.edit(memory, ttl_days=...) makes the memory expire that many days after its creation."
         )
 
 
 def _item(record: Record) -> dict[str, Any]:
+    """Return the fields of an item."""
     return {
         "namespace": record.path[:-1],
         "key": record.path[-1],
-        "value": decoded(record.value or "{}"),
+        "value": decode_value(record.value or "{}"),
         "created_at": record.created,
         "updated_at": record.changed,
     }
 
 
-def _wanted(record: Record, wanted: dict[str, Any] | None) -> bool:
-    if not wanted:
+def _is_wanted(record: Record, conditions: dict[str, Any] | None) -> bool:
+    """Return whether an item satisfies a filter."""
+    if not conditions:
         return True
-    value = decoded(record.value or "{}")
-    return all(fits(value.get(name), part, _OPERATORS, "$") for name, part in wanted.items())
+    value = decode_value(record.value or "{}")
+    return all(
+        matches_filter(value.get(name), part, _OPERATORS, "$") for name, part in conditions.items()
+    )
 
 
 def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
+    """Return whether a namespace satisfies a condition."""
     path = condition.path
     if condition.match_type not in ("prefix", "suffix"):
         raise InputError(
-            f'A namespace is matched by its "prefix" or "suffix", not {condition.match_type!r}.'
+            f'The type of a condition must be "prefix" or "suffix", not {condition.match_type!r}.'
         )
     if len(namespace) < len(path):
         return False
@@ -259,4 +354,4 @@ def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
         if condition.match_type == "prefix"
         else namespace[len(namespace) - len(path) :]
     )
-    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+    return all(expected in ("*", label) for expected, label in zip(path, part, strict=True))

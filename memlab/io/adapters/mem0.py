@@ -1,19 +1,19 @@
-"""mem0's ``Memory`` on a lab: its calls, arguments and results, without the package and without a language model.
+"""mem0's ``Memory`` on a lab, without the package and without a language model.
 
     from memlab.io.adapters.mem0 import Mem0Memory
     memory = Mem0Memory(memlab.open("agent.memlab"))
     memory.add("I prefer tea", user_id="ada")
 
-| mem0 | the lab |
+| mem0 | in the lab |
 |---|---|
-| ``add`` | ``remember``: a memory for each message, with ``infer`` for each that the pack's ``admit`` finds worth it |
-| ``search`` | ``recall`` among what the filters admit: it leaves a slate; ``memory.hits`` has it for feedback |
-| ``get``, ``get_all``, ``history`` | a look at the state; nothing is logged |
-| ``update`` | ``edit``: the id stays, the versions before stay in the history |
-| ``delete``, ``delete_all`` | ``delete``: out of use, ``lab.restore`` brings it back |
+| ``add`` | ``remember``: a memory for each message; with ``infer`` only those that the pack's ``admit`` accepts |
+| ``search`` | ``recall`` among the memories that the filters select: logged; ``memory.hits`` is for feedback |
+| ``get``, ``get_all``, ``history`` | reads the state; nothing is logged |
+| ``update`` | ``edit``: the id stays, earlier versions stay in the history |
+| ``delete``, ``delete_all`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
 
-Where it differs: ``infer=True`` rewrites nothing and merges nothing, it leaves out what is not worth it; scores are
-those of the live pack and not of a cosine, so ``threshold`` has no default; an id is made of what is added and when.
+Differences: ``infer=True`` selects messages but neither rewrites nor merges them. Scores are those of the active pack
+instead of a cosine, so that ``threshold`` has no default. An id is a hash of the text, its owner and the time.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from memlab.io.adapters._records import (
     Record,
     Records,
     Write,
-    decoded,
-    encoded,
-    fits,
-    these,
-    written,
+    build_write,
+    decode_value,
+    encode_value,
+    matches_filter,
+    select_records,
 )
 from memlab.kernel.base.arguments import AnyNumber, Count, checked, describe_value
 from memlab.kernel.base.clock import from_micros
@@ -46,18 +46,37 @@ from memlab.subjects.lab import Lab
 
 __all__ = ["Mem0Memory"]
 
+# Owners of a memory, in the order of their names in a path.
 _SCOPES = ("user_id", "agent_id", "run_id")
-_KEPT = (*_SCOPES, "actor_id", "role", "expiration_date")
-"""What mem0 shows beside a memory; the rest of what is given is in ``metadata``."""
+_OWN_FIELDS = (*_SCOPES, "actor_id", "role", "expiration_date")
+"""Fields that mem0 returns next to a memory; all others are ``metadata``."""
+# Operators of mem0's filters.
 _OPERATORS = ("eq", "ne", "in", "nin", "gt", "gte", "lt", "lte", "contains", "icontains")
+# Default of an argument for which None has a meaning.
 _UNCHANGED = "unchanged"
 
 
 class Mem0Memory:
-    """Memories of users, agents and runs, as ``mem0.Memory`` has them.
+    """Memories of users, agents and runs with the methods of ``mem0.Memory``.
 
-    ``name`` sets one facade's memories apart; ``project`` is given to each, and narrows searches. InputError (a
-    ValueError) where mem0 raises ValueError; UnknownName for an id that is not there.
+    Raises InputError (a ValueError) where mem0 raises ValueError, UnknownName for an id that does not exist.
+
+    Parameters
+    ----------
+    lab
+        The lab that stores the memories.
+    name
+        Name that separates these memories from others in the lab.
+    project
+        Project of each memory; searches are limited to it.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> from memlab.io.adapters.mem0 import Mem0Memory
+    >>> memory = Mem0Memory(memlab.open())
+    >>> memory.add("I prefer tea", user_id="ada", infer=False)["results"][0]["event"]
+    'ADD'
     """
 
     @checked
@@ -66,7 +85,10 @@ class Mem0Memory:
 
     @property
     def hits(self) -> Hits | None:
-        """What the last search recalled: for ``lab.feedback`` and ``lab.agents.credits.answer``."""
+        """The hits of the last search, or None.
+
+        ``lab.feedback`` and ``lab.agents.credits.answer`` take them.
+        """
         return self._records.hits
 
     @checked
@@ -81,23 +103,46 @@ class Mem0Memory:
         expiration_date: str | date | None = None,
         infer: bool = True,
     ) -> dict[str, Any]:
-        """Remember a text, or messages of ``role`` and ``content``; ``{"results": [{"id", "memory", "event"}]}``.
+        """Remember a text or messages, all or none.
 
-        One of the three ids is needed. System messages are left out. All or nothing is stored.
+        System messages are omitted.
+
+        Parameters
+        ----------
+        messages
+            A text, a message with ``role`` and ``content``, or a list of messages.
+        user_id, agent_id, run_id
+            Owners of the memories; at least one is needed.
+        metadata
+            Other values by name.
+        expiration_date
+            Last day on which searches return them.
+        infer
+            Store only messages that the pack's ``admit`` accepts.
+
+        Returns
+        -------
+        dict
+            ``{"results": [{"id", "memory", "event", "role", "actor_id"}]}``.
+
+        Raises
+        ------
+        InputError
+            If no owner is given, or an argument is invalid.
         """
-        scope = _scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
+        scope = _build_scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         own = dict(metadata or {})
-        encoded(own, "metadata")
-        for kept in _KEPT:
-            own.pop(kept, None)  # who a memory belongs to is said by the arguments alone
+        encode_value(own, "metadata")
+        for field in _OWN_FIELDS:
+            own.pop(field, None)  # only the arguments decide who owns a memory
         if expiration_date is not None:
-            scope["expiration_date"] = _day(expiration_date)
+            scope["expiration_date"] = _format_day(expiration_date)
         lab = self._records.lab
         with self._records.lock:
-            head, writes = lab.io.store.journal.head, []
-            for place, (role, actor, text) in enumerate(_messages(messages)):
+            event_count, writes = lab.io.store.journal.head, []
+            for index, (role, actor, text) in enumerate(_read_messages(messages)):
                 if role == "system" or (
-                    infer and not lab.agents.admit(text, role=_role(role)).admitted
+                    infer and not lab.agents.admit(text, role=_choose_role(role)).admitted
                 ):
                     continue
                 about = {
@@ -106,14 +151,16 @@ class Mem0Memory:
                     **({"actor_id": actor} if actor else {}),
                     "metadata": own,
                 }
-                key = hashlib.sha256(json.dumps([head, place, text, about]).encode()).digest()
-                path = (*_places(scope), str(uuid.UUID(bytes=key[:16], version=4)))
-                writes.append(_written(path, text, about))
+                key = hashlib.sha256(
+                    json.dumps([event_count, index, text, about]).encode()
+                ).digest()
+                path = (*_name_owners(scope), str(uuid.UUID(bytes=key[:16], version=4)))
+                writes.append(_build_memory(path, text, about))
             added = self._records.append(writes)
         results = []
         for write, memory in zip(writes, added or (), strict=True):
-            about = decoded(write.value or "{}")
-            # the text as it is kept: a secret is redacted
+            about = decode_value(write.value or "{}")
+            # the stored text, in which secrets are redacted
             result = {"id": write.path[-1], "memory": memory.text, "event": "ADD"}
             results.append({**result, "role": about["role"], "actor_id": about.get("actor_id")})
         return {"results": results}
@@ -128,32 +175,67 @@ class Mem0Memory:
         threshold: Annotated[float, AnyNumber] | None = None,
         show_expired: bool = False,
     ) -> dict[str, Any]:
-        """The memories that the live pack puts first, best first, each with its ``score``.
+        """Return the memories that the active pack ranks highest, with scores.
 
-        ``filters`` name a user, agent or run, and may narrow by metadata with mem0's operators. ``threshold`` leaves
-        out lower scores of what was shown.
+        Parameters
+        ----------
+        query
+            The query.
+        top_k
+            Maximum number of results.
+        filters
+            A user, agent or run, and optionally metadata with mem0's operators.
+        threshold
+            Minimum score of a result.
+        show_expired
+            Include memories after their expiration date.
+
+        Returns
+        -------
+        dict
+            ``{"results": [...]}``, best first.
+
+        Raises
+        ------
+        InputError
+            If the filters name no owner, or an unknown operator.
         """
-        whole = self._among(filters, show_expired=True)
-        among = whole if show_expired else self._unexpired(whole)
-        scope = _places(filters or {})
-        if len(among) == len(whole) and len(scope) == len(filters or {}):
-            where = self._records.below(())
-            for place in scope:
-                where &= pl.col("ref").str.contains(f",{json.dumps(place)},", literal=True)
+        selected = self._select(filters, show_expired=True)
+        candidates = selected if show_expired else self._unexpired(selected)
+        scope = _name_owners(filters or {})
+        if len(candidates) == len(selected) and len(scope) == len(filters or {}):
+            where = self._records.select_below(())
+            for owner in scope:
+                where &= pl.col("ref").str.contains(f",{json.dumps(owner)},", literal=True)
         else:
-            where = these(among)
-        found = self._records.ask(query, top_k, where) if among else []
-        kept = [
-            (record, score) for record, score in found if threshold is None or score >= threshold
+            where = select_records(candidates)
+        results = self._records.recall(query, top_k, where) if candidates else []
+        above_threshold = [
+            (record, score) for record, score in results if threshold is None or score >= threshold
         ]
-        return {"results": [{**_shown(record), "score": score} for record, score in kept]}
+        return {
+            "results": [
+                {**_format_memory(record), "score": score} for record, score in above_threshold
+            ]
+        }
 
     @checked
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """One memory; None if there is none."""
-        path = self._records.ending(memory_id)
-        record = None if path is None else self._records.at(path)
-        return None if record is None else _shown(record)
+        """Return one memory, or None.
+
+        Parameters
+        ----------
+        memory_id
+            Its id.
+
+        Returns
+        -------
+        dict or None
+            The memory.
+        """
+        path = self._records.find_path(memory_id)
+        record = None if path is None else self._records.get(path)
+        return None if record is None else _format_memory(record)
 
     @checked
     def get_all(
@@ -163,9 +245,31 @@ class Mem0Memory:
         top_k: Count = 20,
         show_expired: bool = False,
     ) -> dict[str, Any]:
-        """The first ``top_k`` memories of a user, agent or run, in the order in which they were added."""
+        """Return memories of a user, agent or run, oldest first.
+
+        Parameters
+        ----------
+        filters
+            As for ``search``.
+        top_k
+            Maximum number of memories.
+        show_expired
+            Include memories after their expiration date.
+
+        Returns
+        -------
+        dict
+            ``{"results": [...]}``.
+
+        Raises
+        ------
+        InputError
+            If the filters name no owner, or an unknown operator.
+        """
         return {
-            "results": [_shown(record) for record in self._among(filters, show_expired)[:top_k]]
+            "results": [
+                _format_memory(record) for record in self._select(filters, show_expired)[:top_k]
+            ]
         }
 
     @checked
@@ -176,114 +280,190 @@ class Mem0Memory:
         metadata: dict[str, Any] | None = None,
         expiration_date: str | date | None = _UNCHANGED,
     ) -> dict[str, str]:
-        """Give a memory another text, other metadata (those that are named) or another day to expire (None: none)."""
+        """Change text, metadata or expiration date of a memory.
+
+        Parameters
+        ----------
+        memory_id
+            Its id.
+        text
+            The new text. Default: unchanged.
+        metadata
+            Values to change, by name.
+        expiration_date
+            The new date; None removes it. Default: unchanged.
+
+        Returns
+        -------
+        dict
+            A message.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such memory.
+        """
         with self._records.lock:
-            record = self._known(memory_id)
-            about = _about(record)
+            record = self._get_existing(memory_id)
+            about = _read_metadata(record)
             if metadata is not None:
-                encoded(metadata, "metadata")
-                own = {name: value for name, value in metadata.items() if name not in _KEPT}
+                encode_value(metadata, "metadata")
+                own = {name: value for name, value in metadata.items() if name not in _OWN_FIELDS}
                 about["metadata"] = {**about["metadata"], **own}
             if expiration_date != _UNCHANGED:
                 about["expiration_date"] = (
-                    None if expiration_date is None else _day(expiration_date)
+                    None if expiration_date is None else _format_day(expiration_date)
                 )
-            self._records.put([_written(record.path, record.text if text is None else text, about)])
+            self._records.put(
+                [_build_memory(record.path, record.text if text is None else text, about)]
+            )
         return {"message": "Memory updated successfully!"}
 
     @checked
     def delete(self, memory_id: str) -> dict[str, str]:
-        """Delete one memory."""
+        """Delete one memory.
+
+        Parameters
+        ----------
+        memory_id
+            Its id.
+
+        Returns
+        -------
+        dict
+            A message.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such memory.
+        """
         with self._records.lock:
-            self._records.delete([self._known(memory_id)])
+            self._records.delete([self._get_existing(memory_id)])
         return {"message": "Memory deleted successfully!"}
 
     @checked
     def delete_all(
         self, user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
     ) -> dict[str, str]:
-        """Delete all memories of a user, agent or run, or of what all that is named have in common."""
-        scope = _scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
+        """Delete the memories of a user, agent or run.
+
+        With several owners, only memories that belong to all of them are deleted.
+
+        Parameters
+        ----------
+        user_id, agent_id, run_id
+            The owners; at least one is needed.
+
+        Returns
+        -------
+        dict
+            A message.
+
+        Raises
+        ------
+        InputError
+            If no owner is given.
+        """
+        scope = _build_scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         with self._records.lock:
-            self._records.delete(self._among(scope, show_expired=True))
+            self._records.delete(self._select(scope, show_expired=True))
         return {"message": "Memories deleted successfully!"}
 
     @checked
     def history(self, memory_id: str) -> list[dict[str, Any]]:
-        """What became of a memory: a row for each text that it had, and one for its deletion.
+        """Return the history of a memory: a row for each text, and for its deletion.
 
-        Changes of metadata alone are in ``lab.log``. Empty for an id that never was, or was purged.
+        Changes of metadata alone are in ``lab.log``.
+
+        Parameters
+        ----------
+        memory_id
+            Its id.
+
+        Returns
+        -------
+        list of dict
+            The rows, oldest first; empty for an unknown or purged id.
         """
         rows: list[dict[str, Any]] = []
         before: str | None = None
-        for record, status in self._records.versions(self._records.ending(memory_id) or ()):
-            rows.append(_event(memory_id, "UPDATE" if rows else "ADD", before, record.text, record))
+        for record, status in self._records.versions(self._records.find_path(memory_id) or ()):
+            rows.append(
+                _format_event(memory_id, "UPDATE" if rows else "ADD", before, record.text, record)
+            )
             before = record.text
             if status in ("deleted", "forgotten"):
-                rows.append(_event(memory_id, "DELETE", before, None, record))
+                rows.append(_format_event(memory_id, "DELETE", before, None, record))
         return rows
 
-    def _known(self, memory_id: str) -> Record:
-        path = self._records.ending(memory_id)
-        record = None if path is None else self._records.at(path)
+    def _get_existing(self, memory_id: str) -> Record:
+        """Return the record with an id; UnknownName if there is none."""
+        path = self._records.find_path(memory_id)
+        record = None if path is None else self._records.get(path)
         if record is None:
             raise UnknownName(
-                "memory", memory_id, [one.path[-1] for one in self._records.under()[-5:]]
+                "memory", memory_id, [recent.path[-1] for recent in self._records.get_below()[-5:]]
             )
         return record
 
-    def _among(self, filters: Mapping[str, Any] | None, show_expired: bool) -> list[Record]:
-        given = dict(filters or {})
-        encoded(given, "filters")
-        if not any(name in _SCOPES for name in _names(given)):
-            raise InputError(f"filters needs at least one of {', '.join(_SCOPES)}.")
-        found = []
-        for record in self._records.under():
-            about = _about(record)
-            if _admits({**about["metadata"], **about}, given):
-                found.append(record)
-        return found if show_expired else self._unexpired(found)
+    def _select(self, filters: Mapping[str, Any] | None, show_expired: bool) -> list[Record]:
+        """Return the records that the filters select."""
+        conditions = dict(filters or {})
+        encode_value(conditions, "filters")
+        if not any(name in _SCOPES for name in _list_required(conditions)):
+            raise InputError(f"filters must name at least one of {', '.join(_SCOPES)}.")
+        selected = []
+        for record in self._records.get_below():
+            about = _read_metadata(record)
+            if _is_selected({**about["metadata"], **about}, conditions):
+                selected.append(record)
+        return selected if show_expired else self._unexpired(selected)
 
     def _unexpired(self, records: list[Record]) -> list[Record]:
+        """Return the records that have not expired."""
         today = from_micros(self._records.lab.io.store.clock()).date().isoformat()
         return [
             record
             for record in records
-            if (_about(record).get("expiration_date") or today) >= today
+            if (_read_metadata(record).get("expiration_date") or today) >= today
         ]
 
 
-def _scope(**ids: str | None) -> dict[str, Any]:
+def _build_scope(**ids: str | None) -> dict[str, Any]:
+    """Return the owners of a memory; InputError if there are none or one is invalid."""
     scope: dict[str, Any] = {}
     for name, value in ids.items():
         if value is not None:
             if not value.strip() or any(character.isspace() for character in value.strip()):
-                raise InputError(f"{name} is a name without spaces, not {describe_value(value)}.")
+                raise InputError(
+                    f"{name} must be a name without spaces, not {describe_value(value)}."
+                )
             scope[name] = value.strip()
     if not scope:
-        raise InputError(f"At least one of {', '.join(_SCOPES)} is needed: whose memory is it?")
+        raise InputError(f"Give at least one of {', '.join(_SCOPES)}, the owner of the memory.")
     return scope
 
 
-def _places(scope: Mapping[str, Any]) -> list[str]:
-    """Whose a memory is, as names in its path, where a filter on the text of the path finds them whole."""
+def _name_owners(scope: Mapping[str, Any]) -> list[str]:
+    """Return the owners as names in a path, where a filter matches them completely."""
     return [f"{name}={scope[name]}" for name in _SCOPES if isinstance(scope.get(name), str)]
 
 
-def _messages(messages: Any) -> list[tuple[str, str | None, str]]:
-    """The role, name and text of each."""
+def _read_messages(messages: Any) -> list[tuple[str, str | None, str]]:
+    """Return role, name and text of each message."""
     if isinstance(messages, str):
         return [("user", None, messages)]
-    given = [messages] if isinstance(messages, Mapping) else messages
-    if isinstance(given, bytes) or not isinstance(given, Sequence):
+    items = [messages] if isinstance(messages, Mapping) else messages
+    if isinstance(items, bytes) or not isinstance(items, Sequence):
         raise InputError(
-            f"messages is a text, a message or a list of messages, not {describe_value(messages)}."
+            f"messages must be a text, a message or a list of messages, not {describe_value(messages)}."
         )
-    found = []
-    for place, message in enumerate(given):
+    parsed = []
+    for index, message in enumerate(items):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise InputError(
-                f"Message {place} is a dict of role and content, not {describe_value(message)}."
+                f"Message {index} must be a dict with role and content, not {describe_value(message)}."
             )
         content, name = message.get("content"), message.get("name")
         if isinstance(content, list):
@@ -292,37 +472,41 @@ def _messages(messages: Any) -> list[tuple[str, str | None, str]]:
             )
         if not isinstance(content, str) or not (name is None or isinstance(name, str)):
             raise InputError(
-                f"Message {place}: content is a text or a list of parts with texts, and name a text."
+                f"Message {index}: content must be a text or a list of parts with texts, and name a text."
             )
-        found.append((message["role"], name, content))
-    return found
+        parsed.append((message["role"], name, content))
+    return parsed
 
 
 def _is_text(part: Mapping[str, Any]) -> bool:
+    """Return whether a part of a message is a text."""
     return part.get("type", "text") == "text" and isinstance(part.get("text"), str)
 
 
-def _role(role: str) -> str:
+def _choose_role(role: str) -> str:
+    """Return a role of memlab for a role of mem0."""
     return role if role in ("user", "assistant", "system", "tool") else "user"
 
 
-def _day(given: Any) -> str:
+def _format_day(value: Any) -> str:
+    """Return a day as YYYY-MM-DD; InputError for an invalid one."""
     try:
-        return (given if isinstance(given, date) else date.fromisoformat(given)).strftime(
+        return (value if isinstance(value, date) else date.fromisoformat(value)).strftime(
             "%Y-%m-%d"
         )
     except (TypeError, ValueError):
         raise InputError(
-            f"expiration_date is a day as YYYY-MM-DD, not {describe_value(given)}."
+            f"expiration_date must be a day as YYYY-MM-DD, not {describe_value(value)}."
         ) from None
 
 
-def _written(path: Path, text: str, about: dict[str, Any]) -> Write:
+def _build_memory(path: Path, text: str, about: dict[str, Any]) -> Write:
+    """Return the record of a memory."""
     user = about["role"] == "user"
-    return written(
+    return build_write(
         path,
         text,
-        encoded(about, "the memory"),
+        encode_value(about, "the memory"),
         kind="fact",
         speaker=about.get("actor_id") or about["role"],
         session=about.get("run_id"),
@@ -330,13 +514,15 @@ def _written(path: Path, text: str, about: dict[str, Any]) -> Write:
     )
 
 
-def _about(record: Record) -> dict[str, Any]:
-    about: dict[str, Any] = decoded(record.value or '{"metadata": {}}')
+def _read_metadata(record: Record) -> dict[str, Any]:
+    """Return the stored value of a memory."""
+    about: dict[str, Any] = decode_value(record.value or '{"metadata": {}}')
     return about
 
 
-def _shown(record: Record) -> dict[str, Any]:
-    about = _about(record)
+def _format_memory(record: Record) -> dict[str, Any]:
+    """Return a memory as mem0 does."""
+    about = _read_metadata(record)
     item = {
         "id": record.path[-1],
         "memory": record.text,
@@ -344,12 +530,15 @@ def _shown(record: Record) -> dict[str, Any]:
         "created_at": record.created.isoformat(),
         "updated_at": record.changed.isoformat(),
     }
-    item |= {name: about[name] for name in _KEPT if about.get(name) is not None}
+    item |= {name: about[name] for name in _OWN_FIELDS if about.get(name) is not None}
     return item | ({"metadata": about["metadata"]} if about["metadata"] else {})
 
 
-def _event(id: str, event: str, old: str | None, new: str | None, record: Record) -> dict[str, Any]:
-    about = _about(record)
+def _format_event(
+    id: str, event: str, old: str | None, new: str | None, record: Record
+) -> dict[str, Any]:
+    """Return a row of a history as mem0 does."""
+    about = _read_metadata(record)
     when = record.changed if event == "DELETE" else record.created
     return {
         "id": f"{record.id}-{event.lower()}",
@@ -368,40 +557,47 @@ def _event(id: str, event: str, old: str | None, new: str | None, record: Record
 # -- filters ------------------------------------------------------------------------------------------------------
 
 
-def _names(filters: Mapping[str, Any]) -> list[str]:
-    """The names that what is found must have: those below AND, not those below OR or NOT."""
+def _list_required(filters: Mapping[str, Any]) -> list[str]:
+    """Return the names that a filter requires: also in AND, not in OR or NOT."""
     names = [
         name
         for name, value in filters.items()
         if name not in ("AND", "OR", "NOT") and value not in (None, "*")
     ]
-    return names + [name for part in _parts(filters, "AND") for name in _names(part)]
+    return names + [name for part in _read_filters(filters, "AND") for name in _list_required(part)]
 
 
-def _parts(filters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+def _read_filters(filters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return the filters in AND, OR or NOT; InputError for other values."""
     parts = filters.get(name, [])
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
-        raise InputError(f"{name} in filters takes a list of filters, not {describe_value(parts)}.")
+        raise InputError(
+            f"{name} in filters must be a list of filters, not {describe_value(parts)}."
+        )
     return parts
 
 
-def _admits(about: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
-    for name, wanted in filters.items():
+def _is_selected(about: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
+    """Return whether a memory satisfies the filters."""
+    # conditions of one dict are joined by "and"; AND, OR and NOT take lists of such dicts
+    for name, condition in filters.items():
         if name == "AND":
-            fit = all(_admits(about, part) for part in _parts(filters, name))
+            fits = all(_is_selected(about, part) for part in _read_filters(filters, name))
         elif name == "OR":
-            fit = any(_admits(about, part) for part in _parts(filters, name))
+            fits = any(_is_selected(about, part) for part in _read_filters(filters, name))
         elif name == "NOT":
-            fit = not any(_admits(about, part) for part in _parts(filters, name))
-        elif wanted == "*":
-            fit = about.get(name) is not None
+            fits = not any(_is_selected(about, part) for part in _read_filters(filters, name))
+        elif condition == "*":
+            fits = about.get(name) is not None
         else:
-            if isinstance(wanted, Mapping) and not all(one in _OPERATORS for one in wanted):
-                strange = next(one for one in wanted if one not in _OPERATORS)
+            if isinstance(condition, Mapping) and not all(
+                operator in _OPERATORS for operator in condition
+            ):
+                unknown = next(operator for operator in condition if operator not in _OPERATORS)
                 raise InputError(
-                    f"There is no operator {describe_value(strange)}. {did_you_mean(str(strange), _OPERATORS)}"
+                    f"There is no operator {describe_value(unknown)}. {did_you_mean(str(unknown), _OPERATORS)}"
                 )
-            fit = fits(about.get(name), wanted, _OPERATORS)
-        if not fit:
+            fits = matches_filter(about.get(name), condition, _OPERATORS)
+        if not fits:
             return False
     return True

@@ -1,12 +1,12 @@
-"""Folders of Markdown with front matter, as Letta keeps an agent's memory (MemFS), read into a lab and written from it.
+"""Folders of Markdown as Letta stores an agent's memory (MemFS).
 
     from memlab.io.adapters.memfs import read_memfs, write_memfs
     read_memfs(lab, "~/.letta/agents/agent-1/memory")
     write_memfs(lab, "memory")
 
-A file is a memory: its body is the text, its ``description`` the summary, and what is below ``system/``, which such an
-agent always has in its prompt, is pinned. Front matter is kept as it stands, so a file that was read is written back
-byte for byte (but for secrets, which are redacted in texts, and refused in front matter). A changed file is an edit.
+A file is a memory: its body is the text, its ``description`` the summary. Files below ``system/``, which such an agent
+always has in its prompt, are pinned. Front matter is stored unchanged, so that a file is written back byte for byte.
+Only secrets differ: they are redacted in texts and refused in front matter. A changed file is an edit.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memlab.errors import DatasetError, InputError
-from memlab.io.adapters._records import Record, Records, Write, decoded, encoded, written
-from memlab.io.formats import file_name
+from memlab.io.adapters._records import (
+    Record,
+    Records,
+    Write,
+    build_write,
+    decode_value,
+    encode_value,
+)
+from memlab.io.formats import build_file_name
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import translate_error
 from memlab.kernel.base.printable import printable
@@ -34,18 +41,38 @@ from memlab.subjects.lab import Lab
 
 __all__ = ["Synced", "read_memfs", "write_memfs"]
 
+# Front matter with its fences; the line of an unchanged copy; the description; names valid on every system.
 _FRONT = re.compile(r"---\r?\n(.*?)^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
 _VIEW = re.compile(r'^memlab: "(\d+) ([0-9a-f]{8})"\r?$', re.MULTILINE)
 _DESCRIPTION = re.compile(r"^description:[ \t]*(.*)$", re.MULTILINE)
-_MOST_DESCRIBED = 200
+# Characters of a description; an agent has those of all files in its prompt.
+_MAX_DESCRIPTION = 200
+# Names of files that every system accepts.
 _NAME = re.compile(r"[^\\/:*?\"<>|\x00-\x1f\x7f]{1,200}")
 
 
 @dataclass(frozen=True)
 class Synced:
-    """What ``read_memfs`` or ``write_memfs`` did: paths in the folder, in order.
+    """Result of ``read_memfs`` or ``write_memfs``: paths in the folder, in order.
 
-    ``skipped`` are files that were left, each with why.
+    Parameters
+    ----------
+    added
+        New files or memories.
+    changed
+        Files or memories with new contents.
+    same
+        Files that have not changed.
+    deleted
+        Memories that were deleted because their file is missing.
+    skipped
+        Files that were not read or written, each with the reason.
+
+    Examples
+    --------
+    >>> from memlab.io.adapters.memfs import Synced
+    >>> Synced(added=("system/human.md",))
+    <MemFS: 1 added>
     """
 
     added: tuple[str, ...] = ()
@@ -68,43 +95,72 @@ def read_memfs(
     project: str | None = None,
     delete: bool = False,
 ) -> Synced:
-    """Remember each Markdown file below ``folder``, or edit what was remembered of it.
+    """Remember the Markdown files in a folder, or update their memories.
 
-    ``name`` sets one folder's files apart in the lab. ``delete=True`` also deletes what was read before and is not
-    there any more. Hidden files and folders (``.git``) are no memory; links are not followed. Nothing is stored if a
-    file cannot be read: DatasetError names it. InputError for what is no folder.
+    Hidden files and folders (such as ``.git``) are ignored, and links are not followed.
+
+    Parameters
+    ----------
+    lab
+        The lab that stores the memories.
+    folder
+        The folder.
+    name
+        Name that separates this folder's memories from others in the lab.
+    project
+        Project of each memory.
+    delete
+        Delete memories whose file is missing.
+
+    Returns
+    -------
+    Synced
+        What was added, changed and skipped.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder.
+    DatasetError
+        If a file cannot be read; nothing is stored then.
+
+    Examples
+    --------
+    >>> read_memfs(lab, "~/.letta/agents/agent-1/memory")                               # doctest: +SKIP
+    <MemFS: 12 added>
     """
     root = Path(folder).expanduser()
     if not root.is_dir() or root.is_symlink():
-        raise InputError(f"{root} is no folder.")
+        raise InputError(f"{root} is not a folder.")
     records = Records(lab, name, project=project)
     with records.lock:
-        before = {record.path: record for record in records.under()}
+        # what remains in it at the end has no file any more
+        stored = {record.path: record for record in records.get_below()}
         writes: list[Write] = []
         paths: dict[str, list[str]] = {"added": [], "changed": [], "same": []}
         skipped: list[tuple[str, str]] = []
-        for path, file in _files(root, (), skipped):
-            shown = "/".join(path)
-            content = _content(file, shown)
-            front, body = _split(content)
+        for path, file in _list_files(root, (), skipped):
+            label = "/".join(path)
+            content = _read_content(file, label)
+            front, body = _split_front_matter(content)
             if is_blank(body):
-                skipped.append((shown, "it is empty"))
+                skipped.append((label, "the file is empty"))
                 continue
             view = _VIEW.search(front)
-            if view is not None and view[2] == _sum(body):
-                skipped.append((shown, f"a copy of memory {view[1]}, as it was written"))
+            if view is not None and view[2] == _checksum(body):
+                skipped.append((label, f"an unchanged copy of memory {view[1]}"))
                 continue
-            write = _written(path, front, body)
-            old = before.pop(path, None)
-            kept = old is not None and (old.text, old.value) == (write.text, write.value)
-            paths["added" if old is None else "same" if kept else "changed"].append(shown)
+            write = _build_file(path, front, body)
+            old = stored.pop(path, None)
+            unchanged = old is not None and (old.text, old.value) == (write.text, write.value)
+            paths["added" if old is None else "same" if unchanged else "changed"].append(label)
             writes.append(write)
         records.put(writes)
         if delete:
-            records.delete(before.values())
-    gone = ["/".join(path) for path in before] if delete else []
+            records.delete(stored.values())
+    gone = ["/".join(path) for path in stored] if delete else []
     return Synced(
-        **{key: tuple(found) for key, found in paths.items()},
+        **{key: tuple(names) for key, names in paths.items()},
         deleted=tuple(gone),
         skipped=tuple(skipped),
     )
@@ -114,66 +170,99 @@ def read_memfs(
 def write_memfs(
     lab: Lab, folder: str | Path, *, name: str = "memfs", memories: Memories = ()
 ) -> Synced:
-    """Write what ``read_memfs`` has read to ``folder``, and these ``memories`` beside it.
+    """Write the files of ``read_memfs``, and other memories, to a folder.
 
-    Of those, each in use is one file: pinned ones below ``system/``, others below ``reference/`` by their kind, with a
-    ``description`` and a line ``memlab`` by which ``read_memfs`` knows a copy that nobody changed. A file that says the
-    same is left, another one at its path is replaced, and nothing else in the folder is touched. Each is listed as an
-    export: ``lab.purge`` searches it, and removes it with ``remove_exports=True``. LabError for what the disk refuses.
+    A memory of ``memories`` becomes a file below ``system/`` if it is pinned, otherwise below ``reference/`` by its
+    kind. It has a ``description``, and a line ``memlab`` by which ``read_memfs`` recognises an unchanged copy.
+    Other files in the folder stay. Each file is registered as an export: ``lab.purge`` searches it, and removes it
+    with ``remove_exports=True``.
+
+    Parameters
+    ----------
+    lab
+        The lab.
+    folder
+        The folder; it is created if it does not exist.
+    name
+        The ``name`` of ``read_memfs``.
+    memories
+        Other memories to write, by id, as hits or as memories.
+
+    Returns
+    -------
+    Synced
+        What was added, changed and skipped.
+
+    Raises
+    ------
+    InputError
+        If ``folder`` is a file or a link.
+    LabError
+        If the system refuses to write.
+
+    Examples
+    --------
+    >>> write_memfs(lab, "memory", memories=[3, 7])                                     # doctest: +SKIP
+    <MemFS: 2 added, 12 same>
     """
     root = Path(folder).expanduser()
     if root.is_symlink() or (root.exists() and not root.is_dir()):
-        raise InputError(f"{root} is no folder.")
-    given = listed_memories(memories)
-    return copies.written(
-        lab.io.store, lambda: _pages(lab, name, given), lambda pages: _put_all(lab, root, pages)
+        raise InputError(f"{root} is not a folder.")
+    listed = listed_memories(memories)
+    return copies.write_without_purge(
+        lab.io.store,
+        lambda: _build_pages(lab, name, listed),
+        lambda pages: _write_pages(lab, root, pages),
     )
 
 
-def _pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, ...], str]:
-    """What each file is to hold."""
-    own = Records(lab, name).under()
-    pages = {record.path: _page(record) for record in own}
-    taken = {record.id for record in own}
-    chosen = [
-        one
-        for one in map(lab.__getitem__, memories)
-        if one.status in RECALLABLE and one.id not in taken
+def _build_pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, ...], str]:
+    """Return the content of each file by its path."""
+    own = Records(lab, name).get_below()
+    pages = {record.path: _format_file(record) for record in own}
+    written = {record.id for record in own}
+    others = [
+        memory
+        for memory in map(lab.__getitem__, memories)
+        if memory.status in RECALLABLE and memory.id not in written
     ]
     with lab.io.store.reading() as state:
-        for memory in chosen:
+        for memory in others:
             pinned = bool(state.numbers["pinned"].values[memory.id - 1])
-            place = ("system",) if pinned else ("reference", memory.kind)
-            summary = state.notes["summary"].at(memory.id - 1)
-            pages[(*place, file_name(memory.id, memory.text))] = _copy(memory, summary)
+            parent = ("system",) if pinned else ("reference", memory.kind)
+            summary = state.notes["summary"].value_at(memory.id - 1)
+            pages[(*parent, build_file_name(memory.id, memory.text))] = _format_copy(
+                memory, summary
+            )
     return pages
 
 
-def _put_all(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Synced:
+def _write_pages(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Synced:
+    """Write each file and register it as an export."""
     paths: dict[str, list[str]] = {"added": [], "changed": [], "same": []}
     skipped = []
     for path, content in pages.items():
-        shown = "/".join(path)
+        label = "/".join(path)
         if not all(_NAME.fullmatch(part) and part.strip(". ") for part in path):
-            skipped.append((shown, "no name of a file on every system"))
+            skipped.append((label, "the name is not valid on every system"))
             continue
         file = root.joinpath(*path)
-        # first, as a process may be killed
-        copies.note_copy(lab.io.store.journal, "export", file, begun=True)
+        # before the file, because the process may be killed in between
+        copies.register_copy(lab.io.store.journal, "export", file, begun=True)
         try:
-            paths[_put(root, path, content)].append(shown)
+            paths[_write_page(root, path, content)].append(label)
         except OSError as error:
             raise translate_error(str(file), error) from error
-    return Synced(**{key: tuple(found) for key, found in paths.items()}, skipped=tuple(skipped))
+    return Synced(**{key: tuple(names) for key, names in paths.items()}, skipped=tuple(skipped))
 
 
 # -- files --------------------------------------------------------------------------------------------------------
 
 
-def _files(
+def _list_files(
     folder: Path, path: tuple[str, ...], skipped: list[tuple[str, str]]
 ) -> Iterator[tuple[tuple[str, ...], Path]]:
-    """The Markdown files below a folder, in the order of their names."""
+    """Yield the Markdown files below a folder, sorted by name."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -187,66 +276,73 @@ def _files(
         if entry.is_symlink():
             skipped.append((printable("/".join(here)), "a link"))
         elif entry.is_dir():
-            yield from _files(folder / entry.name, here, skipped)
+            yield from _list_files(folder / entry.name, here, skipped)
         elif entry.name.endswith(".md") and entry.is_file():
             yield here, folder / entry.name
 
 
-def _content(file: Path, shown: str) -> str:
+def _read_content(file: Path, label: str) -> str:
+    """Return the content of a file; DatasetError if it is unreadable."""
     try:
-        with file.open("rb") as opened:
-            content = opened.read(2 * MAX_TEXT_BYTES + 1)
+        with file.open("rb") as stream:
+            content = stream.read(2 * MAX_TEXT_BYTES + 1)
         if len(content) > 2 * MAX_TEXT_BYTES:
             raise DatasetError(
-                f"{shown} has more than {2 * MAX_TEXT_BYTES:,} bytes: no file of an agent's memory."
+                f"{label} has more than {2 * MAX_TEXT_BYTES:,} bytes, the maximum of a memory file. Split it."
             )
         return content.decode()
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{shown} is no UTF-8, at byte {error.start}.") from None
+        raise DatasetError(f"{label} is not UTF-8: invalid byte at {error.start}.") from None
     except OSError as error:
-        raise DatasetError(f"{shown} cannot be read: {error.strerror}.") from error
+        raise DatasetError(f"{label} cannot be read: {error.strerror}.") from error
 
 
-def _put(root: Path, path: tuple[str, ...], content: str) -> str:
-    """Write a file; whether it was added, changed or the same. A link on the way is not followed."""
+def _write_page(root: Path, path: tuple[str, ...], content: str) -> str:
+    """Write a file, and return whether it was added, changed or the same.
+
+    Links in its path are not followed.
+    """
     folder = root
     folder.mkdir(parents=True, exist_ok=True)
     for part in path[:-1]:
         folder = folder / part
         if folder.is_symlink():
-            raise InputError(f"{folder} is a link: files are written into folders of their own.")
+            raise InputError(
+                f"{folder} is a link, so no file is written into it. Replace it by a folder."
+            )
         folder.mkdir(exist_ok=True)
     file, data = folder / path[-1], content.encode()
-    there = file.is_file() and not file.is_symlink()
-    if there and file.read_bytes() == data:
+    exists = file.is_file() and not file.is_symlink()
+    if exists and file.read_bytes() == data:
         return "same"
     draft = folder / f".{path[-1]}.draft"
     draft.unlink(missing_ok=True)
-    with draft.open("xb") as opened:  # a new file: a link in its place is not followed
-        opened.write(data)
+    with draft.open("xb") as stream:  # "x" creates the file, so that a link is not followed
+        stream.write(data)
     draft.replace(file)
-    return "changed" if there else "added"
+    return "changed" if exists else "added"
 
 
 # -- pages --------------------------------------------------------------------------------------------------------
 
 
-def _split(content: str) -> tuple[str, str]:
-    """The front matter with its fences, "" if there is none, and the body."""
+def _split_front_matter(content: str) -> tuple[str, str]:
+    """Return front matter with its fences ("" without), and the body."""
     front = _FRONT.match(content)
     return ("", content) if front is None else (front[0], content[front.end() :])
 
 
-def _written(path: tuple[str, ...], front: str, body: str) -> Write:
-    found = _DESCRIPTION.search(front)
-    summary = _scalar(found[1].strip()) if found else ""
-    value = encoded({"front": front}, "front matter") if front else None
+def _build_file(path: tuple[str, ...], front: str, body: str) -> Write:
+    """Return the record of a file."""
+    description = _DESCRIPTION.search(front)
+    summary = _parse_scalar(description[1].strip()) if description else ""
+    value = encode_value({"front": front}, "front matter") if front else None
     pinned = path[0] == "system"
-    return written(path, body, value, summary=summary or None, pinned=pinned, source="file")
+    return build_write(path, body, value, summary=summary or None, pinned=pinned, source="file")
 
 
-def _scalar(text: str) -> str:
-    """A scalar of YAML on one line: quoted or plain; "" for one that goes on below."""
+def _parse_scalar(text: str) -> str:
+    """Return a YAML scalar on one line, quoted or plain; "" for any other."""
     if text.startswith('"'):
         try:
             value = json.loads(text)
@@ -258,17 +354,22 @@ def _scalar(text: str) -> str:
     return "" if text[:1] in ("|", ">", "[", "{", "&", "*", "!") else text
 
 
-def _page(record: Record) -> str:
-    front = decoded(record.value).get("front", "") if record.value else ""
+def _format_file(record: Record) -> str:
+    """Return the content of a file that was read."""
+    front = decode_value(record.value).get("front", "") if record.value else ""
     return f"{front}{record.text}"
 
 
-def _copy(memory: Memory, summary: str | None) -> str:
-    description = " ".join((summary or memory.text).split())[:_MOST_DESCRIBED]
-    # JSON scalars are YAML
-    front = f'description: {json.dumps(description)}\nmemlab: "{memory.id} {_sum(memory.text)}"'
+def _format_copy(memory: Memory, summary: str | None) -> str:
+    """Return the content of the file of another memory."""
+    description = " ".join((summary or memory.text).split())[:_MAX_DESCRIPTION]
+    # JSON strings are valid YAML
+    front = (
+        f'description: {json.dumps(description)}\nmemlab: "{memory.id} {_checksum(memory.text)}"'
+    )
     return f"---\n{front}\n---\n{memory.text}"
 
 
-def _sum(text: str) -> str:
+def _checksum(text: str) -> str:
+    """Return the CRC-32 of a text, which detects changes."""
     return f"{zlib.crc32(text.encode()):08x}"

@@ -1,9 +1,9 @@
-"""File formats: one registry of them, one way to recognise a file, one reader for each, and writers of exports.
+"""File formats: one registry, one reader for each, and writers of exports.
 
-``READERS`` holds every format by name, those of extensions included. A format of rows (chats, transcripts, tables,
-notes, benchmarks) is read as a ``Source``: rows for ``remember_many``, and what was guessed, left out and skipped. A
-format that keeps ids, times, counts and edges (exports of labs, other tools' stores) is read as a ``Bundle``. Nothing
-in a file is run, sizes and nesting are bounded, and nothing here writes to a lab.
+``READERS`` holds every format by name, including those of extensions. A format of rows (chats, transcripts, tables,
+notes, benchmarks) is read as a ``Source``: rows for ``lab.remember``, with notes on guesses and skipped lines. A
+format that keeps ids, times, counts and edges (exports of labs, stores of other tools) is read as a ``Bundle``.
+Contents of files are never executed, sizes and nesting are limited, and nothing here writes to a lab.
 """
 
 from memlab.io.formats.bundle import (
@@ -11,14 +11,20 @@ from memlab.io.formats.bundle import (
     FRAME,
     SCHEMA,
     Bundle,
-    bundle_of,
-    bundle_of_frame,
+    build_bundle,
+    build_bundle_from_frame,
     is_memories,
-    node_of,
+    split_node_name,
 )
-from memlab.io.formats.lab_folder import events_of, lab_id, pack_of, policies_of, read_lab
-from memlab.io.formats.lines import MOST_LINE, MOST_PLACES, Notes, json_of
-from memlab.io.formats.messages import Message, messages_of
+from memlab.io.formats.lab_folder import (
+    build_event_frame,
+    compute_lab_id,
+    export_policies,
+    read_lab,
+    restore_pack,
+)
+from memlab.io.formats.lines import MAX_LINE_BYTES, MAX_LOCATIONS, Notes, decode_json
+from memlab.io.formats.messages import Message, parse_messages
 from memlab.io.formats.parquet import UNREADABLE
 from memlab.io.formats.readers import (
     EXPORTS,
@@ -29,25 +35,25 @@ from memlab.io.formats.readers import (
     Source,
     find_reader,
 )
-from memlab.io.formats.records import memory_records, time_text
+from memlab.io.formats.records import export_memories, format_time
 from memlab.io.formats.sources import (
     read_bundle,
     read_file,
+    read_folder,
     read_object,
     remove_export,
-    sources_of_folder,
     sweep_drafts,
     write_bundle,
 )
-from memlab.io.formats.text_formats import file_name, memory_page
+from memlab.io.formats.text_formats import build_file_name, render_memory_page
 
 __all__ = [
     "ENGINE",
     "EXPORTS",
     "FRAME",
     "IMPORTS",
-    "MOST_LINE",
-    "MOST_PLACES",
+    "MAX_LINE_BYTES",
+    "MAX_LOCATIONS",
     "READERS",
     "SCHEMA",
     "UNREADABLE",
@@ -57,27 +63,27 @@ __all__ = [
     "Options",
     "Reader",
     "Source",
-    "bundle_of",
-    "bundle_of_frame",
-    "events_of",
-    "file_name",
+    "build_bundle",
+    "build_bundle_from_frame",
+    "build_event_frame",
+    "build_file_name",
+    "compute_lab_id",
+    "decode_json",
+    "export_memories",
+    "export_policies",
     "find_reader",
+    "format_time",
     "is_memories",
-    "json_of",
-    "lab_id",
-    "memory_page",
-    "memory_records",
-    "messages_of",
-    "node_of",
-    "pack_of",
-    "policies_of",
+    "parse_messages",
     "read_bundle",
     "read_file",
+    "read_folder",
     "read_lab",
     "read_object",
     "remove_export",
-    "sources_of_folder",
+    "render_memory_page",
+    "restore_pack",
+    "split_node_name",
     "sweep_drafts",
-    "time_text",
     "write_bundle",
 ]

@@ -1,4 +1,4 @@
-"""What a lab holds, as tables: what every format is written from and read into."""
+"""The contents of a lab as tables, which every format reads and writes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.schema import MEMORY, NEVER
-from memlab.kernel.state import State, seen_rows
+from memlab.kernel.state import State, visible_rows
 
 __all__ = [
     "EDGES",
@@ -22,17 +22,18 @@ __all__ = [
     "MEMORIES",
     "SCHEMA",
     "Bundle",
-    "bundle_of",
-    "bundle_of_frame",
+    "build_bundle",
+    "build_bundle_from_frame",
+    "build_memory_frame",
     "is_memories",
-    "memory_frame",
-    "node_name",
-    "node_of",
+    "join_node_name",
+    "split_node_name",
 ]
 
 SCHEMA = 1
-"""The version of what an export holds. A reader knows its own and the older ones."""
+"""Version of the contents of an export; a reader knows its own version and older ones."""
 
+# Type of a column by its storage; times are microseconds, which no format rounds.
 _DTYPES: dict[str, Any] = {
     "text": pl.String,
     "word": pl.String,
@@ -51,7 +52,7 @@ MEMORIES = pl.Schema(
         "uses": pl.List(pl.Int64),
     }
 )
-"""A memory's columns. Times are microseconds UTC; ``uses`` are the latest times of its use, newest first."""
+"""Columns of a memory. Times are microseconds (UTC); ``uses`` are its latest times of use, newest first."""
 
 EDGES = pl.Schema(
     {
@@ -65,20 +66,44 @@ EDGES = pl.Schema(
         "created": pl.Int64,
     }
 )
-"""An end is a memory by id, or another node as ``kind/name``."""
+"""Columns of an edge. An end is a memory, by id, or another node, as ``kind/name``."""
 
 ENGINE = tuple(name for name, column in MEMORY.items() if not column.given)
-"""The columns that nobody gives and an import restores."""
+"""Columns that memlab maintains; only an import may set them."""
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """Memories with their edges, and what belongs to them. ``source`` is what errors call it.
+    """Memories, their edges, and what belongs to them.
 
-    ``lab`` says where it comes from, for the column ``origin``; ``complete`` whether it is all of a lab. ``nodes`` are
-    the names of tags, clusters and entities by kind, in the order of their numbers. ``registers`` are what their
-    ``dump`` gave. ``policies`` holds the live pack and its history, ``events`` the journal; both only to be read.
-    ``left_out`` counts, by name, what a foreign file says that has no place here.
+    Attributes
+    ----------
+    lab
+        Fingerprint of the lab it comes from, for the column ``origin``.
+    memories
+        Frame with the schema ``MEMORIES``.
+    edges
+        Frame with the schema ``EDGES``.
+    nodes
+        Names of tags, clusters and entities by kind, in the order of their numbers.
+    registers
+        State of each projection, from its ``dump``.
+    policies
+        The active pack and its history; informational.
+    events
+        The journal; informational.
+    complete
+        Whether the bundle is a whole lab.
+    exported
+        When it was exported, in microseconds (UTC).
+    source
+        Name of the source in errors.
+    locations
+        Location of each memory in the file; empty for a frame.
+    edge_locations
+        Location of each edge in the file.
+    left_out
+        Number of values that memlab cannot hold, by name.
     """
 
     lab: str
@@ -91,26 +116,24 @@ class Bundle:
     complete: bool = False
     exported: int = 0
     source: str = ""
-    places: Sequence[str] = ()
-    """Where each memory stands in the file; empty where a frame says it all."""
-    edge_places: Sequence[str] = ()
-    """Where each edge does."""
+    locations: Sequence[str] = ()
+    edge_locations: Sequence[str] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def where(self, row: int) -> str:
-        """What an error says of a memory's place."""
+        """Return the location of a memory for an error."""
         return (
-            f"{self.source}, {self.places[row]}"
-            if self.places
+            f"{self.source}, {self.locations[row]}"
+            if self.locations
             else f"{self.source}, memory {row + 1}"
         )
 
 
-def memory_frame(columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
-    """A frame of MEMORIES from lists of values."""
+def build_memory_frame(columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
+    """Return a frame with the schema ``MEMORIES`` from lists of values."""
     return pl.DataFrame(
         [
-            _lists(name, columns[name], dtype.inner)
+            _build_list_column(name, columns[name], dtype.inner)
             if isinstance(dtype, pl.List)
             else pl.Series(name, columns[name], dtype=dtype)
             for name, dtype in MEMORIES.items()
@@ -118,29 +141,32 @@ def memory_frame(columns: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
     )
 
 
-def _lists(name: str, rows: Sequence[Sequence[Any] | None], inner: Any) -> pl.Series:
-    """A column of lists, none of them null. Polars takes lists of lists one by one: flat, 20,000 rows cost a tenth."""
+def _build_list_column(name: str, rows: Sequence[Sequence[Any] | None], inner: Any) -> pl.Series:
+    """Return a column of lists in which none is null.
+
+    Polars converts a list of lists item by item. Grouping a flat column takes a tenth of the time for 20,000 rows.
+    """
     lengths = np.array([len(row) if row else 0 for row in rows], dtype=np.int64)
     flat = pl.Series(name, [value for row in rows if row for value in row], dtype=inner)
-    places = pl.Series("row", np.repeat(np.arange(len(rows)), lengths), dtype=pl.Int64)
-    grouped = pl.DataFrame([places, flat]).group_by("row", maintain_order=True).agg(name)
+    locations = pl.Series("row", np.repeat(np.arange(len(rows)), lengths), dtype=pl.Int64)
+    grouped = pl.DataFrame([locations, flat]).group_by("row", maintain_order=True).agg(name)
     every = pl.DataFrame({"row": np.arange(len(rows), dtype=np.int64)})
     joined = every.join(grouped, on="row", how="left", maintain_order="left").to_series(1)
     return joined.fill_null(pl.Series([[]], dtype=pl.List(inner)))
 
 
-def node_name(kind: str, name: str) -> str:
-    """A node that is no memory, as an edge names it."""
+def join_node_name(kind: str, name: str) -> str:
+    """Return the name of a node in an edge: ``kind/name``."""
     return f"{kind}/{name}"
 
 
-def node_of(text: str) -> tuple[str, str]:
-    """Kind and name of such a node."""
+def split_node_name(text: str) -> tuple[str, str]:
+    """Return kind and name of a node from its name in an edge."""
     kind, _, name = text.partition("/")
     return kind, name
 
 
-def bundle_of(
+def build_bundle(
     state: State,
     *,
     lab: str,
@@ -150,11 +176,14 @@ def bundle_of(
     policies: Mapping[str, Any] | None = None,
     events: pl.DataFrame | None = None,
 ) -> Bundle:
-    """The memories of a state that ``where`` and ``project`` admit, with the edges among them."""
-    frame, seen = state.memories(), seen_rows(state)
-    kept = _selected(frame, where, project)
+    """Return the memories of a state that ``where`` and ``project`` select.
+
+    Edges among them are included. The bundle is complete if neither is given.
+    """
+    frame, visible = state.memories(), visible_rows(state)
+    selected = _select_memories(frame, where, project)
     complete = where is None and project is None
-    rows = np.arange(len(state)) if seen is None else seen
+    rows = np.arange(len(state)) if visible is None else visible
     columns = [
         pl.Series(name, state.numbers[name].values[rows]).replace(NEVER, None)
         if name in MEMORY and MEMORY[name].storage == "time"
@@ -162,12 +191,18 @@ def bundle_of(
         for name in MEMORIES
         if name != "uses"
     ]
-    memories = pl.DataFrame([*columns, _uses(state.uses.values[rows])]).filter(kept).cast(MEMORIES)
-    every = np.zeros(len(state), dtype=np.bool_)
-    every[rows] = kept.to_numpy()
-    edges, nodes = _edges_of(state, every, complete)
+    memories = (
+        pl.DataFrame([*columns, _build_uses(state.uses.values[rows])])
+        .filter(selected)
+        .cast(MEMORIES)
+    )
+    is_selected = np.zeros(len(state), dtype=np.bool_)
+    is_selected[rows] = selected.to_numpy()
+    edges, nodes = _build_edges(state, is_selected, complete)
     registers = {
-        name: one.dump() for name, one in state.projections.items() if complete and one.exported
+        name: projection.dump()
+        for name, projection in state.projections.items()
+        if complete and projection.exported
     }
     return Bundle(
         lab=lab,
@@ -183,30 +218,32 @@ def bundle_of(
     )
 
 
-def _selected(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -> pl.Series:
-    kept = pl.Series("kept", [True]).new_from_index(0, len(frame))
+def _select_memories(frame: pl.DataFrame, where: pl.Expr | None, project: str | None) -> pl.Series:
+    """Return which memories ``where`` and ``project`` select."""
+    selected = pl.Series("kept", [True]).new_from_index(0, len(frame))
     if project is not None:
-        kept = kept & (frame["project"] == project).fill_null(False)
+        selected = selected & (frame["project"] == project).fill_null(False)
     if where is not None:
         if not isinstance(where, pl.Expr):
             raise InputError(
-                f"where is a Polars expression over the columns of lab.memories, not {where!r:.80}."
+                f"where must be a Polars expression over the columns of lab.memories, not {where!r:.80}."
             )
         try:
             chosen = frame.select(where.alias("chosen")).to_series()
         except pl.exceptions.PolarsError as error:
-            raise InputError(f"where cannot be asked of lab.memories: {error}") from None
+            raise InputError(f"where cannot be evaluated on lab.memories: {error}") from None
         if chosen.dtype != pl.Boolean or len(chosen) not in (1, len(frame)):
             raise InputError(
-                f"where gives true or false for each memory, not {len(chosen)} of {chosen.dtype}."
+                f"where must be true or false for each memory, not {len(chosen)} of {chosen.dtype}."
             )
-        kept = kept & (
+        selected = selected & (
             chosen if len(chosen) == len(frame) else chosen.new_from_index(0, len(frame))
         ).fill_null(False)
-    return kept.alias("kept")
+    return selected.alias("kept")
 
 
-def _uses(values: NDArray[np.int64]) -> pl.Series:
+def _build_uses(values: NDArray[np.int64]) -> pl.Series:
+    """Return the times of use of each memory as a column of lists."""
     flat = pl.Series("uses", values.ravel()).replace(NEVER, None)
     lists = (
         flat.reshape((len(values), values.shape[1])).cast(pl.List(pl.Int64))
@@ -218,28 +255,33 @@ def _uses(values: NDArray[np.int64]) -> pl.Series:
     )
 
 
-def _edges_of(
-    state: State, kept: NDArray[np.bool_], complete: bool
+def _build_edges(
+    state: State, selected: NDArray[np.bool_], complete: bool
 ) -> tuple[pl.DataFrame, Mapping[str, Sequence[str]]]:
+    """Return the edges among the selected memories, and the names of nodes by kind.
+
+    A partial bundle has only the nodes that its edges use.
+    """
+    # an edge is included if both ends are: nodes other than memories always are
     edges = state.edges
     alive = np.flatnonzero(edges.alive)
     ends = {"source": edges.source[alive], "target": edges.target[alive]}
     inside = np.ones(len(alive), dtype=np.bool_)
     for nodes in ends.values():
-        memory = kind_of(nodes) == 0
-        inside &= ~memory | kept[np.where(memory, nodes, 0)] if len(kept) else ~memory
+        memory = node_kinds(nodes) == 0
+        inside &= ~memory | selected[np.where(memory, nodes, 0)] if len(selected) else ~memory
     alive = alive[inside]
     columns: dict[str, Any] = {}
     used: dict[str, dict[str, None]] = {kind: {} for kind in NODE_KINDS[1:]}
     for end, nodes in ends.items():
         nodes = nodes[inside]
-        kinds = kind_of(nodes)
+        kinds = node_kinds(nodes)
         names = state.nodes.names(nodes)
-        columns[end] = pl.Series(end, np.where(kinds == 0, number_of(nodes) + 1, -1)).replace(
+        columns[end] = pl.Series(end, np.where(kinds == 0, node_numbers(nodes) + 1, -1)).replace(
             -1, None
         )
         labels = [
-            None if name is None else node_name(NODE_KINDS[kind], name)
+            None if name is None else join_node_name(NODE_KINDS[kind], name)
             for kind, name in zip(kinds.tolist(), names, strict=True)
         ]
         columns[f"{end}_node"] = pl.Series(f"{end}_node", labels, dtype=pl.String)
@@ -255,9 +297,9 @@ def _edges_of(
             pl.Series("created", edges.created[alive]),
         ]
     ).cast(EDGES)
-    known = state.nodes.vocabularies()
+    names_by_kind = state.nodes.vocabularies()
     vocabularies: dict[str, tuple[str, ...]] = {}
-    for kind, words in known.items():
+    for kind, words in names_by_kind.items():
         vocabularies[kind] = tuple(word for word in words if complete or word in used[kind])
     return frame, {kind: names for kind, names in vocabularies.items() if names}
 
@@ -265,15 +307,16 @@ def _edges_of(
 # -- frames of lab.memories as bundles --------------------------------------------------------------------------------
 
 FRAME = "frame"
-"""The name of the source of a frame of memories: the frame does not say which lab it comes from."""
+"""Name of the source of a frame of memories, which does not identify its lab."""
 
+# Columns that distinguish a frame of memories from other tables.
 _NEEDED = frozenset(("id", "text", "kind", "created"))
 
 
 def is_memories(x: object) -> bool:
-    """Return whether ``x`` is a frame of ``lab.memories``, or some of its rows and columns.
+    """Return whether ``x`` is a frame of ``lab.memories`` or a part of one.
 
-    Its columns are those of a memory, with ``id``, ``text``, ``kind`` and ``created`` among them.
+    Such a frame has the columns ``id``, ``text``, ``kind`` and ``created``, and only columns of a memory.
     """
     if not isinstance(x, pl.DataFrame | pl.LazyFrame):
         return False
@@ -285,31 +328,31 @@ def is_memories(x: object) -> bool:
     )
 
 
-def bundle_of_frame(x: pl.DataFrame | pl.LazyFrame) -> Bundle:
-    """Return a frame of memories as a bundle; columns that it lacks have their defaults.
+def build_bundle_from_frame(x: pl.DataFrame | pl.LazyFrame) -> Bundle:
+    """Return a frame of memories as a bundle; missing columns have their defaults.
 
-    Raises
-    ------
-    InputError
-        If an id is missing or stands twice, or a column holds what a memory cannot have.
+    Raises InputError if an id is missing or occurs twice, or if a column has invalid values.
     """
     frame = x.collect() if isinstance(x, pl.LazyFrame) else x
     if frame["id"].null_count() or frame["id"].n_unique() != len(frame):
         raise InputError(
-            "The column id of a frame of memories holds the id of another memory in each row."
+            "The column id of a frame of memories must have a different id in each row."
         )
-    columns = [_column(frame, name, dtype) for name, dtype in MEMORIES.items()]
+    columns = [_convert_column(frame, name, dtype) for name, dtype in MEMORIES.items()]
     return Bundle(lab=FRAME, memories=pl.DataFrame(columns), source="the frame")
 
 
-def _column(frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Series:
+def _convert_column(
+    frame: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType]
+) -> pl.Series:
+    """Return a column of a frame with the type of ``MEMORIES``, or its default."""
     is_list = name == "uses" or (name in MEMORY and MEMORY[name].storage == "list")
     if name not in frame.columns:
         default = None if name == "uses" else MEMORY[name].default
-        nothing: Any = (
+        fill_value: Any = (
             [] if is_list else None if default in ("now", NEVER) or default is None else default
         )
-        return pl.Series(name, [nothing], dtype=dtype).new_from_index(0, len(frame))
+        return pl.Series(name, [fill_value], dtype=dtype).new_from_index(0, len(frame))
     values = frame[name]
     try:
         if isinstance(values.dtype, pl.Datetime):

@@ -1,4 +1,4 @@
-"""Readers of BEAM, LongMemEval and LMEB: chats with questions and the messages that answer them.
+"""Readers of the benchmarks BEAM, LongMemEval and LMEB.
 
 BEAM ("Beyond a Million Tokens", ICLR 2026) is a folder for each chat of a user with an assistant.
 
@@ -6,9 +6,8 @@ BEAM ("Beyond a Million Tokens", ICLR 2026) is a folder for each chat of a user 
     1/probing_questions/probing_questions.json      ten abilities, each with questions and ``source_chat_ids``
 
 A batch is a session. A message's ``time_anchor`` ("March-15-2024") dates it and what follows; a chat without one begins
-at the start of 2024. Messages carry a mark of the plan that they were generated from ("->-> 1,15"), which nobody said
-and which is left out. Evidence is a list of message ids, or lists under names such as ``original_info``; questions of
-abstention have none.
+at the start of 2024. Messages end with a mark of the plan that generated them ("->-> 1,15"), which is removed. Evidence
+is a list of message ids, or lists under names such as ``original_info``; questions of abstention have none.
 """
 
 from __future__ import annotations
@@ -25,29 +24,48 @@ from memlab.errors import DatasetError
 from memlab.io.formats.labelled import (
     Conversation,
     LabelledConversation,
-    Place,
+    Location,
     Question,
     Turn,
-    lines,
-    loaded,
-    named,
-    opened,
+    describe_json,
+    load_json,
+    open_text,
+    read_json_lines,
 )
 from memlab.kernel.base.arguments import checked
 
 __all__ = ["read_beam", "read_lmeb", "read_longmemeval"]
 
+# Names and paths of the benchmark, in the folder of each chat.
 _CHAT = "chat.json"
 _QUESTIONS = Path("probing_questions") / "probing_questions.json"
+# A chat without dates begins here, in the year of the dated chats.
 _UNDATED = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 @checked
 def read_beam(folder: str | Path) -> tuple[LabelledConversation, ...]:
-    """The chats of a BEAM folder, by number, each with its questions; also of the folder of one chat.
+    """Read the chats of a BEAM folder with their questions.
 
-    Refs are the ids of messages; ``category`` is the ability. Raises ``DatasetError``.
+    A turn's ref is the id of the message; a question's category is the ability.
 
+    Parameters
+    ----------
+    folder
+        Folder of chats, or of a single chat.
+
+    Returns
+    -------
+    tuple of LabelledConversation
+        The chats, by number.
+
+    Raises
+    ------
+    DatasetError
+        If the folder contains no chat, or a file is malformed.
+
+    Examples
+    --------
     >>> from memlab.io.ingest import read_beam
     >>> [len(chat.questions) for chat in read_beam("beam/100K")]        # doctest: +SKIP
     [20, 20, 20]
@@ -55,107 +73,120 @@ def read_beam(folder: str | Path) -> tuple[LabelledConversation, ...]:
     folder = Path(folder).expanduser()
     if not folder.is_dir():
         raise DatasetError(
-            f"{folder} is no folder. BEAM is a folder of chats: 1/{_CHAT}, 1/{_QUESTIONS}, ..."
+            f"{folder} is not a folder. BEAM is a folder of chats: 1/{_CHAT}, 1/{_QUESTIONS}, ..."
         )
     chats = (
         [folder]
         if (folder / _CHAT).is_file()
-        else sorted((path.parent for path in folder.glob(f"*/{_CHAT}")), key=_number)
+        else sorted((path.parent for path in folder.glob(f"*/{_CHAT}")), key=_chat_order)
     )
     if not chats:
-        raise DatasetError(f"{folder} holds no chat: expected 1/{_CHAT} or {_CHAT}.")
+        raise DatasetError(f"{folder} contains no chat. Expected 1/{_CHAT} or {_CHAT}.")
     return tuple(_read_chat(chat) for chat in chats)
 
 
-def _number(chat: Path) -> tuple[int, str]:
-    """Chats by number, then what has another name."""
+def _chat_order(chat: Path) -> tuple[int, str]:
+    """Return the sort key of a chat: numbers first, then other names."""
     digits = chat.name.isascii() and chat.name.isdigit()
     return (int(chat.name[:18]) if digits else 10**18, chat.name)
 
 
 def _read_chat(chat: Path) -> LabelledConversation:
-    turns = _turns(Place(chat / _CHAT))
-    known = {turn.ref: place for place, turn in enumerate(turns)}
+    """Read one chat with its questions."""
+    turns = _read_turns(Location(chat / _CHAT))
+    order = {turn.ref: position for position, turn in enumerate(turns)}
     name = f"beam-{chat.resolve().name}"
     return LabelledConversation(
-        Conversation(name, turns), tuple(_chat_questions(Place(chat / _QUESTIONS), known))
+        Conversation(name, turns), tuple(_read_questions(Location(chat / _QUESTIONS), order))
     )
 
 
+# The generator's reference to its plan, at the end of a message: "->-> 1,15".
 _MARK = re.compile(r"\s*->->\s*[\w/]+,[\w/]+\)?\s*\Z")
 
 
-def _turns(place: Place) -> tuple[Turn, ...]:
+def _read_turns(location: Location) -> tuple[Turn, ...]:
+    """Read the messages of a chat as turns."""
     turns: list[Turn] = []
     at: datetime | None = None
-    batches = place.records(loaded(place.path, "a chat of BEAM"), "(itself)", "batches")
+    batches = location.records(load_json(location.path, "a chat of BEAM"), "(itself)", "batches")
     for number, (field, batch) in enumerate(batches, 1):
-        at = _anchor_time(batch, field, place) or at
-        for where, message in _messages(batch, field, place):
-            at = _anchor_time(message, where, place) or at
+        at = _read_anchor(batch, field, location) or at
+        for where, message in _list_messages(batch, field, location):
+            at = _read_anchor(message, where, location) or at
             role, ref = (
-                place.text(message, "role", where),
-                _ref(message.get("id"), f"{where}.id", place),
+                location.text(message, "role", where),
+                _check_ref(message.get("id"), f"{where}.id", location),
             )
-            text = _MARK.sub("", place.text(message, "content", where, required=False))
+            text = _MARK.sub("", location.text(message, "content", where, required=False))
             turns.append(Turn(ref, role, text, f"session_{number}", at or _UNDATED, role=role))
     if not turns:
-        raise place.error("(itself)", "no batch has a message.")
+        raise location.error("(itself)", "no batch contains a message.")
     ref, times = Counter(turn.ref for turn in turns).most_common(1)[0]
     if times > 1:
-        raise place.error("(itself)", f"{times} messages have the id {ref}.")
+        raise location.error("(itself)", f"{times} messages have the id {ref}.")
     return tuple(turns)
 
 
-def _messages(
-    batch: dict[str, Any], field: str, place: Place
+def _list_messages(
+    batch: dict[str, Any], field: str, location: Location
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give each message of a batch, after its field."""
-    for number, turn in enumerate(place.items(batch.get("turns"), f"{field}.turns", "turns")):
-        yield from place.records(turn, f"{field}.turns[{number}]", "messages")
+    """Yield each message of a batch with its field name."""
+    for number, turn in enumerate(location.items(batch.get("turns"), f"{field}.turns", "turns")):
+        yield from location.records(turn, f"{field}.turns[{number}]", "messages")
 
 
-def _ref(given: object, field: str, place: Place) -> str:
-    if isinstance(given, bool) or not isinstance(given, int):
-        raise place.error(field, f"expected a whole number, found {named(given)}.")
-    return str(given)
+def _check_ref(value: object, field: str, location: Location) -> str:
+    """Return an id as a ref; DatasetError if it is not an integer."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise location.error(field, f"expected an integer, found {describe_json(value)}.")
+    return str(value)
 
 
-def _refs(given: object, field: str, place: Place) -> Iterator[str]:
-    """Ids in lists, which may lie in lists."""
-    if given is None:
+def _list_refs(value: object, field: str, location: Location) -> Iterator[str]:
+    """Yield the ids in nested lists."""
+    if value is None:
         return
-    if not isinstance(given, list):
-        yield _ref(given, field, place)
+    if not isinstance(value, list):
+        yield _check_ref(value, field, location)
         return
-    for one in given:
-        yield from _refs(one, field, place)
+    for item in value:
+        yield from _list_refs(item, field, location)
 
 
+# A date such as "March-15-2024".
 _ANCHOR = re.compile(r"(?P<month>[A-Za-z]{3,9})[-\s]+(?P<day>\d{1,2}),?[-\s]+(?P<year>\d{4})\Z")
 
 
-def _anchor_time(record: dict[str, Any], field: str, place: Place) -> datetime | None:
-    """When a part of a chat was said; None where it has no anchor."""
-    anchor = place.text(record, "time_anchor", field, required=False)
-    return place.time(anchor, f"{field}.time_anchor", "March-15-2024", _ANCHOR) if anchor else None
-
-
-def _chat_questions(place: Place, known: Mapping[str, int]) -> Iterator[Question]:
-    abilities = place.record(
-        loaded(place.path, "BEAM's questions"), "(itself)", "an object with a list for each ability"
+def _read_anchor(record: dict[str, Any], field: str, location: Location) -> datetime | None:
+    """Return the time of a batch or message; None without an anchor."""
+    anchor = location.text(record, "time_anchor", field, required=False)
+    return (
+        location.time(anchor, f"{field}.time_anchor", "March-15-2024", _ANCHOR) if anchor else None
     )
-    for ability, asked in abilities.items():
-        for field, item in place.records(asked, ability, "questions"):
-            yield _question(item, ability, known, field, place)
+
+
+def _read_questions(location: Location, order: Mapping[str, int]) -> Iterator[Question]:
+    """Yield the questions of a chat, by ability."""
+    abilities = location.record(
+        load_json(location.path, "BEAM's questions"),
+        "(itself)",
+        "an object with a list for each ability",
+    )
+    for ability, questions in abilities.items():
+        for field, item in location.records(questions, ability, "questions"):
+            yield _build_question(item, ability, order, field, location)
 
 
 _STATEMENTS = (("original_info", "updated_info"), ("first_statement", "second_statement"))
-"""Parts of the evidence of which the one that was said later replaces, or contradicts, the other one."""
+"""Pairs of parts of the evidence: the later statement replaces or contradicts the earlier one."""
 
 
-def _outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> tuple[str, ...]:
-    """What was said first, and none of which is part of what was said later; some files name the later one first."""
+def _find_outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the evidence that was said first, if later evidence replaces all of it.
+
+    Some files name the later statement first, so the order of the turns decides.
+    """
     for names in _STATEMENTS:
         first, second = (list(filter(order.__contains__, parts.get(name, ()))) for name in names)
         if first and second and not set(first) & set(second):
@@ -163,30 +194,36 @@ def _outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> t
     return ()
 
 
+# Fields of the answer; they differ between abilities.
 _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
-def _question(
-    item: dict[str, Any], ability: str, known: Mapping[str, int], field: str, place: Place
+def _build_question(
+    item: dict[str, Any], ability: str, order: Mapping[str, int], field: str, location: Location
 ) -> Question:
-    given = item.get("source_chat_ids")
-    lists = given if isinstance(given, dict) else {"": given}
+    """Return a question with the evidence that exists."""
+    source_ids = item.get("source_chat_ids")
+    lists = source_ids if isinstance(source_ids, dict) else {"": source_ids}
     parts: list[tuple[str, tuple[str, ...]]] = []
     for part, ids in lists.items():
         where = f"{field}.source_chat_ids" + (f".{part}" if part else "")
-        parts.append((part, tuple(dict.fromkeys(_refs(ids, where, place)))))
+        parts.append((part, tuple(dict.fromkeys(_list_refs(ids, where, location)))))
     cited = dict.fromkeys(ref for _, refs in parts for ref in refs)
     return Question(
-        place.text(item, "question", field),
+        location.text(item, "question", field),
         ability,
-        tuple(ref for ref in cited if ref in known),
+        tuple(ref for ref in cited if ref in order),
         next(
-            (place.text(item, name, field, required=False) for name in _ANSWERS if item.get(name)),
+            (
+                location.text(item, name, field, required=False)
+                for name in _ANSWERS
+                if item.get(name)
+            ),
             "",
         ),
-        tuple(ref for ref in cited if ref not in known),
+        tuple(ref for ref in cited if ref not in order),
         tuple((part, refs) for part, refs in parts if part),
-        outdated=_outdated(dict(parts), known),
+        outdated=_find_outdated(dict(parts), order),
     )
 
 
@@ -199,104 +236,132 @@ def _question(
 
 @checked
 def read_longmemeval(path: str | Path) -> tuple[LabelledConversation, ...]:
-    """The instances of a LongMemEval file: conversations with one question each, asked at its date.
+    """Read the instances of a LongMemEval file.
 
-    Evidence is at the level of turns (``has_answer``); ``category`` is the question's type, or "abstention". A ref is
-    ``session:number``, from 1. Raises ``DatasetError``.
+    An instance is a conversation with one question, asked at its date. Evidence are the turns marked ``has_answer``. The
+    category is the question's type, or "abstention". A ref is ``session:number``, with numbers from 1.
 
+    Parameters
+    ----------
+    path
+        Path of the file.
+
+    Returns
+    -------
+    tuple of LabelledConversation
+        The instances, in the order of the file.
+
+    Raises
+    ------
+    DatasetError
+        If the file is malformed or empty.
+
+    Examples
+    --------
     >>> from memlab.io.ingest import read_longmemeval
     >>> read_longmemeval("longmemeval_s_cleaned.json")[0].questions[0].category        # doctest: +SKIP
     'single-session-user'
     """
     path = Path(path).expanduser()
-    items = Place(path).items(loaded(path, "a LongMemEval file"), "(itself)", "instances")
+    items = Location(path).items(load_json(path, "a LongMemEval file"), "(itself)", "instances")
     if not items:
         raise DatasetError(
-            f"{path}: a LongMemEval file is a list of instances, and this list is empty."
+            f"{path} contains no instance. A LongMemEval file is a list of instances."
         )
-    read = tuple(
-        _labelled(item, Place(path, f"instance {index + 1}")) for index, item in enumerate(items)
+    instances = tuple(
+        _read_instance(item, Location(path, f"instance {index + 1}"))
+        for index, item in enumerate(items)
     )
-    name, times = Counter(one.conversation.name for one in read).most_common(1)[0]
+    name, times = Counter(instance.conversation.name for instance in instances).most_common(1)[0]
     if times > 1:
         raise DatasetError(f'{path}: {times} instances have the question_id "{name}".')
-    return read
+    return instances
 
 
-def _labelled(value: object, place: Place) -> LabelledConversation:
-    item = place.record(value, "(itself)")
-    name = place.text(item, "question_id", "")
-    place = Place(place.path, f"{place.within} ({name[:40]})")
+def _read_instance(value: object, location: Location) -> LabelledConversation:
+    """Read one instance of LongMemEval."""
+    item = location.record(value, "(itself)")
+    name = location.text(item, "question_id", "")
+    location = Location(location.path, f"{location.within} ({name[:40]})")
     lists = {
-        field: place.items(item.get(field), field, what)
+        field: location.items(item.get(field), field, what)
         for field, what in (
             ("haystack_session_ids", "ids"),
             ("haystack_dates", "dates"),
             ("haystack_sessions", "sessions"),
         )
     }
-    if len({len(one) for one in lists.values()}) != 1:
-        sizes = ", ".join(f"{len(one)} {field}" for field, one in lists.items())
-        raise place.error("haystack_sessions", f"the lists differ in length: {sizes}.")
+    if len({len(items) for items in lists.values()}) != 1:
+        sizes = ", ".join(f"{len(items)} {field}" for field, items in lists.items())
+        raise location.error("haystack_sessions", f"the lists differ in length: {sizes}.")
     turns: list[Turn] = []
     evidence: list[str] = []
     names: set[str] = set()
     for index, (id, date, session) in enumerate(zip(*lists.values(), strict=True)):
-        at = _time(date, f"haystack_dates[{index}]", place)
+        at = _parse_time(date, f"haystack_dates[{index}]", location)
         if not isinstance(id, str) or not id.strip():
-            raise place.error(
-                f"haystack_session_ids[{index}]", f"expected text, found {named(id)}."
+            raise location.error(
+                f"haystack_session_ids[{index}]", f"expected text, found {describe_json(id)}."
             )
-        # a session may stand in a haystack twice, under one id
+        # a haystack may contain a session twice, under the same id
         prefix = f"{id}#{index}" if id in names else id
         names.add(id)
-        for number, (field, said) in enumerate(
-            place.records(session, f"haystack_sessions[{index}]", "turns"), 1
+        for number, (field, message) in enumerate(
+            location.records(session, f"haystack_sessions[{index}]", "turns"), 1
         ):
-            role = place.text(said, "role", field)
-            ref, text = f"{prefix}:{number}", place.text(said, "content", field, required=False)
+            role = location.text(message, "role", field)
+            ref, text = (
+                f"{prefix}:{number}",
+                location.text(message, "content", field, required=False),
+            )
             turns.append(Turn(ref, role, text, f"{index}-{id}", at, role=role))
-            if _marked(said, field, place):
+            if _has_answer(message, field, location):
                 evidence.append(ref)
     if not turns:
-        raise place.error("haystack_sessions", "no session has a turn.")
+        raise location.error("haystack_sessions", "no session has a turn.")
     question = Question(
-        place.text(item, "question", ""),
-        "abstention" if name.endswith("_abs") else place.text(item, "question_type", ""),
+        location.text(item, "question", ""),
+        "abstention" if name.endswith("_abs") else location.text(item, "question_type", ""),
         tuple(evidence),
-        _answer(item.get("answer"), place),
-        at=_time(item.get("question_date"), "question_date", place),
+        _format_answer(item.get("answer"), location),
+        at=_parse_time(item.get("question_date"), "question_date", location),
     )
-    # some files are not sorted by time; a lab remembers in the order of the world
+    # some files are not sorted by time, and a lab must remember in temporal order
     turns.sort(key=lambda turn: turn.at)
     return LabelledConversation(Conversation(name, tuple(turns)), (question,))
 
 
-def _marked(said: dict[str, Any], field: str, place: Place) -> bool:
-    marked = said.get("has_answer", False)
-    if marked is None:
+def _has_answer(message: dict[str, Any], field: str, location: Location) -> bool:
+    """Return whether a turn is marked as evidence."""
+    value = message.get("has_answer", False)
+    if value is None:
         return False
-    if not isinstance(marked, bool):
-        raise place.error(f"{field}.has_answer", f"expected true or false, found {named(marked)}.")
-    return marked
+    if not isinstance(value, bool):
+        raise location.error(
+            f"{field}.has_answer", f"expected true or false, found {describe_json(value)}."
+        )
+    return value
 
 
-def _answer(answer: object, place: Place) -> str:
+def _format_answer(answer: object, location: Location) -> str:
+    """Return an answer as text."""
     if answer is None or isinstance(answer, str):
         return answer or ""
     if isinstance(answer, bool | int | float):
         return str(answer)
-    raise place.error("answer", f"expected text or a number, found {named(answer)}.")
+    raise location.error("answer", f"expected text or a number, found {describe_json(answer)}.")
 
 
+# A date such as "2023/05/20 (Sat) 02:21"; the weekday and the time may be missing.
 _DATE = re.compile(
     r"(?P<year>\d{4})/(?P<month>\d{2})/(?P<day>\d{2})\s*(?:\([A-Za-z]{3}\))?\s*"
     r"(?:(?P<hour>\d{2}):(?P<minute>\d{2}))?\Z"
 )
 
 
-def _time(given: object, field: str, place: Place) -> datetime:
-    return place.time(given, field, "2023/05/20 (Sat) 02:21", _DATE)
+def _parse_time(value: object, field: str, location: Location) -> datetime:
+    """Return a date of LongMemEval."""
+    return location.time(value, field, "2023/05/20 (Sat) 02:21", _DATE)
 
 
 # -- LMEB (Zhao et al. 2026, arXiv 2603.12572): retrieval tasks over candidates of a scene ----------------------------
@@ -305,21 +370,39 @@ def _time(given: object, field: str, place: Place) -> datetime:
 #     Dialogue/LoCoMo/single_hop/queries.jsonl   {"id", "text"} a line
 #     Dialogue/LoCoMo/single_hop/qrels.tsv       query, document, score; without a head
 #
-# The corpus and the candidates stand beside the queries or in a folder above. A query's scene is its id, or its id up
-# to the second "_"; without candidates all documents are those of one scene. The texts have no time, so all are of one
-# day.
+# The corpus and the candidates are next to the queries or in a folder above. A query's scene is its id, or its id up to
+# the second "_"; without candidates all documents belong to one scene.
 
+# The texts have no time, so that all get the same one.
 _AT = datetime(2024, 1, 1, tzinfo=UTC)
 _ABOVE = 2
-"""How far above its queries a task's corpus stands at most."""
+"""Maximum number of folders between queries and corpus in the published data."""
 
 
 @checked
 def read_lmeb(folder: str | Path) -> tuple[LabelledConversation, ...]:
-    """The tasks below a folder: a conversation for each scene, whose turns are its candidates in the order given.
+    """Read the LMEB tasks below a folder.
 
-    ``category`` is the path of the task below ``folder``. Raises ``DatasetError``.
+    Each scene is a conversation whose turns are its candidates, in order. The category of a question is the path of its
+    task below ``folder``.
 
+    Parameters
+    ----------
+    folder
+        Folder of tasks.
+
+    Returns
+    -------
+    tuple of LabelledConversation
+        The scenes.
+
+    Raises
+    ------
+    DatasetError
+        If the folder contains no task, or a file is malformed.
+
+    Examples
+    --------
     >>> from memlab.io.ingest import read_lmeb
     >>> len(read_lmeb("eval_data/Dialogue/LoCoMo"))                     # doctest: +SKIP
     10
@@ -328,111 +411,122 @@ def read_lmeb(folder: str | Path) -> tuple[LabelledConversation, ...]:
     tasks = sorted(path.parent for path in folder.rglob("queries.jsonl")) if folder.is_dir() else []
     if not tasks:
         raise DatasetError(
-            f"{folder} holds no queries.jsonl: LMEB is a folder of tasks with queries.jsonl and qrels.tsv."
+            f"{folder} contains no queries.jsonl. LMEB is a folder of tasks with queries.jsonl and qrels.tsv."
         )
     corpora: dict[Path, Mapping[str, str]] = {}
     scenes: dict[tuple[Path, tuple[str, ...]], list[Question]] = {}
     for task in tasks:
-        corpus = _beside(task, "corpus.jsonl")
+        corpus = _find_above(task, "corpus.jsonl")
         if corpus is None:
             raise DatasetError(
-                f"{task} has no corpus.jsonl beside its queries or in the {_ABOVE} folders above."
+                f"{task} has no corpus.jsonl, neither next to its queries nor in the {_ABOVE} folders above."
             )
         if corpus not in corpora:
-            corpora[corpus] = dict(_corpus(corpus))
+            corpora[corpus] = dict(_read_corpus(corpus))
         category = task.relative_to(folder).as_posix() if task != folder else task.resolve().name
-        for candidates, question in _task_questions(task, category, corpora[corpus]):
+        for candidates, question in _read_task(task, category, corpora[corpus]):
             scenes.setdefault((corpus, candidates), []).append(question)
     return tuple(
         LabelledConversation(
-            _conversation(f"scene-{number}", candidates, corpora[corpus]), tuple(questions)
+            _build_conversation(f"scene-{number}", candidates, corpora[corpus]), tuple(questions)
         )
         for number, ((corpus, candidates), questions) in enumerate(scenes.items(), 1)
     )
 
 
-def _beside(task: Path, name: str) -> Path | None:
+def _find_above(task: Path, name: str) -> Path | None:
+    """Return the path of a file in the folder of a task or above it, or None."""
     return next(
-        (place / name for place in (task, *task.parents[:_ABOVE]) if (place / name).is_file()), None
+        (folder / name for folder in (task, *task.parents[:_ABOVE]) if (folder / name).is_file()),
+        None,
     )
 
 
-def _corpus(path: Path) -> Iterator[tuple[str, str]]:
-    for number, value in lines(path, "LMEB's corpus"):
-        place = Place(path, f"line {number}")
-        item = place.record(value, "(itself)")
-        title = place.text(item, "title", "", required=False)
+def _read_corpus(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield id and text of each document."""
+    for number, value in read_json_lines(path, "LMEB's corpus"):
+        location = Location(path, f"line {number}")
+        item = location.record(value, "(itself)")
+        title = location.text(item, "title", "", required=False)
         yield (
-            place.text(item, "id", ""),
-            f"{title} {place.text(item, 'text', '', required=False)}".strip(),
+            location.text(item, "id", ""),
+            f"{title} {location.text(item, 'text', '', required=False)}".strip(),
         )
 
 
-def _task_questions(
+def _read_task(
     task: Path, category: str, corpus: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, ...], Question]]:
-    candidates = _candidates(task, corpus)
-    wanted = _qrels(task / "qrels.tsv")
-    for number, value in lines(task / "queries.jsonl", "LMEB's queries"):
-        place = Place(task / "queries.jsonl", f"line {number}")
-        item = place.record(value, "(itself)")
-        query = str(item["id"]) if isinstance(item.get("id"), int) else place.text(item, "id", "")
+    """Yield the questions of a task, each with its candidates."""
+    candidates = _read_candidates(task, corpus)
+    relevant_by_query = _read_qrels(task / "qrels.tsv")
+    for number, value in read_json_lines(task / "queries.jsonl", "LMEB's queries"):
+        location = Location(task / "queries.jsonl", f"line {number}")
+        item = location.record(value, "(itself)")
+        query = (
+            str(item["id"]) if isinstance(item.get("id"), int) else location.text(item, "id", "")
+        )
         scene = query if query in candidates else "_".join(query.split("_")[:2])
         if candidates and scene not in candidates:
-            raise place.error("id", f'"{query[:60]}" is of no scene of candidates.jsonl.')
-        held = candidates.get(scene, tuple(corpus))
-        relevant = wanted.get(query, ())
-        known = set(held)
+            raise location.error("id", f'"{query[:60]}" belongs to no scene of candidates.jsonl.')
+        documents = candidates.get(scene, tuple(corpus))
+        relevant = relevant_by_query.get(query, ())
+        available = set(documents)
         yield (
-            held,
+            documents,
             Question(
-                place.text(item, "text", ""),
+                location.text(item, "text", ""),
                 category,
-                tuple(document for document in relevant if document in known),
-                dropped=tuple(document for document in relevant if document not in known),
+                tuple(document for document in relevant if document in available),
+                dropped=tuple(document for document in relevant if document not in available),
             ),
         )
 
 
-def _candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    path = _beside(task, "candidates.jsonl")
-    found: dict[str, tuple[str, ...]] = {}
-    for number, value in lines(path, "LMEB's candidates") if path else ():
-        place = Place(path or task, f"line {number}")
-        item = place.record(value, "(itself)")
+def _read_candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the candidates of each scene."""
+    path = _find_above(task, "candidates.jsonl")
+    scenes: dict[str, tuple[str, ...]] = {}
+    for number, value in read_json_lines(path, "LMEB's candidates") if path else ():
+        location = Location(path or task, f"line {number}")
+        item = location.record(value, "(itself)")
         scene = (
             str(item["scene_id"])
             if isinstance(item.get("scene_id"), int)
-            else place.text(item, "scene_id", "")
+            else location.text(item, "scene_id", "")
         )
-        ids = place.items(item.get("candidate_doc_ids"), "candidate_doc_ids", "ids")
-        strange = next((one for one in ids if not isinstance(one, str) or one not in corpus), None)
-        if strange is not None:
-            raise place.error(
-                "candidate_doc_ids", f"the corpus has no document {str(strange)[:60]!r}."
+        ids = location.items(item.get("candidate_doc_ids"), "candidate_doc_ids", "ids")
+        unknown = next((id for id in ids if not isinstance(id, str) or id not in corpus), None)
+        if unknown is not None:
+            raise location.error(
+                "candidate_doc_ids", f"the corpus has no document {str(unknown)[:60]!r}."
             )
-        found[scene] = tuple(dict.fromkeys(ids))
-    return found
+        scenes[scene] = tuple(dict.fromkeys(ids))
+    return scenes
 
 
-def _qrels(path: Path) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    with opened(path, "LMEB's qrels") as file:
+def _read_qrels(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the relevant documents of each query."""
+    relevant: dict[str, list[str]] = {}
+    with open_text(path, "LMEB's qrels") as file:
         for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
             if not row or (number == 1 and row[-1] == "score"):
                 continue
             if len(row) != 3 or not row[2].lstrip("-").isdecimal():
                 raise DatasetError(
-                    f"{path}, line {number}: expected query, document and a whole score, with tabs between."
+                    f"{path}, line {number}: expected query, document and an integer score, separated by tabs."
                 )
             if int(row[2][:9]) > 0:
-                found.setdefault(row[0], []).append(row[1])
-    return {query: tuple(dict.fromkeys(documents)) for query, documents in found.items()}
+                relevant.setdefault(row[0], []).append(row[1])
+    return {query: tuple(dict.fromkeys(documents)) for query, documents in relevant.items()}
 
 
-def _conversation(name: str, candidates: Sequence[str], corpus: Mapping[str, str]) -> Conversation:
+def _build_conversation(
+    name: str, candidates: Sequence[str], corpus: Mapping[str, str]
+) -> Conversation:
+    """Return the candidates of a scene as a conversation."""
     if not candidates:
-        raise DatasetError(f"{name} has no candidates: there is nothing to find.")
+        raise DatasetError(f"{name} has no candidates, so nothing can be retrieved.")
     return Conversation(
         name,
         tuple(Turn(document, "", corpus[document], "session_1", _AT) for document in candidates),

@@ -1,4 +1,4 @@
-"""Columns of rows: which is the text, who says it, when and where; times in the forms of files."""
+"""Columns of rows: guesses of their meaning, and times in the forms of files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 
 from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.io.formats.lines import Notes
-from memlab.io.formats.messages import ROLES, pieces, role_word
+from memlab.io.formats.messages import ROLES, parse_role, split_message
 from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import check_instant, to_micros
 from memlab.kernel.schema import FIELDS, KINDS, MEMORY, normalise_word
 
-__all__ = ["TARGETS", "Rows", "instant"]
+__all__ = ["TARGETS", "Rows", "parse_instant"]
 
+# Upper bound of a number in each unit, and its microseconds: the ranges of a factor 1,000 cannot overlap after 1973.
 _UNITS = (
     (1e11, 1e6, "seconds"),
     (1e14, 1e3, "milliseconds"),
@@ -24,15 +25,16 @@ _UNITS = (
     (1e20, 1e-3, "nanoseconds"),
 )
 _LEAST = 1e8
-"""Seconds since 1970 below which a number is no time of a conversation: March 1973."""
+"""Minimum of seconds since 1970: a smaller number (before March 1973) is rather a count or an id."""
 
 
-def instant(value: object) -> tuple[int, str]:
-    """Microseconds since 1970, and what the form was taken for. A time without a zone is UTC.
+def parse_instant(value: object) -> tuple[int, str]:
+    """Return a time as microseconds since 1970, and the name of its form.
 
-    InputError for what is no time, and for what may be two: 03/04/2026, a number that is too small.
+    A time without a zone is UTC. Raises InputError for a value that is not a time or is ambiguous: 03/04/2026, a small
+    number.
 
-    >>> instant(1_700_000_000), instant("1700000000123")
+    >>> parse_instant(1_700_000_000), parse_instant("1700000000123")
     ((1700000000000000, 'seconds since 1970'), (1700000000123000, 'milliseconds since 1970'))
     """
     if isinstance(value, datetime | date):
@@ -41,18 +43,21 @@ def instant(value: object) -> tuple[int, str]:
         text = value.strip()
         try:
             return (
-                _number(float(text))
+                _parse_number(float(text))
                 if text[:1].isdigit() and "-" not in text and ":" not in text
-                else _text(text)
+                else _parse_text(text)
             )
         except (ValueError, OverflowError):
-            raise InputError(f'"{text:.40}" is no time, or may be several') from None
+            raise InputError(
+                f'"{text:.40}" is not a time, or is ambiguous. Write it in ISO 8601, such as 2026-03-04T09:00'
+            ) from None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"a time is a text or a number, not {type(value).__name__}")
-    return _number(float(value))
+        raise InputError(f"a time must be a text or a number, not {type(value).__name__}")
+    return _parse_number(float(value))
 
 
-def _text(text: str) -> tuple[int, str]:
+def _parse_text(text: str) -> tuple[int, str]:
+    """Return the time of a text in ISO 8601 or the form of e-mails."""
     try:
         at = datetime.fromisoformat(text.removesuffix(" UTC"))
         form = "ISO 8601"
@@ -63,20 +68,22 @@ def _text(text: str) -> tuple[int, str]:
     ), form
 
 
-def _number(value: float) -> tuple[int, str]:
+def _parse_number(value: float) -> tuple[int, str]:
+    """Return the time of a number; its magnitude decides the unit."""
     if not math.isfinite(value) or value < _LEAST:
-        raise InputError(f"{value:g} is no time since 1970 in seconds or less")
+        raise InputError(f"{value:g} is not a time since 1970 in seconds or a smaller unit")
     for limit, factor, unit in _UNITS:
         if value < limit:
             return check_instant(round(value * factor), "A time"), f"{unit} since 1970"
-    raise InputError(f"{value:g} is no time since 1970")
+    raise InputError(f"{value:g} is not a time since 1970")
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------
 
 TARGETS = ("role", "at", *FIELDS)
-"""What a column may be taken for: a field of a memory, its time, or the role of who says it."""
+"""What a column may provide: a field of a memory, its time, or the speaker's role."""
 
+# Names of columns in exports and data sets by field, the most specific first.
 _NAMES = {
     field: tuple(names.split())
     for field, names in {
@@ -91,6 +98,7 @@ _NAMES = {
         "tags": "tags categories labels",
     }.items()
 }
+# Names of columns of texts, the most specific first.
 _TEXTS = (
     "text",
     "content",
@@ -116,18 +124,32 @@ _NEVER_MISSED = frozenset(
         "isSidechain",
     )
 )
-"""What is read of a message wherever it stands, or only says what it is."""
+"""Fields of a message that are read elsewhere or only name its type; they are never counted as omitted."""
+# A message with one of these fields may contain tool calls, so its parts are read.
 _CALLED = frozenset(("tool_calls", "additional_kwargs", "function_call"))
+# Values that are not worth a note when they are omitted.
 _NOTHING: tuple[object, ...] = ("", [], {})
 _PROSE = 20
-"""Characters that texts have on average, at least, where nothing but their length speaks for a column."""
+"""Minimum average characters of a column of texts whose name is unknown: shorter ones are labels."""
 
 
 class Rows:
-    """Entries of a source as rows for ``lab.remember``, once ``settle`` has seen some of them.
+    """Conversion of a source's entries to rows for ``lab.remember``.
 
-    ``columns`` says what a column of memlab is taken from, or with None from nothing. ``project`` is given to all rows,
-    ``session`` to those that name none.
+    ``settle`` must see a sample of the entries first.
+
+    Parameters
+    ----------
+    notes
+        Notes on guesses and skipped rows.
+    columns
+        Column by field of a memory, from the caller; None for no column.
+    session
+        Session of rows that have none.
+    project
+        Project of all rows.
+    messages
+        Whether the entries are messages.
     """
 
     def __init__(
@@ -139,28 +161,32 @@ class Rows:
         project: str | None = None,
         messages: bool = False,
     ) -> None:
-        self.notes, self.given, self.session, self.project, self.messages = (
+        self.notes, self.chosen, self.session, self.project, self.messages = (
             notes,
             columns,
             session,
             project,
             messages,
         )
-        self.taken: dict[str, str] = {}
+        self.columns: dict[str, str] = {}
 
     def settle(self, sample: Sequence[Mapping[str, Any]]) -> None:
-        """Decide which column is what. DatasetError if none is a text, UnknownName for one that is not there."""
+        """Decide which column provides which field.
+
+        Raises DatasetError if no column is a text, UnknownName for a column that does not exist.
+        """
         values: dict[str, list[Any]] = {}
         for entry in sample:
             for name, value in entry.items():
                 if value is not None and value != "":
                     values.setdefault(str(name), []).append(value)
         names = {str(name) for entry in sample for name in entry}
-        for field, column in self.given.items():
+        for field, column in self.chosen.items():
             if column is not None and sample and column not in names:
                 raise UnknownName(f"column of {self.notes.source}", column, names)
             if column is not None:
-                self.taken[field] = column
+                self.columns[field] = column
+        # the order matters, because a column provides one field: a sender may be a role or a name
         for field in (
             "role",
             "text",
@@ -173,22 +199,23 @@ class Rows:
             "kind",
             "tags",
         ):
-            if field not in self.given and (column := self._guess(field, values)) is not None:
-                self.taken[field] = column
-        if sample and "text" not in self.taken:
-            known = ", ".join(sorted(names)[:12])
+            if field not in self.chosen and (column := self._guess(field, values)) is not None:
+                self.columns[field] = column
+        if sample and "text" not in self.columns:
+            listed = ", ".join(sorted(names)[:12])
             raise DatasetError(
-                f'{self.notes.source}: no column looks like a text. It has {known}. Say which: columns={{"text": ...}}.'
+                f"{self.notes.source}: no column looks like a text. "
+                f'The columns are {listed}. Name one: columns={{"text": ...}}.'
             )
         self._tell(values)
         self._used = (
-            _NEVER_MISSED.union(self.taken.values())
+            _NEVER_MISSED.union(self.columns.values())
             if self.messages
-            else frozenset(self.taken.values())
+            else frozenset(self.columns.values())
         )
         self._role, self._text_column = (
-            self.taken.get("role", ""),
-            self.taken.get("text", "content"),
+            self.columns.get("role", ""),
+            self.columns.get("text", "content"),
         )
         self._fields = [
             (
@@ -196,14 +223,14 @@ class Rows:
                 column,
                 column != "cwd" and field != "at" and MEMORY[field].storage in ("name", "text"),
             )
-            for field, column in self.taken.items()
+            for field, column in self.columns.items()
             if field not in ("text", "role", "speaker")
         ]
 
     def of(
-        self, place: int, entry: Mapping[str, Any], session: str | None = None
+        self, location: int, entry: Mapping[str, Any], session: str | None = None
     ) -> list[dict[str, Any]]:
-        """The rows of one entry; none for one without words, or where something in it cannot be taken."""
+        """Return the rows of an entry; none if it has no words or an invalid value."""
         notes = self.notes
         if self.messages and entry.get("isMeta") is True:
             notes.left_out["message that the program wrote to itself"] += 1
@@ -211,21 +238,25 @@ class Rows:
         row: dict[str, Any] = {}
         for field, column, plain in self._fields:
             value = entry.get(column)
-            if value is None or value == "" or value != value:  # NaN is nothing
+            if value is None or value == "" or value != value:  # NaN is a missing value
                 continue
             if plain and type(value) is str:
                 row[field] = value
                 continue
             try:
-                row[field] = instant(value)[0] if field == "at" else _value(field, column, value)
+                row[field] = (
+                    parse_instant(value)[0]
+                    if field == "at"
+                    else _convert_cell(field, column, value)
+                )
             except InputError as problem:
-                notes.skip(place, f"{field} not understood", f"{column}: {problem}")
+                notes.skip(location, f"{field} not understood", f"{column}: {problem}")
                 return []
-        given = entry.get(self._role)
-        role = role_word(given)
+        role_cell = entry.get(self._role)
+        role = parse_role(role_cell)
         if role is None and self.messages:
-            role = next((word for name in ROLES if (word := role_word(entry.get(name)))), None)
-        speaker = self._speaker(entry, role, given)
+            role = next((word for name in ROLES if (word := parse_role(entry.get(name)))), None)
+        speaker = self._speaker(entry, role, role_cell)
         if "session" not in row and (session or self.session):
             row["session"] = session or self.session
         if entry.get("isSidechain") is True and "session" in row:
@@ -243,9 +274,11 @@ class Rows:
                 notes.left_out[f"field {name}" if self.messages else f"column {name}"] += 1
         if speaker or role:
             row["speaker"] = speaker or role
-        return self._said(entry, row)
+        return self._rows_of_words(entry, row)
 
-    def _said(self, entry: Mapping[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
+    def _rows_of_words(self, entry: Mapping[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the row of the words in an entry, and rows of its tool calls."""
+        # words of all parts are one row; results and calls of tools are rows of their own, said by "tool"
         content = entry.get(self._text_column)
         if self.messages and not content:
             content = entry.get("text") or entry.get("parts")
@@ -263,7 +296,7 @@ class Rows:
             content = str(content)
         rows: list[dict[str, Any]] = []
         own: list[str] = []
-        for piece in pieces(entry if self.messages else {}, content, self.notes):
+        for piece in split_message(entry if self.messages else {}, content, self.notes):
             if not (text := piece.words).strip():
                 continue
             if piece.kind == "said":
@@ -277,101 +310,113 @@ class Rows:
             self.notes.left_out["entry without words"] += 1
         return rows
 
-    def _speaker(self, entry: Mapping[str, Any], role: str | None, given: object) -> str | None:
-        """A name beside the role; without a role what stands in its place."""
-        column = self.taken.get("speaker")
+    def _speaker(self, entry: Mapping[str, Any], role: str | None, fallback: object) -> str | None:
+        """Return the speaker of an entry.
+
+        Next to a role only a proper name counts; without a role, whatever names the speaker.
+        """
+        column = self.columns.get("speaker")
         name = entry.get(column) if column is not None else None
         if role is not None:
-            named = isinstance(name, str) and bool(name.strip()) and role_word(name) is None
-            if named:
+            has_name = isinstance(name, str) and bool(name.strip()) and parse_role(name) is None
+            if has_name:
                 self.notes.left_out["role of a speaker who has a name"] += 1
-            return str(name).strip() if named else None
-        called = name if isinstance(name, str) and name.strip() else given
-        return role_word(called) or called.strip() or None if isinstance(called, str) else None
+            return str(name).strip() if has_name else None
+        label = name if isinstance(name, str) and name.strip() else fallback
+        return parse_role(label) or label.strip() or None if isinstance(label, str) else None
 
     # -- guesses ----------------------------------------------------------------------------------------------
 
     def _guess(self, field: str, values: Mapping[str, list[Any]]) -> str | None:
+        """Return the column that provides a field, or None."""
+        # a name alone is no proof: its values must fit, too
         if field == "text":
-            return self._text(values)
-        taken = set(self.taken.values())
-        there = [name for name in _NAMES[field] if name in values and name not in taken]
+            return self._guess_text(values)
+        used = set(self.columns.values())
+        candidates = [name for name in _NAMES[field] if name in values and name not in used]
         if field == "speaker" and self.messages and "name" in values:
-            there.append("name")
+            candidates.append("name")
         if field == "role":
-            there = [name for name in there if _are_roles(values[name])]
+            candidates = [name for name in candidates if _are_roles(values[name])]
         elif field == "at":
-            timed = [name for name in there if any(map(_is_time, values[name]))]
-            if there and not timed:
-                self.notes.guessed["at"] = f"nothing: {there[0]} holds no time that is understood"
-            there = timed
+            with_times = [name for name in candidates if any(map(_time_form, values[name]))]
+            if candidates and not with_times:
+                self.notes.guessed["at"] = (
+                    f"nothing: {candidates[0]} contains no known form of time"
+                )
+            candidates = with_times
         elif field == "tags":
-            there = [name for name in there if _are(values[name], str, list)]
+            candidates = [name for name in candidates if _have_type(values[name], str, list)]
         elif field == "kind":
-            there = [name for name in there if any(map(_is_kind, values[name]))]
+            candidates = [name for name in candidates if any(map(_is_kind, values[name]))]
         else:
-            there = [name for name in there if _are(values[name], str, int)]
-        return there[0] if there else None
+            candidates = [name for name in candidates if _have_type(values[name], str, int)]
+        return candidates[0] if candidates else None
 
-    def _text(self, values: Mapping[str, list[Any]]) -> str | None:
+    def _guess_text(self, values: Mapping[str, list[Any]]) -> str | None:
+        """Return the column of texts, or None."""
         names = ("content", *_TEXTS) if self.messages else _TEXTS
-        taken = set(self.taken.values())
+        used = set(self.columns.values())
         for name in names:
             if (
                 name in values
-                and name not in taken
+                and name not in used
                 and any(isinstance(v, str | list | dict) for v in values[name])
             ):
                 return name
         if self.messages:
             return "content"
         texts = {
-            name: given for name, given in values.items() if name not in taken and _are(given, str)
+            name: cells
+            for name, cells in values.items()
+            if name not in used and _have_type(cells, str)
         }
-        lengths = {name: sum(map(len, given)) / len(given) for name, given in texts.items()}
+        lengths = {name: sum(map(len, cells)) / len(cells) for name, cells in texts.items()}
         longest = max(lengths, key=lambda name: lengths[name], default=None)
         return longest if longest is not None and lengths[longest] >= _PROSE else None
 
     def _tell(self, values: Mapping[str, list[Any]]) -> None:
-        for field, column in self.taken.items():
-            taken = column
+        """Record the guesses in the notes."""
+        for field, column in self.columns.items():
+            description = column
             if field == "at":
                 form = next(
-                    (form for value in values.get(column, ()) if (form := _is_time(value))), ""
+                    (form for value in values.get(column, ()) if (form := _time_form(value))), ""
                 )
-                taken = f"{column} ({form})" if form else column
-            self.notes.guessed[field] = taken
-        for field in self.given:
-            if self.given[field] is None:
-                self.notes.guessed[field] = "nothing, as was said"
-        if "session" not in self.taken and self.session is not None:
-            self.notes.guessed["session"] = f'"{self.session}", as nothing names one'
+                description = f"{column} ({form})" if form else column
+            self.notes.guessed[field] = description
+        for field in self.chosen:
+            if self.chosen[field] is None:
+                self.notes.guessed[field] = "nothing, as requested"
+        if "session" not in self.columns and self.session is not None:
+            self.notes.guessed["session"] = f'"{self.session}", because no column names one'
 
 
-def _value(field: str, column: str, value: Any) -> Any:
-    """What a cell is as a field of a memory. InputError for what cannot be one."""
+def _convert_cell(field: str, column: str, value: Any) -> Any:
+    """Return a cell as a field of a memory; InputError if it cannot be one."""
+    # files spell values in their own ways, so that more forms are accepted than of a caller
     storage = MEMORY[field].storage
     if storage == "time":
-        return instant(value)[0]
+        return parse_instant(value)[0]
     if storage == "list":
         parts: Iterable[Any] = (
             value.replace(";", ",").split(",") if isinstance(value, str) else value
         )
         if not isinstance(parts, Iterable):
-            raise InputError(f"a list stands here, not {describe_value(value)}")
+            raise InputError(f"expected a list, not {describe_value(value)}")
         return [str(part).strip() for part in parts if str(part).strip()]
     if storage == "num":
         try:
             return float(value)
         except (TypeError, ValueError):
-            raise InputError(f"a number stands here, not {describe_value(value)}") from None
+            raise InputError(f"expected a number, not {describe_value(value)}") from None
     if storage == "bool":
         word = str(value).strip().lower()
         if word not in ("true", "false", "yes", "no", "1", "0"):
-            raise InputError(f"true or false stands here, not {describe_value(value)}")
+            raise InputError(f"expected true or false, not {describe_value(value)}")
         return word in ("true", "yes", "1")
     if not isinstance(value, str | int | float):
-        raise InputError(f"a text stands here, not {type(value).__name__}")
+        raise InputError(f"expected a text, not {type(value).__name__}")
     name = str(value)
     if column == "cwd":
         return name.replace("\\", "/").rstrip("/").rpartition("/")[2] or name
@@ -379,22 +424,23 @@ def _value(field: str, column: str, value: Any) -> Any:
 
 
 def _is_kind(value: object) -> bool:
-    """Return whether a value is the name of a kind, an underscore standing for a hyphen."""
+    """Return whether a value names a kind, with hyphens or underscores."""
     return isinstance(value, str) and normalise_word(value, KINDS) in KINDS
 
 
-def _is_time(value: object) -> str:
-    """The form of a time, or ""."""
+def _time_form(value: object) -> str:
+    """Return the form of a time; "" for other values."""
     try:
-        return instant(value)[1]
+        return parse_instant(value)[1]
     except InputError:
         return ""
 
 
-def _are(values: Iterable[object], *kinds: type) -> bool:
+def _have_type(values: Iterable[object], *kinds: type) -> bool:
+    """Return whether all values have one of these types."""
     return all(isinstance(value, kinds) for value in values)
 
 
 def _are_roles(values: Sequence[object]) -> bool:
-    """Return whether most of the values are words for roles."""
-    return 2 * sum(role_word(value) is not None for value in values) > len(values)
+    """Return whether most values are words for roles."""
+    return 2 * sum(parse_role(value) is not None for value in values) > len(values)

@@ -1,4 +1,4 @@
-"""Entries of JSON, JSON Lines, tables and Python's own lists, as messages, conversations or records."""
+"""Entries of JSON, JSON Lines, tables and Python lists, converted to rows."""
 
 from __future__ import annotations
 
@@ -15,32 +15,34 @@ import polars as pl
 
 from memlab.errors import DatasetError, InputError
 from memlab.io.formats.columns import Rows
-from memlab.io.formats.lines import Lines, Notes, json_of, text_of_line, whole
-from memlab.io.formats.messages import ROLES, flat, is_message, role_word
+from memlab.io.formats.lines import Lines, Notes, decode_json, decode_line, read_document
+from memlab.io.formats.messages import ROLES, is_message, parse_role, unwrap_message
 from memlab.kernel.base.arguments import Called
 
 __all__ = [
     "Entries",
-    "conversation_of",
-    "document",
-    "entry_rows",
-    "frame_entries",
+    "convert_entries",
+    "find_conversation",
     "is_pandas",
-    "lines",
-    "pandas_entries",
-    "sheet",
+    "parse_document",
+    "parse_json_lines",
+    "parse_sheet",
+    "read_frame",
+    "read_pandas",
 ]
 
 Entries = Iterator[tuple[int, Mapping[str, Any]]]
 
+# Entries that decide what a source is: enough to see each column, and few enough to hold.
 _SAMPLE = 64
-_SAMPLE_BYTES = 4 << 20
+# Fields of a message's content in the protocols.
 _CONTENTS = ("content", "text", "parts", "value")
+# Fields under which services list messages or records, the most specific first.
 _LISTS = ("messages", "conversations", "data", "items", "records", "rows", "memories", "results")
 
 
-def lines(read: Lines) -> Entries:
-    """Each line of JSON Lines with its number; what is no object is skipped."""
+def parse_json_lines(read: Lines) -> Entries:
+    """Yield each object of JSON Lines with its line number; skip other lines."""
     decode = msgspec.json.Decoder().decode
     for number, line in read:
         if not line or line.isspace():
@@ -53,27 +55,29 @@ def lines(read: Lines) -> Entries:
         if isinstance(value, dict):
             yield number, value
         else:
-            read.notes.skip(number, "line is no object")
+            read.notes.skip(number, "line is not an object")
 
 
-def document(path: Path, notes: Notes) -> tuple[int, Entries]:
-    """How many bytes one JSON document has, and its entries. DatasetError with line and column of what is wrong.
+def parse_document(path: Path, notes: Notes) -> tuple[int, Entries]:
+    """Return the number of bytes of a JSON document, and its entries.
 
-    Entries of a list are decoded one by one, so that a large export costs its bytes and not its objects.
+    Entries of a list are decoded one at a time, so that a large file is never held as objects. Raises DatasetError with
+    line and column of the first error.
     """
-    data = whole(path)
+    data = read_document(path)
     notes.unit = "entry"
     if not data.strip():
         return len(data), iter(())
     if data.lstrip()[:1] == b"[":
-        return len(data), _entries(json_of(data, path.name, 1, list[msgspec.Raw]), notes)
-    found = json_of(data, path.name, 1)
-    if not isinstance(found, dict):
-        raise DatasetError(f"{path.name}: a list of objects or one conversation stands here.")
-    return len(data), _listed(found, notes)
+        return len(data), _decode_entries(decode_json(data, path.name, 1, list[msgspec.Raw]), notes)
+    document = decode_json(data, path.name, 1)
+    if not isinstance(document, dict):
+        raise DatasetError(f"{path.name}: expected a list of objects or one conversation.")
+    return len(data), _read_object(document, notes)
 
 
-def _entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
+def _decode_entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
+    """Decode the entries of a list; skip those that are not objects or texts."""
     for number, raw in enumerate(raws, 1):
         try:
             value = msgspec.json.decode(raw)
@@ -85,35 +89,40 @@ def _entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
         elif isinstance(value, str):
             yield number, {"text": value}
         else:
-            notes.skip(number, "entry is no object")
+            notes.skip(number, "entry is not an object")
 
 
-def _listed(found: dict[str, Any], notes: Notes) -> Entries:
-    """The entries of an object: itself, if it is a conversation or a message, or those of the list in it."""
-    if conversation_of(found, notes) is None and not is_message(flat(found)):
-        listed = next((found[name] for name in _LISTS if isinstance(found.get(name), list)), None)
+def _read_object(document: dict[str, Any], notes: Notes) -> Entries:
+    """Yield the entries of an object.
+
+    They are the object itself if it is a conversation or a message, otherwise the items of the list in it.
+    """
+    if find_conversation(document, notes) is None and not is_message(unwrap_message(document)):
+        listed = next(
+            (document[name] for name in _LISTS if isinstance(document.get(name), list)), None
+        )
         if listed is not None:
             for number, value in enumerate(listed, 1):
                 if isinstance(value, dict):
                     yield number, value
                 else:
-                    notes.skip(number, "entry is no object")
+                    notes.skip(number, "entry is not an object")
             return
-    yield 1, found
+    yield 1, document
 
 
 # -- conversations ------------------------------------------------------------------------------------------------
 
 
-def conversation_of(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[str, Any]] | None:
-    """The messages of a conversation that lie in one object, in order; None for what is none."""
+def find_conversation(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[str, Any]] | None:
+    """Return the messages of a conversation in one object, in order, or None."""
     tree = entry.get("mapping")
     if isinstance(tree, Mapping):
-        return _path(entry, tree, notes)
+        return _read_branch(entry, tree, notes)
     for name in ("chat_messages", "messages"):
         listed = entry.get(name)
         if isinstance(listed, list):
-            return [one for one in listed if isinstance(one, Mapping)]
+            return [message for message in listed if isinstance(message, Mapping)]
     listed = entry.get("conversations")
     if (
         isinstance(listed, list)
@@ -121,179 +130,198 @@ def conversation_of(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[str,
         and isinstance(listed[0], Mapping)
         and is_message(listed[0])
     ):
-        return [one for one in listed if isinstance(one, Mapping)]
+        return [message for message in listed if isinstance(message, Mapping)]
     listed = entry.get("data")
     if entry.get("object") == "list" and isinstance(listed, list):
-        found = [one for one in listed if isinstance(one, Mapping)]
-        times = [one.get("created_at") for one in found]
+        messages = [message for message in listed if isinstance(message, Mapping)]
+        times = [message.get("created_at") for message in messages]
         # a thread's messages are listed newest first
         return (
-            sorted(found, key=lambda one: one["created_at"])
+            sorted(messages, key=lambda message: message["created_at"])
             if all(isinstance(at, int) for at in times)
-            else found
+            else messages
         )
     return None
 
 
-def _path(
+def _read_branch(
     entry: Mapping[str, Any], tree: Mapping[str, Any], notes: Notes
 ) -> list[Mapping[str, Any]]:
-    """The branch of a tree of messages that its reader saw last, from the root on."""
-    nodes = {str(name): node for name, node in tree.items() if isinstance(node, Mapping)}
+    """Return the messages of a tree's current branch, from the root on."""
+    nodes = {str(other): node for other, node in tree.items() if isinstance(node, Mapping)}
     current = entry.get("current_node")
-    here = current if isinstance(current, str) and current in nodes else next(reversed(nodes), None)
+    name = current if isinstance(current, str) and current in nodes else next(reversed(nodes), None)
     path: list[Mapping[str, Any]] = []
-    seen: set[str] = set()
-    while isinstance(here, str) and here in nodes and here not in seen:
-        seen.add(here)
-        message = nodes[here].get("message")
+    visited: set[str] = set()
+    while isinstance(name, str) and name in nodes and name not in visited:
+        visited.add(name)
+        message = nodes[name].get("message")
         if isinstance(message, Mapping):
             path.append(message)
-        here = nodes[here].get("parent")
-    others = sum(
-        isinstance(node.get("message"), Mapping) for name, node in nodes.items() if name not in seen
+        name = nodes[name].get("parent")
+    omitted = sum(
+        isinstance(node.get("message"), Mapping)
+        for other, node in nodes.items()
+        if other not in visited
     )
-    if others:
-        notes.left_out["message of another branch"] += others
+    if omitted:
+        notes.left_out["message of another branch"] += omitted
     return path[::-1]
 
 
-def _session_of(
-    entry: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], unnamed: str
+def _name_session(
+    entry: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], default_session: str
 ) -> str:
-    """What a conversation is called: its id, its title, or by how it begins."""
+    """Return the name of a conversation: its id, its title, or its opening."""
     names = (
         entry.get(name)
         for name in ("id", "uuid", "conversation_id", "thread_id", "session_id", "title", "name")
     )
-    found = next(
+    title = next(
         (str(name) for name in names if isinstance(name, str | int) and str(name).strip()), None
     )
-    return found[:200] if found is not None else _opening(messages, unnamed)
+    return title[:200] if title is not None else _name_by_opening(messages, default_session)
 
 
-def _opening(messages: Iterable[Mapping[str, Any]], unnamed: str) -> str:
-    """A name that a conversation keeps as it grows, and that no other has: by what comes before its first answer."""
-    made = hashlib.blake2b(digest_size=4)
+def _name_by_opening(messages: Iterable[Mapping[str, Any]], default_session: str) -> str:
+    """Return a name that depends on the messages up to the first of the user.
+
+    A conversation keeps this name as it grows, and another one almost never has it.
+    """
+    digest = hashlib.blake2b(digest_size=4)
     for message in messages:
-        role = next((word for name in ROLES if (word := role_word(message.get(name)))), "")
+        role = next((word for name in ROLES if (word := parse_role(message.get(name)))), "")
         content = next((message[name] for name in _CONTENTS if message.get(name)), "")
-        made.update(msgspec.msgpack.encode((role, content), enc_hook=str))
+        digest.update(msgspec.msgpack.encode((role, content), enc_hook=str))
         if role == "user":
             break
-    return f"{unnamed}-{made.hexdigest()}"
+    return f"{default_session}-{digest.hexdigest()}"
 
 
 # -- rows ---------------------------------------------------------------------------------------------------------
 
 
-def entry_rows(
+def convert_entries(
     entries: Entries,
     notes: Notes,
     columns: Mapping[str, str | None],
     *,
     session: str | None,
     project: str | None,
-    unnamed: str,
+    default_session: str,
     format: str | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Rows of entries, each of them a message, a conversation or a record: what the first of them are decides."""
+    """Yield entries as rows with their locations.
+
+    The first entries decide whether all are messages, conversations or records.
+    """
     sample: list[tuple[int, Mapping[str, Any]]] = []
-    for one in islice(entries, _SAMPLE):
-        sample.append(one)
+    for numbered in islice(entries, _SAMPLE):
+        sample.append(numbered)
         if enough():
             break
-    talks = [talk for _, entry in sample if (talk := conversation_of(entry, Notes(""))) is not None]
-    said = [found for _, entry in sample if is_message(found := flat(entry))]
+    # the notes of the sample are discarded, because its entries are read again below
+    talks = [
+        talk for _, entry in sample if (talk := find_conversation(entry, Notes(""))) is not None
+    ]
+    plain_messages = [
+        message for _, entry in sample if is_message(message := unwrap_message(entry))
+    ]
     conversations = bool(talks) and format != "records"
+    # a quarter suffices: transcripts of agents have more lines of bookkeeping than messages
     messages = format == "messages" or (
-        format is None and (conversations or 4 * len(said) >= max(1, len(sample)))
+        format is None and (conversations or 4 * len(plain_messages) >= max(1, len(sample)))
     )
     if messages and not conversations and session is None:
-        session = _opening(said, unnamed)
+        session = _name_by_opening(plain_messages, default_session)
     rows = Rows(notes, columns, session=session, project=project, messages=messages)
     if conversations:
-        rows.settle([flat(one) for talk in talks for one in talk[:_SAMPLE]])
+        rows.settle([unwrap_message(message) for talk in talks for message in talk[:_SAMPLE]])
     else:
-        rows.settle(said if messages else [entry for _, entry in sample])
+        rows.settle(plain_messages if messages else [entry for _, entry in sample])
     kind = "conversations" if conversations else "messages" if messages else "records"
     notes.guessed = {"reader": kind, **notes.guessed}
-    for place, entry in chain(sample, entries):
-        talk = conversation_of(entry, notes) if conversations else None
-        if talk is not None:
-            named = session or _session_of(entry, talk, unnamed)
-            for message in talk:
-                for row in rows.of(place, flat(message), named):
-                    yield place, row
+    for location, entry in chain(sample, entries):
+        conversation = find_conversation(entry, notes) if conversations else None
+        if conversation is not None:
+            name = session or _name_session(entry, conversation, default_session)
+            for message in conversation:
+                for row in rows.of(location, unwrap_message(message), name):
+                    yield location, row
             continue
-        found = flat(entry) if messages else entry
-        if messages and not is_message(found):
+        plain = unwrap_message(entry) if messages else entry
+        if messages and not is_message(plain):
             notes.left_out[f"{notes.unit} of type {str(entry.get('type') or 'unknown')[:40]}"] += 1
             continue
-        for row in rows.of(place, found):
-            yield place, row
+        for row in rows.of(location, plain):
+            yield location, row
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
 
+# Separators of columns in use.
 _DELIMITERS = ",;\t|"
+# Rows of a frame that are held as Python objects at a time.
 _SLICE = 5_000
 
 
-def sheet(read: Lines, head: str) -> Entries:
-    """The rows of a file of comma-separated values under the names of its first line, by their line numbers.
+def parse_sheet(read: Lines, head: str) -> Entries:
+    """Yield the rows of a file of separated values, by name of the first line.
 
-    The separator is what stands most often in that line. A cell has at most 131,072 characters (the limit of Python's
-    ``csv``); a row that has more, or more cells than there are names, is skipped. A cell is a text and never a formula.
+    The separator is the most frequent one in the first line. A row with more cells than names, or with a cell of more than
+    131,072 characters (the limit of Python's ``csv``), is skipped. Cells are texts and never formulas.
     """
     first = head.partition("\n")[0]
     counts = Counter(letter for letter in first if letter in _DELIMITERS)
     delimiter = max(_DELIMITERS, key=lambda letter: counts[letter])
     read.notes.guessed["separator"] = {"\t": "tab"}.get(delimiter, delimiter)
-    numbers = [0]
+    # the reader asks for several lines per row, so that a row's number is that of its first line
+    current = [0]
 
     def texts() -> Iterator[str]:
+        """Yield the lines as text, and keep the current line number."""
         for number, line in read:
-            numbers[0] = number
-            yield text_of_line(line, read.notes) + "\n"
+            current[0] = number
+            yield decode_line(line, read.notes) + "\n"
 
-    parsed = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True)
     names: list[str] = []
     while True:
-        begins = numbers[0] + 1
+        first_line = current[0] + 1
         try:
-            cells = next(parsed)
+            cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            read.notes.skip(begins, "row is no CSV", str(error))
+            read.notes.skip(first_line, "row is not CSV", str(error))
             continue
         if not any(cells):
             continue
         if not names:
-            names = [cell.strip() or f"column {place}" for place, cell in enumerate(cells, 1)]
+            names = [cell.strip() or f"column {number}" for number, cell in enumerate(cells, 1)]
             if len(set(names)) < len(names):
                 raise DatasetError(
-                    f"{read.notes.source}: two columns are called {_repeated(names)}."
+                    f"{read.notes.source}: two columns have the name {_quote_repeated(names)}. Rename one of them."
                 )
         elif len(cells) > len(names):
-            read.notes.skip(begins, "more cells than columns", f"{len(cells)} of {len(names)}")
+            read.notes.skip(first_line, "more cells than columns", f"{len(cells)} of {len(names)}")
         else:
-            yield begins, dict(zip(names, cells, strict=False))
+            yield first_line, dict(zip(names, cells, strict=False))
 
 
-def _repeated(names: list[str]) -> str:
+def _quote_repeated(names: list[str]) -> str:
+    """Return the name that occurs most often, in quotes."""
     return f'"{Counter(names).most_common(1)[0][0]}"'
 
 
 def is_pandas(x: object) -> bool:
-    """Whether it is a frame of pandas, asked without importing it."""
+    """Return whether an object is a pandas frame, without importing pandas."""
     return type(x).__module__.partition(".")[0] == "pandas" and hasattr(x, "columns")
 
 
-def frame_entries(frame: pl.DataFrame | pl.LazyFrame) -> Entries:
-    """The rows of a frame by their numbers, a slice at a time."""
+def read_frame(frame: pl.DataFrame | pl.LazyFrame) -> Entries:
+    """Yield the rows of a Polars frame with their numbers, 5,000 at a time."""
     lazy, start = frame.lazy(), 0
     while True:
         try:
@@ -306,20 +334,23 @@ def frame_entries(frame: pl.DataFrame | pl.LazyFrame) -> Entries:
         start += _SLICE
 
 
-def pandas_entries(frame: Any) -> Entries:
-    """The rows of a frame of pandas as dicts; what is missing is None."""
+def read_pandas(frame: Any) -> Entries:
+    """Yield the rows of a pandas frame; missing values are None."""
     names = [str(name) for name in frame.columns]
     if len(set(names)) < len(names):
-        raise InputError(f"Two columns of the frame are called {_repeated(names)}.")
+        raise InputError(
+            f"Two columns of the frame have the name {_quote_repeated(names)}. Rename one of them."
+        )
     columns = [
-        Called(lambda place=place: frame.iloc[:, place].tolist(), "load")()
-        for place in range(len(names))
+        Called(lambda index=index: frame.iloc[:, index].tolist(), "load")()
+        for index in range(len(names))
     ]
     for number, cells in enumerate(zip(*columns, strict=True), 1):
-        yield number, {name: _known(cell) for name, cell in zip(names, cells, strict=True)}
+        yield number, {name: _clean_cell(cell) for name, cell in zip(names, cells, strict=True)}
 
 
-def _known(cell: Any) -> Any:
+def _clean_cell(cell: Any) -> Any:
+    """Return a cell of pandas, None if it is missing."""
     return (
         None
         if cell is None or type(cell).__name__ in ("NaTType", "NAType") or cell != cell

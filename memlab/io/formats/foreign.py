@@ -1,10 +1,9 @@
-"""What other tools export: the memories of mem0, the items of a LangGraph store.
+"""Exports of other tools: memories of mem0 and items of a LangGraph store.
 
-Shapes as their packages give them. mem0 2.2.1, ``Memory.get_all``: ``{"results": [{"id", "memory", "hash",
-"created_at", "updated_at", "metadata", "user_id", "agent_id", "run_id", "actor_id", "role", "attributed_to",
-"expiration_date"}]}``; its platform adds ``categories``, ``count``, ``next``, ``previous``. LangGraph 1.2.22,
-``Item.dict()``: ``{"namespace": [...], "key", "value": {...}, "created_at", "updated_at"}``, and ``{"items":
-[...]}`` as its server answers.
+Shapes as of mem0 2.2.1, ``Memory.get_all``: ``{"results": [{"id", "memory", "hash", "created_at", "updated_at",
+"metadata", "user_id", "agent_id", "run_id", "actor_id", "role", "attributed_to", "expiration_date"}]}``; its platform
+adds ``categories``, ``count``, ``next``, ``previous``. As of LangGraph 1.2.22, ``Item.dict()``: ``{"namespace": [...],
+"key", "value": {...}, "created_at", "updated_at"}``; its server returns ``{"items": [...]}``.
 """
 
 from __future__ import annotations
@@ -17,18 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from memlab.errors import DatasetError
-from memlab.io.formats.bundle import MEMORIES, Bundle, memory_frame
-from memlab.io.formats.lines import json_of, lines_of, text_of
-from memlab.io.formats.records import Wrong, column_value
+from memlab.io.formats.bundle import MEMORIES, Bundle, build_memory_frame
+from memlab.io.formats.lines import decode_json, read_lines, read_text
+from memlab.io.formats.records import Wrong, check_column_value
 from memlab.kernel.schema import KINDS, MEMORY, normalise_word
 
 __all__ = ["is_langgraph", "is_mem0", "read_langgraph", "read_mem0"]
 
+# Suffixes of JSON Lines.
 _LINES = (".jsonl", ".ndjson")
+# Fields of every item of a LangGraph store.
 _ITEM = {"namespace", "key", "value"}
+# Fields under which the tools list their entries.
 _LISTS = ("results", "memories", "items")
 _TEXTS = ("memory", "content", "text", "data")
-"""The keys under which an item's value says what is remembered, as their own examples have it."""
+"""Fields of an item's value with the text of a memory, from the examples of LangGraph and LangMem."""
 
 
 _MEM0 = {
@@ -41,12 +43,13 @@ _MEM0 = {
     "agents": "agent_id",
     "tags": "categories",
 }
-"""The field of mem0 that each column of a memory has."""
+"""Field of mem0 by column of a memory."""
+# The Python package and the server spell the fields differently.
 _LANGGRAPH = {"created": ("created_at", "createdAt"), "changed": ("updated_at", "updatedAt")}
 
 
 class _Row:
-    """One entry of such a file as it becomes a memory, and what of it found no place."""
+    """One entry of a file while it becomes a memory."""
 
     def __init__(self, entry: Mapping[str, Any], left_out: Counter[str]) -> None:
         self.entry, self.left_out = dict(entry), left_out
@@ -54,28 +57,28 @@ class _Row:
         self.memory["uses"] = []
 
     def take(self, *names: str) -> Any:
-        """Take out the fields of these names, and return the first that has a value."""
+        """Remove the fields with these names; return the first value."""
         values = [self.entry.pop(name, None) for name in names]
         return next((value for value in values if value is not None), None)
 
     def put(self, column: str, *names: str) -> None:
-        """Give a column the value of the first of these fields that has one."""
+        """Set a column to the first value of these fields."""
         self.set(column, self.take(*names), names[0])
 
     def set(self, column: str, value: Any, field: str) -> None:
-        """Give a column a value, where there is any; lists grow."""
+        """Set a column to a checked value, or extend it if it is a list."""
         if value is None:
             return
         storage = MEMORY[column].storage
         try:
-            checked = column_value(
+            checked = check_column_value(
                 column, [value] if storage == "list" and isinstance(value, str) else value
             )
         except Wrong as problem:
             raise Wrong(str(problem), field) from None
         texts = checked if storage == "list" else [checked] if isinstance(checked, str) else []
-        if not all(one.strip() for one in texts):
-            raise Wrong(f"A text stands here, not {value!r:.60}.", field)
+        if not all(text.strip() for text in texts):
+            raise Wrong(f"Expected a text that is not blank, not {value!r:.60}.", field)
         self.memory[column] = (
             [*dict.fromkeys([*(self.memory[column] or ()), *texts])]
             if storage == "list"
@@ -83,48 +86,50 @@ class _Row:
         )
 
     def set_kind(self, fields: dict[str, Any]) -> None:
-        """Take the kind of the memory out of the fields that name one."""
+        """Set the kind from a field that names one, and remove the field."""
         for name in ("kind", "type"):
             value = fields.get(name)
             if isinstance(value, str) and normalise_word(value, KINDS) in KINDS:
                 self.memory["kind"] = normalise_word(fields.pop(name), KINDS)
 
     def leave_out(self, fields: Mapping[str, Any], prefix: str = "") -> None:
-        """Count what has no place in a memory."""
+        """Count fields that a memory cannot hold."""
         self.left_out.update(
             f"{prefix}{name}" for name, value in fields.items() if value not in (None, {}, [])
         )
 
 
 def _fill_from_mem0(row: _Row) -> None:
+    """Convert a memory of mem0."""
     text, id, metadata = row.take("memory", "data"), row.take("id"), row.take("metadata")
     row.set("text", "" if text is None else text, "memory")
     if not isinstance(id, str | int) or isinstance(id, bool) or not str(id):
-        raise Wrong(f"A memory of mem0 has an id, not {id!r:.60}.", "id")
+        raise Wrong(f"A memory of mem0 must have an id, not {id!r:.60}.", "id")
     row.memory["origin"] = f"mem0:{id}"
     for column, name in _MEM0.items():
         row.put(column, name)
     if metadata is not None:
         if not isinstance(metadata, dict):
-            raise Wrong(f"An object stands here, not {metadata!r:.60}.", "metadata")
+            raise Wrong(f"Expected an object, not {metadata!r:.60}.", "metadata")
         rest = dict(metadata)
         for name in ("category", "tags"):
             if isinstance(rest.get(name), str | list):
                 row.set("tags", rest.pop(name), f"metadata.{name}")
         row.set_kind(rest)
         row.leave_out(rest, "metadata.")
-    row.take("hash", "score")  # of their index, which is theirs
+    row.take("hash", "score")  # values of their index, which mean nothing elsewhere
     row.leave_out(row.entry)
 
 
 def _fill_from_langgraph(row: _Row) -> None:
+    """Convert an item of a LangGraph store."""
     key, namespace, value = row.take("key"), row.take("namespace"), row.take("value")
     if not isinstance(key, str) or not key:
-        raise Wrong(f"An item has a key, a text, not {key!r:.60}.", "key")
+        raise Wrong(f"An item must have a key, a text, not {key!r:.60}.", "key")
     if not isinstance(namespace, list) or not all(isinstance(part, str) for part in namespace):
-        raise Wrong(f"A list of texts stands here, not {namespace!r:.60}.", "namespace")
+        raise Wrong(f"Expected a list of texts, not {namespace!r:.60}.", "namespace")
     if not isinstance(value, dict) or not value:
-        raise Wrong(f"An object stands here, not {value!r:.60}.", "value")
+        raise Wrong(f"Expected an object with fields, not {value!r:.60}.", "value")
     path = "/".join(namespace)
     row.memory |= {"ref": key, "project": path or None, "origin": f"langgraph:{path}/{key}"}
     for column, names in _LANGGRAPH.items():
@@ -150,77 +155,86 @@ def _fill_from_langgraph(row: _Row) -> None:
     row.leave_out(row.entry)
 
 
-def is_mem0(path: Path, head: str) -> bool:
+def is_mem0(path: Path, start: str) -> bool:
     """Return whether the first entry of a JSON file is a memory of mem0."""
-    first = _first_entry(path, head, "memory")
+    first = _first_entry(path, start, "memory")
     return {"memory", "id"} <= first.keys() and not first.keys() >= _ITEM
 
 
-def is_langgraph(path: Path, head: str) -> bool:
-    """Return whether the first entry of a JSON file is an item of a LangGraph store."""
-    return _first_entry(path, head, "namespace").keys() >= _ITEM
+def is_langgraph(path: Path, start: str) -> bool:
+    """Return whether the first entry of a JSON file is an item of LangGraph."""
+    return _first_entry(path, start, "namespace").keys() >= _ITEM
 
 
-def _first_entry(path: Path, head: str, key: str) -> Mapping[str, Any]:
-    """Return the first entry of a file that names ``key`` near its beginning; an empty one of any other file."""
+def _first_entry(path: Path, start: str, key: str) -> Mapping[str, Any]:
+    """Return the first entry of a file whose beginning names ``key``.
+
+    Returns an empty mapping for any other file.
+    """
     suffix = path.suffix.lower()
-    if suffix not in (".json", *_LINES) or re.search(rf'"{key}"\s*:', head) is None:
+    if suffix not in (".json", *_LINES) or re.search(rf'"{key}"\s*:', start) is None:
         return {}
     if suffix == ".json":
-        first = next((entry for _, entry in _entries_of(path)), None)
+        first = next((entry for _, entry in _read_entries(path)), None)
     else:
         try:
-            first = json_of(head.lstrip().partition("\n")[0].encode(), path.name, 1)
+            first = decode_json(start.lstrip().partition("\n")[0].encode(), path.name, 1)
         except DatasetError:
             return {}
     return first if isinstance(first, dict) else {}
 
 
-def _entries_of(path: Path) -> list[tuple[str, Any]]:
-    """What a JSON file lists, or each line of a file of JSON lines, with its place."""
+def _read_entries(path: Path) -> list[tuple[str, Any]]:
+    """Return the entries of a JSON or JSON Lines file with their locations."""
     if path.suffix in _LINES:
         return [
-            (f"line {number}", json_of(line, path.name, number)) for number, line in lines_of(path)
+            (f"line {number}", decode_json(line, path.name, number))
+            for number, line in read_lines(path)
         ]
-    value = json_of(text_of(path).encode(), path.name, 1)
+    value = decode_json(read_text(path).encode(), path.name, 1)
     if isinstance(value, dict):
         value = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), value)
     if not isinstance(value, list):
         raise DatasetError(
-            f"{path.name}: A list of memories stands here, or an object with {' or '.join(_LISTS)}."
+            f"{path.name}: Expected a list of memories, or an object with {' or '.join(_LISTS)}."
         )
     return [(f"entry {number}", entry) for number, entry in enumerate(value, 1)]
 
 
 def read_mem0(path: Path) -> Bundle:
-    """Return the memories of a file of mem0."""
-    return _read(path, "mem0", _fill_from_mem0)
+    """Return the memories of a mem0 file as a bundle."""
+    return _read_memories(path, "mem0", _fill_from_mem0)
 
 
 def read_langgraph(path: Path) -> Bundle:
-    """Return the items of a file of LangGraph as memories."""
-    return _read(path, "langgraph", _fill_from_langgraph)
+    """Return the items of a LangGraph file as a bundle."""
+    return _read_memories(path, "langgraph", _fill_from_langgraph)
 
 
-def _read(path: Path, format: str, fill: Callable[[_Row], None]) -> Bundle:
-    entries = _entries_of(path)
+def _read_memories(path: Path, format: str, fill: Callable[[_Row], None]) -> Bundle:
+    """Return the entries of a file as memories, converted by ``fill``."""
+    entries = _read_entries(path)
     left_out: Counter[str] = Counter()
     columns: dict[str, list[Any]] = {name: [] for name in MEMORIES}
-    for number, (place, entry) in enumerate(entries, 1):
+    for number, (location, entry) in enumerate(entries, 1):
         if not isinstance(entry, dict):
             raise DatasetError(
-                f"{path.name}, {place}: A memory is an object, not {type(entry).__name__}."
+                f"{path.name}, {location}: A memory must be an object, not {type(entry).__name__}."
             )
         row = _Row(entry, left_out)
         try:
             fill(row)
         except Wrong as problem:
-            raise problem.at(path.name, place) from None
+            raise problem.at(path.name, location) from None
         row.memory["id"] = number
         for name, values in columns.items():
             values.append(row.memory[name])
-    places = tuple(place for place, _ in entries)
-    memories = memory_frame(columns)
+    locations = tuple(location for location, _ in entries)
+    memories = build_memory_frame(columns)
     return Bundle(
-        lab=format, memories=memories, source=path.name, places=places, left_out=dict(left_out)
+        lab=format,
+        memories=memories,
+        source=path.name,
+        locations=locations,
+        left_out=dict(left_out),
     )

@@ -1,4 +1,4 @@
-"""The folder of a lab as a bundle, and the policies of a lab as an export tells them."""
+"""Folders of labs as bundles, and policies of a lab in an export."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import msgspec
 import polars as pl
 
 from memlab.errors import DatasetError, MemlabError, NewerLab
-from memlab.io.formats.bundle import Bundle, bundle_of
-from memlab.io.formats.records import time_text
+from memlab.io.formats.bundle import Bundle, build_bundle
+from memlab.io.formats.records import format_time
 from memlab.kernel.journal import FILE, FORMAT, HEAD, Event, Journal
 from memlab.kernel.language import compile_policy
 from memlab.kernel.policies import (
@@ -29,30 +29,40 @@ from memlab.kernel.policies import (
 )
 from memlab.kernel.state import State, policy_events
 
-__all__ = ["events_of", "is_lab", "lab_id", "pack_of", "policies_of", "read_lab"]
+__all__ = [
+    "build_event_frame",
+    "compute_lab_id",
+    "export_policies",
+    "is_lab",
+    "read_lab",
+    "restore_pack",
+]
 
 _UNNUMBERED = 2
-"""The vocabulary of an export that names none. The two up to it differ by one slot, so none is read as another."""
+"""Vocabulary of an export that names none. The first two differ by one slot only, so either reads the other."""
 
 
-def policies_of(versions: VersionLog) -> dict[str, Any]:
-    """The texts of the live pack, what was installed over them, and every version of every slot."""
-    live = versions.pack
-    read = pack_from_sources(live.sources)
+def export_policies(versions: VersionLog) -> dict[str, Any]:
+    """Return the policies of a lab for an export.
+
+    They are the texts of the active pack, policies installed over it, and the history of every slot.
+    """
+    pack = versions.pack
+    unchanged = pack_from_sources(pack.sources)
     installed = {
         slot: {
             "source": policy.source,
             "helpers": list(policy.helpers),
-            "params": _params(policy.params),
+            "params": _list_changed_params(policy.params),
         }
-        for slot, policy in live.policies.items()
-        if read.policies[slot].hash != policy.hash
+        for slot, policy in pack.policies.items()
+        if unchanged.policies[slot].hash != policy.hash
     }
     history = [
         {
             "slot": version.slot,
             "version": version.number,
-            "at": time_text(version.at),
+            "at": format_time(version.at),
             "action": version.action,
             "pack": version.pack,
             "hash": version.hash,
@@ -62,45 +72,46 @@ def policies_of(versions: VersionLog) -> dict[str, Any]:
             "reason": version.reason,
         }
         for slot in SLOTS
-        for version in _told(versions, slot)
+        for version in _list_versions(versions, slot)
     ]
     vocabulary = {VOCABULARY: POLICY_FORMAT} if POLICY_FORMAT > _UNNUMBERED else {}
     return vocabulary | {
-        "pack": live.name,
-        "hash": live.hash,
-        "sources": list(live.sources),
+        "pack": pack.name,
+        "hash": pack.hash,
+        "sources": list(pack.sources),
         "installed": installed,
         "history": history,
     }
 
 
-def _told(versions: VersionLog, slot: str) -> tuple[Version, ...]:
-    """Return the versions of a slot; none of one that never had more than the default declared with it."""
-    known = versions.versions(slot)
-    return () if SLOTS[slot].source and len(known) == 1 else known
+def _list_versions(versions: VersionLog, slot: str) -> tuple[Version, ...]:
+    """Return the versions of a slot; none if it only ever had its default."""
+    history = versions.versions(slot)
+    return () if SLOTS[slot].source and len(history) == 1 else history
 
 
-def _params(params: Mapping[str, Any]) -> dict[str, float]:
+def _list_changed_params(params: Mapping[str, Any]) -> dict[str, float]:
+    """Return parameters whose value differs from the default."""
     return {param.name: param.value for param in params.values() if param.value != param.default}
 
 
-def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
-    """Compile the pack that an export tells.
+def restore_pack(policies: Mapping[str, Any], source: str) -> Pack:
+    """Compile the pack of an export.
 
-    Raises DatasetError where there is none, NewerLab where it needs words of a later vocabulary.
+    Raises DatasetError if there is none, NewerLab if it needs a later vocabulary.
     """
     texts, installed = policies.get("sources"), policies.get("installed", {})
-    if not _texts(texts) or not texts or not isinstance(installed, dict):
+    if not _is_texts(texts) or not texts or not isinstance(installed, dict):
         raise DatasetError(
-            f"{source}, policies: sources are the texts of a pack, and installed is what came after."
+            f"{source}, policies: expected the texts of a pack as sources, and an object as installed."
         )
-    place = f"{source}, policies"
+    location = f"{source}, policies"
     try:
-        with naming_vocabulary(place, policies.get(VOCABULARY, _UNNUMBERED)):
+        with naming_vocabulary(location, policies.get(VOCABULARY, _UNNUMBERED)):
             pack = pack_from_sources(tuple(texts))
             for slot, record in installed.items():
                 signature = get_slot(slot).signature
-                helpers, params = _parts_of(record, f"{place}, field {slot}")
+                helpers, params = _read_parts(record, f"{location}, field {slot}")
                 policy = compile_policy(
                     record["source"], signature, name=slot, params=params, helpers=helpers
                 )
@@ -108,28 +119,29 @@ def pack_of(policies: Mapping[str, Any], source: str) -> Pack:
     except (DatasetError, NewerLab):
         raise
     except MemlabError as error:
-        raise DatasetError(f"{place}: {error}") from None
+        raise DatasetError(f"{location}: {error}") from None
     return pack
 
 
-def _parts_of(record: Any, place: str) -> tuple[tuple[str, ...], dict[str, float]]:
+def _read_parts(record: Any, location: str) -> tuple[tuple[str, ...], dict[str, float]]:
     """Return helpers and parameters of an installed policy."""
     whole = (
         isinstance(record, dict)
         and isinstance(record.get("source"), str)
-        and _texts(record.get("helpers"))
+        and _is_texts(record.get("helpers"))
     )
     if not whole:
-        raise DatasetError(f"{place}: A policy has a source and helpers.")
+        raise DatasetError(f"{location}: A policy must have a source and helpers.")
     params = record.get("params") or {}
     if not isinstance(params, dict) or not all(
         isinstance(value, int | float) for value in params.values()
     ):
-        raise DatasetError(f"{place}: params are numbers by name.")
+        raise DatasetError(f"{location}: params must be numbers by name.")
     return tuple(record["helpers"]), params
 
 
-def _texts(value: object) -> bool:
+def _is_texts(value: object) -> bool:
+    """Return whether a value is a sequence of texts."""
     return (
         isinstance(value, Sequence)
         and not isinstance(value, str)
@@ -141,24 +153,29 @@ def _texts(value: object) -> bool:
 
 
 class Chronicle(Protocol):
-    """A journal, or as much of one as a past has."""
+    """A journal, or the part of a journal that a past lab shows."""
 
     @property
-    def head(self) -> int: ...
-    def events(self, after: int = 0, *, upto: int | None = None) -> Iterator[Event]: ...
+    def head(self) -> int:
+        """The number of the last event."""
+        ...
+
+    def events(self, after: int = 0, *, upto: int | None = None) -> Iterator[Event]:
+        """Yield the events ``after < seq <= upto``."""
+        ...
 
 
-def is_lab(path: Path, head: str) -> bool:
-    """Return whether a folder holds a lab."""
+def is_lab(path: Path, start: str) -> bool:
+    """Return whether a folder contains a lab."""
     return path.is_dir() and ((path / FILE).exists() or (path / HEAD).exists())
 
 
-def lab_id(journal: Chronicle) -> str:
-    """What tells a lab from others: the first two events of its journal, which say when it was made and with what.
+def compute_lab_id(journal: Chronicle) -> str:
+    """Return the fingerprint of a lab, from the first two events of its journal.
 
-    It needs no write, so a read-only lab has one too. A copy of a lab has the same one, and two labs of one instant
-    may: so an import takes a memory for one that is here only if its text and its time agree as well. Numbers of
-    versions are left out: they tell memlabs from one another, and not labs.
+    Those say when the lab was created and with what. A read-only lab has a fingerprint too, because none is stored. A copy
+    has the same one, and so may labs that were created at the same instant. An import therefore also compares text and
+    time before it treats two memories as one. Version numbers are excluded, because they distinguish versions of memlab.
     """
     digest = hashlib.blake2b(digest_size=8)
     for event in journal.events(upto=min(2, journal.head)):
@@ -169,8 +186,8 @@ def lab_id(journal: Chronicle) -> str:
     return digest.hexdigest()
 
 
-def events_of(journal: Chronicle) -> pl.DataFrame:
-    """``seq``, ``at`` (UTC), ``kind`` and ``body`` (JSON) of every event."""
+def build_event_frame(journal: Chronicle) -> pl.DataFrame:
+    """Return all events as a frame: ``seq``, ``at`` (UTC), ``kind``, ``body`` (JSON)."""
     rows = [
         (event.seq, event.at, event.kind, msgspec.json.encode(event.body).decode())
         for event in journal.events()
@@ -182,9 +199,9 @@ def events_of(journal: Chronicle) -> pl.DataFrame:
 
 
 def read_lab(folder: Path, state: State, *, now: int) -> Bundle:
-    """Everything in the lab at ``folder``, folded from its journal into a new ``state``.
+    """Return the contents of the lab at ``folder``, folded into a new ``state``.
 
-    Raises NotALab, NewerLab, DamagedLab.
+    Raises NotALab, NewerLab or DamagedLab.
     """
     with Journal.open(folder, read_only=True, create=False) as journal:
         versions = VersionLog()
@@ -192,6 +209,6 @@ def read_lab(folder: Path, state: State, *, now: int) -> Bundle:
         for event in journal.events(kinds=policy_events(), upto=upto):
             versions.fold(event, journal.source)
         state.fold(journal.events(upto=upto), journal)
-        policies = None if versions.empty else policies_of(versions)
-        bundle = bundle_of(state, lab=lab_id(journal), now=now, policies=policies)
+        policies = None if versions.empty else export_policies(versions)
+        bundle = build_bundle(state, lab=compute_lab_id(journal), now=now, policies=policies)
     return replace(bundle, source=folder.name)

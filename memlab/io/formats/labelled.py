@@ -1,4 +1,4 @@
-"""Conversations with labelled questions, and the reading of benchmark files, with the place of what is wrong."""
+"""Conversations with labelled questions, and reading of benchmark files."""
 
 from __future__ import annotations
 
@@ -19,90 +19,109 @@ from memlab.kernel.base.arguments import checked
 __all__ = [
     "Conversation",
     "LabelledConversation",
-    "Place",
+    "Location",
     "Question",
     "Turn",
     "WantedMemories",
     "check_digest",
     "conversation",
+    "describe_json",
     "digest",
-    "lines",
-    "loaded",
-    "named",
-    "opened",
-    "parsed",
+    "load_json",
+    "open_text",
+    "parse_json",
+    "read_json_lines",
     "read_questions",
 ]
 
 LONGEST_LINE = 64 * 2**20
+"""Maximum characters of a line of JSON Lines; it bounds what a file without line ends can claim."""
 LARGEST = 4 * 2**30
-"""Bytes of a file that is read: LongMemEval's largest has 2.7 GB."""
+"""Maximum bytes of a file; the largest of LongMemEval has 2.7 GB."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where in a file something was met, and the one way to complain about it."""
+class Location:
+    """A location in a file, and checks of the values found there.
+
+    Attributes
+    ----------
+    path
+        Path of the file.
+    within
+        Part of the file, such as "line 3".
+    """
 
     path: Path
     within: str = ""
 
     def error(self, field: str, problem: str) -> DatasetError:
+        """Return the error for a field."""
         return DatasetError(
             f"{self.path}: {f'{self.within}, ' if self.within else ''}field {field}: {problem}"
         )
 
     def text(self, record: dict[str, Any], key: str, field: str, *, required: bool = True) -> str:
-        """The text of ``key``, stripped; "" for none that is not required."""
+        """Return the text of ``key``, stripped; "" for a missing optional one."""
         value = record.get(key)
         if value is None and not required:
             return ""
         if not isinstance(value, str) or (required and not value.strip()):
-            raise self.error(_below(field, key), f"expected text, found {named(value)}.")
+            raise self.error(
+                _join_field(field, key), f"expected text, found {describe_json(value)}."
+            )
         if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise self.error(
-                _below(field, key), "the text holds half of a surrogate pair and is not Unicode."
+                _join_field(field, key),
+                "the text contains a lone surrogate, so it is not valid Unicode.",
             )
         return value.strip()
 
     def items(self, value: object, field: str, what: str) -> list[Any]:
-        """A list of ``what``, as it is."""
+        """Return ``value`` if it is a list."""
         if not isinstance(value, list):
-            raise self.error(field, f"expected a list of {what}, found {named(value)}.")
+            raise self.error(field, f"expected a list of {what}, found {describe_json(value)}.")
         return value
 
     def records(self, value: object, field: str, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Give each object of a list, after its field."""
+        """Yield each object of a list with its field name."""
         begins = "" if field == "(itself)" else field
         for index, item in enumerate(self.items(value, field, what)):
             yield f"{begins}[{index}]", self.record(item, f"{begins}[{index}]")
 
     def time(
-        self, given: object, field: str, example: str, pattern: re.Pattern[str] | None = None
+        self, value: object, field: str, example: str, pattern: re.Pattern[str] | None = None
     ) -> datetime:
-        """A time in the form of ``pattern``, whose groups name its parts, or in ISO 8601, as UTC; months in English."""
+        """Return a time as UTC.
+
+        It is in the form of ``pattern``, whose groups name the parts (months in English), or in ISO 8601.
+        """
         match = (
-            pattern.match(given.strip()) if pattern is not None and isinstance(given, str) else None
+            pattern.match(value.strip()) if pattern is not None and isinstance(value, str) else None
         )
         try:
             if match is not None:
-                return _time_of(match.groupdict())
-            at = datetime.fromisoformat(str(given))
+                return _build_time(match.groupdict())
+            at = datetime.fromisoformat(str(value))
             return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         except (ValueError, OverflowError):
-            raise self.error(field, f'{named(given)} is not a time such as "{example}".') from None
+            raise self.error(
+                field, f'{describe_json(value)} is not a time such as "{example}".'
+            ) from None
 
     def record(self, value: object, field: str, what: str = "an object") -> dict[str, Any]:
-        """An object, as it is."""
+        """Return ``value`` if it is an object."""
         if not isinstance(value, dict):
-            raise self.error(field, f"expected {what}, found {named(value)}.")
+            raise self.error(field, f"expected {what}, found {describe_json(value)}.")
         return value
 
 
+# English months, by which the benchmarks name dates.
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
-def _time_of(parts: Mapping[str, str | None]) -> datetime:
-    """The time of a match: year, month (a number or a name), day, and if there are any hour, minute and half of day."""
+def _build_time(parts: Mapping[str, str | None]) -> datetime:
+    """Return the time of a match with groups for year, month, day, hour, minute, half."""
     year, month, day = (str(parts[name]) for name in ("year", "month", "day"))
     hour, half = int(parts.get("hour") or 0), parts.get("half")
     if half and not 1 <= hour <= 12:
@@ -113,12 +132,15 @@ def _time_of(parts: Mapping[str, str | None]) -> datetime:
     return datetime(int(year), number, int(day), hour, int(parts.get("minute") or 0), tzinfo=UTC)
 
 
-def loaded(path: Path, kind: str) -> object:
-    """What a file of JSON holds; ``kind`` is what it ought to be, for messages. Raises ``DatasetError``."""
+def load_json(path: Path, kind: str) -> object:
+    """Return the contents of a JSON file; DatasetError if it cannot be read.
+
+    ``kind`` names the expected contents in errors.
+    """
     try:
         size = path.stat().st_size
         if size > LARGEST:
-            raise DatasetError(f"{path} has {size:,} bytes; {kind} of at most {LARGEST:,} is read.")
+            raise DatasetError(f"{path} has {size:,} bytes; the maximum for {kind} is {LARGEST:,}.")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
@@ -126,12 +148,12 @@ def loaded(path: Path, kind: str) -> object:
         raise DatasetError(
             f"{path} is not UTF-8 text: {error.reason} at byte {error.start}."
         ) from error
-    return parsed(text, path, kind)
+    return parse_json(text, path, kind)
 
 
 @contextmanager
-def opened(path: Path, kind: str) -> Iterator[TextIO]:
-    """A file of text to read line by line. What cannot be read is a ``DatasetError``."""
+def open_text(path: Path, kind: str) -> Iterator[TextIO]:
+    """Open a text file to read line by line; DatasetError if that fails."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             yield file
@@ -141,31 +163,52 @@ def opened(path: Path, kind: str) -> Iterator[TextIO]:
         raise DatasetError(f"{path} is not UTF-8 text and not {kind}: {error.reason}.") from error
 
 
-def lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
-    """The number and the value of each line of a file of JSON lines; empty lines have none. Raises ``DatasetError``."""
-    with opened(path, kind) as file:
+def read_json_lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
+    """Yield number and value of each line of JSON Lines that is not blank."""
+    with open_text(path, kind) as file:
         for number, line in enumerate(file, 1):
             if len(line) > LONGEST_LINE:
                 raise DatasetError(
-                    f"{path}, line {number}: {len(line):,} characters; {kind} of JSON lines has one value a line."
+                    f"{path}, line {number}: {len(line):,} characters; {kind} in JSON Lines has one value per line."
                 )
             if line.strip():
-                yield number, parsed(line, path, kind, line=number)
+                yield number, parse_json(line, path, kind, line=number)
 
 
 @checked
 def digest(path: str | Path) -> str:
-    """The SHA-256 of a file; of a folder, of the lines "hash  path" of the files of JSON and TSV below it, sorted.
+    """Compute the SHA-256 of a file or of a folder's data files.
 
-    The latter is what ``find . -name '*.json*' -o -name '*.tsv' | sort | xargs sha256sum | sha256sum`` prints, where
-    paths are sorted by their bytes and stand without "./".
+    For a folder it is what ``find . -name '*.json*' -o -name '*.tsv' | sort | xargs sha256sum | sha256sum`` prints,
+    with paths sorted by bytes and without "./".
+
+    Parameters
+    ----------
+    path
+        File or folder.
+
+    Returns
+    -------
+    str
+        The digest, 64 hexadecimal digits.
+
+    Raises
+    ------
+    DatasetError
+        If a file cannot be read.
+
+    Examples
+    --------
+    >>> from memlab.io.ingest import digest
+    >>> digest("locomo10.json")[:8]                                     # doctest: +SKIP
+    '79fa87e9'
     """
     path = Path(path).expanduser()
     try:
         if path.is_dir():
             files = (file for file in path.rglob("*") if file.suffix in (".json", ".jsonl", ".tsv"))
-            named_files = sorted((file.relative_to(path).as_posix(), file) for file in files)
-            listed = "".join(f"{digest(file)}  {name}\n" for name, file in named_files)
+            files_by_name = sorted((file.relative_to(path).as_posix(), file) for file in files)
+            listed = "".join(f"{digest(file)}  {name}\n" for name, file in files_by_name)
             return hashlib.sha256(listed.encode()).hexdigest()
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -175,17 +218,44 @@ def digest(path: str | Path) -> str:
 
 @checked
 def check_digest(path: str | Path, expected: str) -> str:
-    """The digest of what is at ``path``. Raises ``DatasetError`` if it is another than expected."""
-    found = digest(path)
-    if expected and found != expected.strip().lower():
+    """Return the SHA-256 of a file or folder, and check it.
+
+    Parameters
+    ----------
+    path
+        File or folder; see ``digest``.
+    expected
+        The digest that it must have; empty for no check.
+
+    Returns
+    -------
+    str
+        The digest, 64 hexadecimal digits.
+
+    Raises
+    ------
+    DatasetError
+        If the digest differs, or a file cannot be read.
+
+    Examples
+    --------
+    >>> from memlab.io.ingest import LOCOMO_SHA256, check_digest
+    >>> check_digest("locomo10.json", LOCOMO_SHA256)[:8]                # doctest: +SKIP
+    '79fa87e9'
+    """
+    actual = digest(path)
+    if expected and actual != expected.strip().lower():
         raise DatasetError(
-            f"{path} has sha256 {found}; {expected} was expected: it is another version of the data."
+            f"{path} has the sha256 {actual}, not {expected}: it is another version of the data."
         )
-    return found
+    return actual
 
 
-def parsed(text: str, path: Path, kind: str, *, line: int | None = None) -> object:
-    """One JSON value, of a whole file or of one ``line`` of it. Raises ``DatasetError``."""
+def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> object:
+    """Return a JSON value; DatasetError with line and column of a fault.
+
+    ``line`` is the number of the line for JSON Lines.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -193,14 +263,14 @@ def parsed(text: str, path: Path, kind: str, *, line: int | None = None) -> obje
         raise DatasetError(
             f"{path}, line {at}, column {error.colno}: not JSON: {error.msg}."
         ) from error
-    except ValueError as error:  # a whole number of thousands of digits
+    except ValueError as error:  # an integer of thousands of digits
         raise DatasetError(f"{path} is not {kind}: {error}.") from error
     except RecursionError as error:
         raise DatasetError(f"{path} is nested too deeply to be {kind}.") from error
 
 
-def named(value: object) -> str:
-    """A JSON value by its kind, for a message."""
+def describe_json(value: object) -> str:
+    """Return a JSON value in a few words, for an error."""
     match value:
         case None:
             return "nothing"
@@ -215,7 +285,8 @@ def named(value: object) -> str:
     return f"the number {value}"
 
 
-def _below(field: str, key: str) -> str:
+def _join_field(field: str, key: str) -> str:
+    """Return the name of a field of a field."""
     return f"{field}.{key}" if field else key
 
 
@@ -225,9 +296,31 @@ def _below(field: str, key: str) -> str:
 @checked
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one speaker said at one time (UTC); ``caption`` describes a picture that came with it.
+    """One message of a conversation.
 
-    ``role`` is what the speaker is in a chat: user, assistant, tool. Among people there is none.
+    Parameters
+    ----------
+    ref
+        Identifier of the turn, unique in its conversation.
+    speaker
+        Name of the speaker, or the role.
+    text
+        What was said.
+    session
+        Name of the session.
+    at
+        When it was said (UTC).
+    caption
+        Description of a picture in the message.
+    role
+        Role in a chat: user, assistant or tool; empty among people.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> from memlab.io.ingest import Turn
+    >>> Turn("D1:1", "Ida", "I moved to Oslo", "s1", datetime(2026, 1, 1, tzinfo=UTC)).content
+    'I moved to Oslo'
     """
 
     ref: str
@@ -240,7 +333,7 @@ class Turn:
 
     @property
     def content(self) -> str:
-        """The words to remember: the text, and what the picture shows. Empty when the turn has neither.
+        """The text to remember, with the caption of a picture.
 
         >>> from datetime import UTC
         >>> Turn("D1:1", "Ida", "Look!", "s1", datetime(2026, 1, 1, tzinfo=UTC), "a dog in the snow").content
@@ -253,31 +346,61 @@ class Turn:
 @checked
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The turns between some speakers, over one or more sessions, in the order in which they were said."""
+    """Turns of some speakers over one or more sessions, in order.
+
+    Parameters
+    ----------
+    name
+        Name of the conversation.
+    turns
+        Its turns, in the order in which they were said.
+
+    Examples
+    --------
+    >>> from memlab.io.ingest import Conversation
+    >>> Conversation("chat", ()).speakers
+    ()
+    """
 
     name: str
     turns: tuple[Turn, ...]
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Who speaks, by first appearance."""
+        """The names of the speakers, by first appearance."""
         return tuple(dict.fromkeys(turn.speaker for turn in self.turns))
 
     @property
     def refs(self) -> frozenset[str]:
-        """The refs of its turns."""
+        """The identifiers of all turns."""
         return frozenset(turn.ref for turn in self.turns)
 
     @property
     def end(self) -> datetime:
-        """When its last turn was said."""
+        """The time of the last turn."""
         return max(turn.at for turn in self.turns)
 
     @checked
     def rows(self, *, project: str | None = None) -> list[dict[str, object]]:
-        """One row a turn for ``lab.remember``; a turn without words has none.
+        """Return a row for ``lab.remember`` for each turn that has words.
 
-        A session's name is unique among conversations: two of them in one lab do not share a ``session_1``.
+        Session names include the conversation's name, so that two conversations in one lab share none.
+
+        Parameters
+        ----------
+        project
+            Project of all rows.
+
+        Returns
+        -------
+        list of dict
+            Rows with ``text``, ``kind``, ``speaker``, ``session``, ``project``, ``at`` and ``ref``.
+
+        Examples
+        --------
+        >>> from memlab.io.ingest import Conversation
+        >>> Conversation("chat", ()).rows(project="home")
+        []
         """
         return [
             {
@@ -298,42 +421,81 @@ Remembered = TypeVar("Remembered", covariant=True)
 
 
 class Remembers(Protocol[Remembered]):
-    """What a conversation needs of a lab: its public verb."""
+    """A lab or agent with the verb ``remember``."""
 
-    def remember(self, rows: Sequence[dict[str, Any]], /, *, chain: bool = False) -> Remembered: ...
+    def remember(self, rows: Sequence[dict[str, Any]], /, *, chain: bool = False) -> Remembered:
+        """Store the rows as memories."""
+        ...
 
 
 @checked
 def conversation(
     lab: Remembers[Remembered], conversation: Conversation, *, project: str | None = None
 ) -> Remembered:
-    """Remember every turn, in one transaction, consecutive turns of a session joined by ``next`` edges.
+    """Remember every turn of a conversation in one transaction.
 
-    ``project`` is the conversation's name unless given. Returns what ``lab.remember`` returns.
+    Consecutive turns of a session are linked by edges ``next``.
 
+    Parameters
+    ----------
+    lab
+        Lab or agent that remembers them.
+    conversation
+        The conversation.
+    project
+        Project of the memories. Default: the name of the conversation.
+
+    Returns
+    -------
+    Remembered
+        What ``lab.remember`` returns.
+
+    Examples
+    --------
     >>> import memlab
     >>> from memlab.io.ingest import conversation, read_locomo
     >>> for labelled in read_locomo("locomo10.json"):                   # doctest: +SKIP
     ...     conversation(memlab.open(), labelled.conversation)
     """
-    named = conversation.name if project is None else project
-    return lab.remember(conversation.rows(project=named), chain=True)
+    describe_json = conversation.name if project is None else project
+    return lab.remember(conversation.rows(project=describe_json), chain=True)
 
 
 # -- questions about a conversation -----------------------------------------------------------------------------------
 
+# Categories of questions without an answer: LoCoMo's adversarial ones, and abstention in the others.
 _UNANSWERABLE = (5, "abstention")
 
 
 @checked
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its labels. ``evidence`` are refs of turns that exist; ``dropped`` is what the file said beside.
+    """A question about a conversation, with its labels.
 
-    ``category`` is what the file sorts questions by: 1-5 of LoCoMo, which have no names here since published names
-    conflict, or the name of an ability. ``parts`` are named parts of the evidence, such as BEAM's ``original_info`` and
-    ``updated_info``. ``at`` is when it is asked, where the file says so. ``outdated`` is what of the evidence was put
-    right by the rest of it.
+    Parameters
+    ----------
+    text
+        The question.
+    category
+        Category in the file: 1-5 in LoCoMo, otherwise the name of an ability or question type.
+    evidence
+        Identifiers of the turns that contain the answer.
+    answer
+        Expected answer; empty if the file has none.
+    dropped
+        Identifiers in the file's labels that no turn has.
+    parts
+        Named parts of the evidence, such as ``original_info`` and ``updated_info`` of BEAM.
+    at
+        When the question is asked, if the file says so.
+    outdated
+        Evidence that the rest of the evidence corrects.
+
+    Examples
+    --------
+    >>> from memlab.io.ingest import Question
+    >>> Question("Where does Ida live?", 4, ("D1:1",)).evidence
+    ('D1:1',)
     """
 
     text: str
@@ -347,7 +509,9 @@ class Question:
 
     @property
     def answerable(self) -> bool:
-        """Whether the conversation holds an answer: LoCoMo's category 5 and questions of abstention have none.
+        """Whether the conversation contains an answer.
+
+        Category 5 of LoCoMo and questions of abstention have none.
 
         >>> Question("When did Ida climb K2?", 5, ("D1:1",)).answerable
         False
@@ -358,24 +522,59 @@ class Question:
 @checked
 @dataclass(frozen=True, slots=True)
 class LabelledConversation:
-    """A conversation and, apart from it, what is asked about it."""
+    """A conversation and the questions about it.
+
+    Parameters
+    ----------
+    conversation
+        The conversation.
+    questions
+        Its questions; a lab never receives them.
+
+    Examples
+    --------
+    >>> from memlab.io.ingest import Conversation, LabelledConversation
+    >>> LabelledConversation(Conversation("chat", ()), ()).questions
+    ()
+    """
 
     conversation: Conversation
     questions: tuple[Question, ...]
 
 
-# -- questions to a lab -----------------------------------------------------------------------------------------------
+# -- queries of a lab -------------------------------------------------------------------------------------------------
 
+# Columns of a file of queries; the first ones all name wanted memories.
 _WANTED = ("wanted", "memory_id", "ref", "text")
 _COLUMNS = ("question", *_WANTED, "project", "at", "category")
-_MOST = 1_000_000
-"""Rows of a file that are read."""
+_MAX_ROWS = 1_000_000
+"""Maximum rows of a file: it bounds the memory that a wrong file can claim."""
 
 
 @checked
 @dataclass(frozen=True, slots=True)
 class WantedMemories:
-    """A question to a lab; ``wanted`` are ids, refs or whole texts of memories that answer it, empty if none does."""
+    """A query of a lab, and the memories that answer it.
+
+    Parameters
+    ----------
+    text
+        The query.
+    wanted
+        Ids, refs or whole texts of memories that answer it; empty if none does.
+    project
+        Project of the query.
+    at
+        When it is asked (UTC).
+    category
+        Category by which results are grouped.
+
+    Examples
+    --------
+    >>> from memlab.io.ingest import WantedMemories
+    >>> WantedMemories("Where is the key?", ("17",)).wanted
+    ('17',)
+    """
 
     text: str
     wanted: tuple[str, ...]
@@ -386,36 +585,57 @@ class WantedMemories:
 
 @checked
 def read_questions(path: str | Path) -> tuple[WantedMemories, ...]:
-    """Questions from a ``.jsonl`` or ``.csv`` file, in its order.
+    """Read labelled queries from a ``.jsonl`` or ``.csv`` file.
 
-    A row has ``question``, and ``wanted``: an id, ref or text of a memory, in JSON also a list of them; the columns
-    ``memory_id``, ``ref`` and ``text`` are read alike. Rows of one question in one ``project`` are one question.
-    ``at`` (ISO 8601) is when it is asked; ``category`` is what figures are sorted by. Raises ``DatasetError``.
+    A row has ``question`` and ``wanted``: an id, ref or text of a memory, or in JSON a list of them. The columns
+    ``memory_id``, ``ref`` and ``text`` are equivalent to ``wanted``. Rows with the same question and ``project``
+    are merged. ``at`` (ISO 8601) is the time of the query; results are grouped by ``category``.
 
+    Parameters
+    ----------
+    path
+        Path of the file.
+
+    Returns
+    -------
+    tuple of WantedMemories
+        The queries, in the order of the file.
+
+    Raises
+    ------
+    DatasetError
+        If the file is malformed, empty, or has more than 1,000,000 rows.
+
+    Examples
+    --------
     >>> from memlab.io.ingest import read_questions
     >>> read_questions("wanted.jsonl")                                  # doctest: +SKIP
     (WantedMemories(text='Where is the key?', wanted=('17',), ...),)
     """
     path = Path(path).expanduser()
     if path.suffix not in (".jsonl", ".csv"):
-        raise DatasetError(f"{path} is no .jsonl or .csv file of questions.")
-    rows = lines(path, "a file of questions") if path.suffix == ".jsonl" else _csv_rows(path)
+        raise DatasetError(f"{path} is not a .jsonl or .csv file of questions.")
+    rows = (
+        read_json_lines(path, "a file of questions") if path.suffix == ".jsonl" else _read_csv(path)
+    )
     merged: dict[tuple[str, str | None], list[Any]] = {}
     for number, value in rows:
-        if number > _MOST:
-            raise DatasetError(f"{path} has more than {_MOST:,} rows: split it.")
-        place = Place(path, f"line {number}")
-        row = place.record(value, "(itself)")
-        _known(row, place)
-        project = place.text(row, "project", "", required=False) or None
-        key = place.text(row, "question", ""), project
-        found = merged.setdefault(
-            key, [[], _time(row, place), place.text(row, "category", "", required=False)]
+        if number > _MAX_ROWS:
+            raise DatasetError(
+                f"{path} has more than {_MAX_ROWS:,} rows. Split it into several files."
+            )
+        location = Location(path, f"line {number}")
+        row = location.record(value, "(itself)")
+        _check_columns(row, location)
+        project = location.text(row, "project", "", required=False) or None
+        key = location.text(row, "question", ""), project
+        entry = merged.setdefault(
+            key, [[], _read_time(row, location), location.text(row, "category", "", required=False)]
         )
-        found[0] += _wanted(row, place)
+        entry[0] += _read_wanted(row, location)
     if not merged:
         raise DatasetError(
-            f'{path} holds no question. A row: {{"question": "Where is the key?", "wanted": [17]}}'
+            f'{path} contains no question. Example of a row: {{"question": "Where is the key?", "wanted": [17]}}'
         )
     return tuple(
         WantedMemories(text, tuple(dict.fromkeys(wanted)), project, at, category)
@@ -423,39 +643,44 @@ def read_questions(path: str | Path) -> tuple[WantedMemories, ...]:
     )
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[int, object]]:
-    with opened(path, "a file of questions") as file:
+def _read_csv(path: Path) -> Iterator[tuple[int, object]]:
+    """Yield the rows of a CSV file with their line numbers."""
+    with open_text(path, "a file of questions") as file:
         try:
             reader = csv.DictReader(file, strict=True)
             for row in reader:
                 if None in row:
                     raise DatasetError(
-                        f"{path}, line {reader.line_num}: more fields than the first line names."
+                        f"{path}, line {reader.line_num}: the row has more fields than the first line has names."
                     )
                 yield reader.line_num, {name: value for name, value in row.items() if value}
         except csv.Error as error:
             raise DatasetError(f"{path}, line {reader.line_num}: not CSV: {error}.") from None
 
 
-def _known(row: dict[str, Any], place: Place) -> None:
+def _check_columns(row: dict[str, Any], location: Location) -> None:
+    """Raise DatasetError for an unknown column."""
     for name in row:
         if name not in _COLUMNS:
-            raise place.error(
-                str(name)[:40], f"there is no such field. {did_you_mean(str(name)[:40], _COLUMNS)}"
+            raise location.error(
+                str(name)[:40], f"unknown field. {did_you_mean(str(name)[:40], _COLUMNS)}"
             )
 
 
-def _wanted(row: dict[str, Any], place: Place) -> Iterator[str]:
+def _read_wanted(row: dict[str, Any], location: Location) -> Iterator[str]:
+    """Yield the ids, refs and texts in a row."""
     for field in _WANTED:
-        given = row.get(field)
-        for one in given if isinstance(given, list) else () if given is None else (given,):
-            if isinstance(one, bool) or not isinstance(one, str | int):
-                raise place.error(
-                    field, f"expected an id, a ref or a text of a memory, found {named(one)}."
+        value = row.get(field)
+        for item in value if isinstance(value, list) else () if value is None else (value,):
+            if isinstance(item, bool) or not isinstance(item, str | int):
+                raise location.error(
+                    field,
+                    f"expected an id, a ref or a text of a memory, found {describe_json(item)}.",
                 )
-            yield str(one).strip()
+            yield str(item).strip()
 
 
-def _time(row: dict[str, Any], place: Place) -> datetime | None:
-    given = place.text(row, "at", "", required=False)
-    return place.time(given, "at", "2026-03-01T09:00") if given else None
+def _read_time(row: dict[str, Any], location: Location) -> datetime | None:
+    """Return the time in a row, or None."""
+    text = location.text(row, "at", "", required=False)
+    return location.time(text, "at", "2026-03-01T09:00") if text else None

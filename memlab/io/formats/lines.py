@@ -1,4 +1,4 @@
-"""Files read within bounds, and notes of what was guessed, left out and skipped."""
+"""Reading of files within limits, and notes on what was guessed or skipped."""
 
 from __future__ import annotations
 
@@ -15,26 +15,44 @@ import msgspec
 from memlab.errors import DatasetError, InputError
 
 __all__ = [
-    "MOST_BYTES",
-    "MOST_LINE",
-    "MOST_PLACES",
+    "MAX_DOCUMENT_BYTES",
+    "MAX_LINE_BYTES",
+    "MAX_LOCATIONS",
     "Lines",
     "Notes",
-    "head_of",
-    "json_of",
-    "lines_of",
-    "text_of",
-    "text_of_line",
-    "whole",
+    "decode_json",
+    "decode_line",
+    "read_document",
+    "read_lines",
+    "read_start",
+    "read_text",
 ]
 
-MOST_PLACES = 1000
-"""Places of skipped lines that are kept; all are counted."""
+MAX_LOCATIONS = 1000
+"""Maximum number of skipped lines of which the location is stored; all are counted."""
 
 
 @dataclass
 class Notes:
-    """Of one source. ``unit`` is what its places number: line, row, message, entry."""
+    """Notes on the reading of one source.
+
+    Attributes
+    ----------
+    source
+        Name of the source.
+    unit
+        What locations number: line, row, message or entry.
+    strict
+        Whether a row that would be skipped is an error.
+    guessed
+        Guess by field, such as the column that is taken for the time.
+    left_out
+        Number of omitted values by description.
+    skipped
+        Number of skipped rows by reason.
+    locations
+        Source, number and reason of the first ``MAX_LOCATIONS`` skipped rows.
+    """
 
     source: str
     unit: str = "line"
@@ -42,28 +60,31 @@ class Notes:
     guessed: dict[str, str] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
-    places: list[tuple[str, int, str]] = field(default_factory=list)
+    locations: list[tuple[str, int, str]] = field(default_factory=list)
 
-    def skip(self, place: int, why: str, detail: str = "") -> None:
-        """Note that nothing is read of a place; DatasetError where reading is strict."""
-        said = f"{why}: {detail}" if detail else why
+    def skip(self, location: int, why: str, detail: str = "") -> None:
+        """Record that a row is skipped; DatasetError if the reading is strict."""
+        reason = f"{why}: {detail}" if detail else why
         if self.strict:
-            raise DatasetError(f"{self.source}, {self.unit} {place}: {said}.")
+            raise DatasetError(f"{self.source}, {self.unit} {location}: {reason}.")
         self.skipped[why] += 1
-        if len(self.places) < MOST_PLACES:
-            self.places.append((self.source, place, said))
+        if len(self.locations) < MAX_LOCATIONS:
+            self.locations.append((self.source, location, reason))
 
 
 # -- lines of a file, of bounded length -------------------------------------------------------------------------------
 
-MOST_LINE = 16 << 20
-"""Bytes of one line that is read; a longer one is skipped, with its size."""
+MAX_LINE_BYTES = 16 << 20
+"""Maximum bytes of a line of JSON Lines or a table; a longer one is skipped. A memory has at most 1 MB."""
 
-MOST_BYTES = 1 << 30
-"""Bytes of a file that has to be read at once: one JSON document."""
+MAX_DOCUMENT_BYTES = 1 << 30
+"""Maximum bytes of a JSON document, which is read at once and held in memory."""
 
+# Bytes that decide the format of a file: 64 kB contain several messages.
 _HEAD = 1 << 16
+# Bytes of a long line that are skipped at a time.
 _PIECE = 1 << 20
+# Byte order marks. The mark of UTF-32 begins with that of UTF-16, so that it comes first.
 _WIDE = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -72,32 +93,35 @@ _WIDE = (
 _MARKS = (*_WIDE, (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-def head_of(path: Path) -> str:
-    """The first 64 kB as text. InputError for what is no regular file, DatasetError for what is no text."""
+def read_start(path: Path) -> str:
+    """Return the first 64 kB of a file as text.
+
+    Raises InputError if it is not a regular file, DatasetError if it is binary.
+    """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
-            raise InputError(f"{path} is no regular file.")
+        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe could block
+            raise InputError(f"{path} is not a regular file.")
         with path.open("rb") as file:
-            head = file.read(_HEAD)
+            start = file.read(_HEAD)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    wide = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    wide = next((name for mark, name in _MARKS if start.startswith(mark)), None)
     if wide is not None:
-        return head.decode(wide, errors="ignore")
-    if b"\0" in head:
+        return start.decode(wide, errors="ignore")
+    if b"\0" in start:
         raise DatasetError(
-            f"{path.name} is binary: it holds a zero byte within its first {_HEAD:,}."
+            f"{path.name} is binary: it contains a zero byte in its first {_HEAD:,} bytes."
         )
-    return head.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
+    return start.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
 
 
-def whole(path: Path) -> bytes:
-    """A file that has to be read at once, as UTF-8; DatasetError for one that is too large or of no known encoding."""
+def read_document(path: Path) -> bytes:
+    """Return a whole file as UTF-8; DatasetError if too large or undecodable."""
     size = path.stat().st_size
-    if size > MOST_BYTES:
+    if size > MAX_DOCUMENT_BYTES:
         raise DatasetError(
-            f"{path.name} has {size:,} bytes; one JSON document of at most {MOST_BYTES:,} is read. JSON Lines, one "
-            "value a line, may be of any length."
+            f"{path.name} has {size:,} bytes; the maximum for a JSON document is {MAX_DOCUMENT_BYTES:,}. "
+            "Convert it to JSON Lines, one value per line, which has no maximum."
         )
     data = path.read_bytes()
     wide = next((name for mark, name in _MARKS if data.startswith(mark)), None)
@@ -107,28 +131,43 @@ def whole(path: Path) -> bytes:
         return data.decode(wide).encode()
     except UnicodeDecodeError as error:
         raise DatasetError(
-            f"{path.name} is not {wide.upper()} as its mark says: byte {error.start}."
+            f"{path.name} is not {wide.upper()} as its byte order mark says: invalid byte at {error.start}."
         ) from None
 
 
-def text_of_line(line: bytes, notes: Notes) -> str:
-    """UTF-8, or what an older program wrote, as Windows-1252: counted, as it is a guess."""
+def decode_line(line: bytes, notes: Notes) -> str:
+    """Return a line as text.
+
+    A line that is not UTF-8 is read as Windows-1252, which older programs wrote, and counted, because this is a guess.
+    """
     try:
         return line.decode()
     except UnicodeDecodeError:
-        notes.left_out["line read as Windows-1252, as it is not UTF-8"] += 1
+        notes.left_out["line read as Windows-1252, because it is not UTF-8"] += 1
         return line.decode("cp1252", errors="replace")
 
 
 class Lines:
-    """Each line with its number, without its end; ``done`` is how many bytes were read so far."""
+    """Iterator over the lines of a file: pairs of number and bytes without line end.
+
+    Attributes
+    ----------
+    path
+        Path of the file.
+    notes
+        Notes on skipped lines and the guessed encoding.
+    done
+        Number of bytes read so far.
+    size
+        Size of the file in bytes.
+    """
 
     def __init__(self, path: Path, notes: Notes) -> None:
         self.path, self.notes, self.done = path, notes, 0
         self.size = path.stat().st_size
 
     def count_done(self) -> int:
-        """Return how many bytes were read so far."""
+        """Return the number of bytes read so far."""
         return self.done
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
@@ -136,53 +175,56 @@ class Lines:
             mark = file.read(4)
             wide = next((name for bom, name in _MARKS if mark.startswith(bom)), None)
             file.seek(3 if mark.startswith(codecs.BOM_UTF8) else 0)
-            yield from self._narrow(file) if wide is None else self._wide(wide)
+            yield from self._read_bytes(file) if wide is None else self._decode_wide(wide)
 
-    def _narrow(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    def _read_bytes(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines of a file in UTF-8 or a single-byte encoding."""
         number = 0
-        while line := file.readline(MOST_LINE + 1):
+        while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1
             self.done += len(line)
-            if len(line) > MOST_LINE and not line.endswith(b"\n"):
+            if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
                 size = len(line)
                 while not line.endswith(b"\n") and (line := file.readline(_PIECE)):
                     size += len(line)
                     self.done += len(line)
-                self._too_long(number, size)
+                self._skip_long(number, size)
                 continue
             yield number, line.rstrip(b"\r\n")
 
-    def _wide(self, encoding: str) -> Iterator[tuple[int, bytes]]:
+    def _decode_wide(self, encoding: str) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines of a file in UTF-16 or UTF-32 as UTF-8."""
         self.notes.guessed["encoding"] = encoding.upper()
         number = 0
         with self.path.open(encoding=encoding, errors="replace", newline="\n") as file:
-            while line := file.readline(MOST_LINE // 4):
+            while line := file.readline(MAX_LINE_BYTES // 4):
                 number += 1
                 size = len(line)
-                if size >= MOST_LINE // 4 and not line.endswith("\n"):
+                if size >= MAX_LINE_BYTES // 4 and not line.endswith("\n"):
                     while not line.endswith("\n") and (line := file.readline(_PIECE)):
                         size += len(line)
-                    self._too_long(number, size)
+                    self._skip_long(number, size)
                     continue
                 self.done += 2 * size
                 yield number, line.rstrip("\r\n").encode()
 
-    def _too_long(self, number: int, size: int) -> None:
-        self.notes.skip(number, f"line of more than {MOST_LINE:,} bytes", f"{size:,}")
+    def _skip_long(self, number: int, size: int) -> None:
+        """Note that a line is too long."""
+        self.notes.skip(number, f"line of more than {MAX_LINE_BYTES:,} bytes", f"{size:,}")
 
 
-# -- texts and JSON, with the place of what is wrong ------------------------------------------------------------------
+# -- texts and JSON, with the location of faults ----------------------------------------------------------------------
 
-MOST_EXPORT_BYTES = 2 << 30
-"""Of one file. A million memories of a hundred words are about a quarter of it."""
+MAX_EXPORT_BYTES = 2 << 30
+"""Maximum bytes of an export; a million memories of a hundred words are about a quarter of it."""
 
 _MOST_LINE = 256 << 20
-"""Of one line: a register is one."""
+"""Maximum bytes of a line of an export; a register of a large lab is one line."""
 
 
-def text_of(path: Path, *, most: int = MOST_EXPORT_BYTES) -> str:
-    """A whole file; DatasetError for what is too large, no UTF-8 or no file."""
-    data = _bytes_of(path, most)
+def read_text(path: Path, *, max_bytes: int = MAX_EXPORT_BYTES) -> str:
+    """Return a whole file as text; DatasetError if too large or not UTF-8."""
+    data = _read_file(path, max_bytes)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -192,9 +234,9 @@ def text_of(path: Path, *, most: int = MOST_EXPORT_BYTES) -> str:
         ) from None
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not blank, numbered from 1, as bytes without their end."""
-    _check_size(path, MOST_EXPORT_BYTES)
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file that are not blank, with their numbers from 1."""
+    _check_size(path, MAX_EXPORT_BYTES)
     try:
         with path.open("rb") as file:
             number = 0
@@ -202,7 +244,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
                 number += 1
                 if len(line) > _MOST_LINE:
                     raise DatasetError(
-                        f"{path.name}, line {number}: A line has at most {_MOST_LINE:,} bytes."
+                        f"{path.name}, line {number}: the line has more than {_MOST_LINE:,} bytes."
                     )
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
@@ -212,21 +254,24 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def json_of(data: bytes, source: str, line: int, type: Any = Any) -> Any:
-    """The value of a JSON text that begins in ``line``, of a type as ``msgspec`` has it."""
+def decode_json(data: bytes, source: str, line: int, type: Any = Any) -> Any:
+    """Return the value of a JSON text that begins at ``line``.
+
+    Raises DatasetError with line and column of the first error. ``type`` is a type of msgspec.
+    """
     try:
         return msgspec.json.decode(data, type=type)
     except msgspec.DecodeError as error:
         problem = str(error)
         _, _, tail = problem.rpartition("(byte ")
-        place = f"line {line}"
+        location = f"line {line}"
         if tail.endswith(")") and tail[:-1].isdecimal():
             before = data[: int(tail[:-1])]
-            last = before.rfind(b"\n") + 1
-            column = len(before[last:].decode(errors="replace")) + 1
+            line_start = before.rfind(b"\n") + 1
+            column = len(before[line_start:].decode(errors="replace")) + 1
             line += before.count(b"\n")
-            place = f"line {line}, column {column}"
-        raise DatasetError(f"{source}, {place}: {problem}.") from None
+            location = f"line {line}, column {column}"
+        raise DatasetError(f"{source}, {location}: {problem}.") from None
     except UnicodeDecodeError as error:
         raise DatasetError(
             f"{source}, line {line}: The file is not UTF-8: {error.reason}."
@@ -235,18 +280,20 @@ def json_of(data: bytes, source: str, line: int, type: Any = Any) -> Any:
         raise DatasetError(f"{source}, line {line}: The JSON is nested too deeply.") from None
 
 
-def _bytes_of(path: Path, most: int) -> bytes:
-    _check_size(path, most)
+def _read_file(path: Path, max_bytes: int) -> bytes:
+    """Return the bytes of a file; DatasetError if it is too large or unreadable."""
+    _check_size(path, max_bytes)
     try:
         return path.read_bytes()
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _check_size(path: Path, most: int) -> None:
+def _check_size(path: Path, max_bytes: int) -> None:
+    """Raise DatasetError if a file has more than ``max_bytes`` bytes."""
     try:
         size = path.stat().st_size
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from None
-    if size > most:
-        raise DatasetError(f"{path.name} has {size:,} bytes; at most {most:,} are read.")
+    if size > max_bytes:
+        raise DatasetError(f"{path.name} has {size:,} bytes; the maximum is {max_bytes:,}.")

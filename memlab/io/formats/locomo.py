@@ -1,8 +1,8 @@
-"""Files in the format of LoCoMo (Maharana et al. 2024, arXiv 2402.17753), with the repairs that the original needs.
+"""Reader of LoCoMo (Maharana et al. 2024, arXiv 2402.17753), with repairs.
 
-The ten conversations hold evidence such as ``"D8:6; D9:17"``, ``"D9:1 D4:4"``, ``"D:11:26"``, ``"D30:05"`` and ``"D"``,
-ids that no turn has, repeated ids, questions without evidence, dates of sessions that do not exist, and answers
-that are numbers. All of these are read; what is not a LoCoMo file is a ``DatasetError`` that names the place.
+The ten conversations contain evidence such as ``"D8:6; D9:17"``, ``"D9:1 D4:4"``, ``"D:11:26"``, ``"D30:05"`` and
+``"D"``, ids that no turn has, repeated ids, questions without evidence, dates of sessions that do not exist, and
+answers that are numbers. All of these are read. Any other deviation is a ``DatasetError`` that names the location.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from memlab.errors import DatasetError
 from memlab.io.formats.labelled import (
     Conversation,
     LabelledConversation,
-    Place,
+    Location,
     Question,
     Turn,
-    loaded,
-    named,
+    describe_json,
+    load_json,
 )
 from memlab.kernel.base.arguments import Taken, checked
 
@@ -37,66 +37,90 @@ __all__ = ["LOCOMO_SHA256", "LOCOMO_URL", "correct_evidence", "download_locomo",
 
 @checked
 def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
-    """The conversations of a LoCoMo file, each with its questions. Raises ``DatasetError``.
+    """Read the conversations of a LoCoMo file with their questions.
 
+    Parameters
+    ----------
+    path
+        Path of the file.
+
+    Returns
+    -------
+    tuple of LabelledConversation
+        The conversations, in the order of the file.
+
+    Raises
+    ------
+    DatasetError
+        If the file is malformed, or two conversations have the same name.
+
+    Examples
+    --------
     >>> from memlab.io.ingest import read_locomo
     >>> labelled = read_locomo("locomo10.json")[0]                      # doctest: +SKIP
     >>> labelled.conversation.speakers, len(labelled.questions)         # doctest: +SKIP
     (('Caroline', 'Melanie'), 199)
     """
     path = Path(path).expanduser()
-    samples = loaded(path, "a LoCoMo file")
+    samples = load_json(path, "a LoCoMo file")
     if not isinstance(samples, list) or not samples:
         raise DatasetError(
-            f"{path}: a LoCoMo file is a list of conversations, not {named(samples)}."
+            f"{path}: a LoCoMo file must be a list of conversations, not {describe_json(samples)}."
         )
-    read = tuple(
-        _labelled(sample, Place(path, f"conversation {index + 1}"), f"conversation-{index + 1}")
+    labelled_samples = tuple(
+        _read_sample(
+            sample, Location(path, f"conversation {index + 1}"), f"conversation-{index + 1}"
+        )
         for index, sample in enumerate(samples)
     )
-    names = [labelled.conversation.name for labelled in read]
+    names = [labelled.conversation.name for labelled in labelled_samples]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise DatasetError(
-            f'{path}: two conversations are called "{repeated}"; give each a sample_id of its own.'
+            f'{path}: two conversations have the name "{repeated}". Give each its own sample_id.'
         )
-    return read
+    return labelled_samples
 
 
-def _labelled(item: object, place: Place, unnamed: str) -> LabelledConversation:
-    sample = place.record(item, "(itself)")
-    name = place.text(sample, "sample_id", "(top)", required=False)
+def _read_sample(item: object, location: Location, unnamed: str) -> LabelledConversation:
+    """Read one conversation with its questions."""
+    sample = location.record(item, "(itself)")
+    name = location.text(sample, "sample_id", "(top)", required=False)
     if name:
-        place = Place(place.path, f"{place.within} ({name})")
-    turns = _turns(sample.get("conversation"), place)
+        location = Location(location.path, f"{location.within} ({name})")
+    turns = _read_turns(sample.get("conversation"), location)
     conversation = Conversation(name or unnamed, turns)
-    known = conversation.refs
-    items = place.records(sample.get("qa", []), "qa", "questions")
+    refs = conversation.refs
+    items = location.records(sample.get("qa", []), "qa", "questions")
     return LabelledConversation(
-        conversation, tuple(_question(item, known, field, place) for field, item in items)
+        conversation, tuple(_build_question(item, refs, field, location) for field, item in items)
     )
 
 
+# Keys of sessions.
 _SESSION = re.compile(r"session_(\d{1,6})\Z")
 
 
-def _turns(given: object, place: Place) -> tuple[Turn, ...]:
-    record = place.record(given, "conversation", "an object with session_1, ...")
+def _read_turns(value: object, location: Location) -> tuple[Turn, ...]:
+    """Read the turns of all sessions."""
+    record = location.record(value, "conversation", "an object with session_1, ...")
     numbered = sorted((int(match[1]), key) for key in record if (match := _SESSION.match(key)))
     turns: list[Turn] = []
     for _, session in numbered:
-        for field, item in place.records(record[session], session, "turns"):
-            at = _time(record, f"{session}_date_time", place)
-            ref, speaker = (place.text(item, name, field) for name in ("dia_id", "speaker"))
+        for field, item in location.records(record[session], session, "turns"):
+            at = _parse_time(record, f"{session}_date_time", location)
+            ref, speaker = (location.text(item, name, field) for name in ("dia_id", "speaker"))
             text, caption = (
-                place.text(item, name, field, required=False) for name in ("text", "blip_caption")
+                location.text(item, name, field, required=False)
+                for name in ("text", "blip_caption")
             )
-            turns.append(Turn(canonical_ref(ref) or ref, speaker, text, session, at, caption))
+            turns.append(Turn(parse_ref(ref) or ref, speaker, text, session, at, caption))
     if not turns:
-        raise place.error("conversation", "no session_1, session_2, ... with turns.")
+        raise location.error("conversation", "there are no turns in session_1, session_2, ...")
     return tuple(turns)
 
 
+# A time such as "1:56 pm on 8 May, 2023".
 _TIME = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2})\s*(?P<half>[ap])\.?m\.?\s+on\s+"
     r"(?P<day>\d{1,2})\s+(?P<month>[a-z]+),?\s+(?P<year>\d{4})\Z",
@@ -104,58 +128,65 @@ _TIME = re.compile(
 )
 
 
-def _time(record: dict[str, Any], key: str, place: Place) -> datetime:
-    time = place.text(record, key, "conversation")
-    return place.time(time, f"conversation.{key}", "1:56 pm on 8 May, 2023", _TIME)
+def _parse_time(record: dict[str, Any], key: str, location: Location) -> datetime:
+    """Return the time of a session."""
+    time = location.text(record, key, "conversation")
+    return location.time(time, f"conversation.{key}", "1:56 pm on 8 May, 2023", _TIME)
 
 
+# Spellings of a turn's id, and separators between ids in the original file.
 _ID = re.compile(r"D:?0*(\d+):0*(\d+)\Z", re.IGNORECASE)
 _BETWEEN = re.compile(r"[;,\s]+")
 
 
-def canonical_ref(spelled: str) -> str | None:
-    """``D11:26`` of ``D:11:26`` and of ``D11:026``; None if it is no id at all."""
-    match = _ID.match(spelled)
+def parse_ref(id: str) -> str | None:
+    """Return the canonical form of a turn's id (``D11:26`` for ``D:11:026``), or None."""
+    match = _ID.match(id)
     return f"D{match[1]}:{match[2]}" if match else None
 
 
-def _question(item: dict[str, Any], known: Collection[str], field: str, place: Place) -> Question:
+def _build_question(
+    item: dict[str, Any], refs: Collection[str], field: str, location: Location
+) -> Question:
+    """Return a question with the evidence that exists."""
     category = item.get("category")
     if isinstance(category, bool) or not isinstance(category, int) or not 1 <= category <= 5:
-        raise place.error(f"{field}.category", f"expected 1, 2, 3, 4 or 5, found {category!r}.")
-    evidence, dropped = _evidence(item.get("evidence"), known, field, place)
+        raise location.error(f"{field}.category", f"expected 1, 2, 3, 4 or 5, found {category!r}.")
+    evidence, dropped = _split_evidence(item.get("evidence"), refs, field, location)
     return Question(
-        place.text(item, "question", field),
+        location.text(item, "question", field),
         category,
         evidence,
-        _answer(item, field, place),
+        _format_answer(item, field, location),
         dropped,
     )
 
 
-def _evidence(
-    given: object, known: Collection[str], field: str, place: Place
+def _split_evidence(
+    value: object, refs: Collection[str], field: str, location: Location
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    listed = [] if given is None else [given] if isinstance(given, str) else given
-    listed = place.items(listed, f"{field}.evidence", "turn ids")
-    found: dict[str, None] = {}
+    """Return the refs of existing turns, and the other ids."""
+    entries = [] if value is None else [value] if isinstance(value, str) else value
+    entries = location.items(entries, f"{field}.evidence", "turn ids")
+    evidence: dict[str, None] = {}
     dropped: dict[str, None] = {}
-    for entry in listed:
+    for entry in entries:
         if not isinstance(entry, str):
-            raise place.error(
-                f"{field}.evidence", f"expected turn ids as text, found {named(entry)}."
+            raise location.error(
+                f"{field}.evidence", f"expected turn ids as text, found {describe_json(entry)}."
             )
-        for spelled in filter(None, _BETWEEN.split(entry)):
-            # a turn may have an id of another form; then only the exact spelling names it
-            ref = spelled if spelled in known else canonical_ref(spelled)
-            if ref in known and ref is not None:
-                found[ref] = None
+        for id in filter(None, _BETWEEN.split(entry)):
+            # a turn may have an id of another form, which only its exact spelling names
+            ref = id if id in refs else parse_ref(id)
+            if ref in refs and ref is not None:
+                evidence[ref] = None
             else:
-                dropped[spelled] = None
-    return tuple(found), tuple(dropped)
+                dropped[id] = None
+    return tuple(evidence), tuple(dropped)
 
 
-def _answer(item: dict[str, Any], field: str, place: Place) -> str:
+def _format_answer(item: dict[str, Any], field: str, location: Location) -> str:
+    """Return an answer as text."""
     answer = item.get("answer", item.get("adversarial_answer"))
     match answer:
         case None:
@@ -166,8 +197,8 @@ def _answer(item: dict[str, Any], field: str, place: Place) -> str:
             return str(answer)
         case list():
             return ", ".join(str(part) for part in answer)
-    raise place.error(
-        f"{field}.answer", f"expected text, a number or a list, found {named(answer)}."
+    raise location.error(
+        f"{field}.answer", f"expected text, a number or a list, found {describe_json(answer)}."
     )
 
 
@@ -181,35 +212,55 @@ def correct_evidence(
     ],
     path: str | Path,
 ) -> tuple[LabelledConversation, ...]:
-    """The conversations, with the evidence that a file of corrections gives in place of what was cited.
+    """Replace the evidence of questions by that of a file of corrections.
 
-    The file is a list of objects with ``sample_id``, ``qa`` (the question's place, from 0), ``question`` and
-    ``correct`` (ids of turns). Corrections of conversations that are not given are passed over. Raises ``DatasetError``
-    for one that names another question than stands there, or a turn that does not exist.
+    The file is a list of objects with ``sample_id``, ``qa`` (the question's index, from 0), ``question`` and ``correct``
+    (ids of turns). Corrections of other conversations are ignored.
 
+    Parameters
+    ----------
+    conversations
+        Conversations of ``read_locomo``.
+    path
+        Path of the file of corrections.
+
+    Returns
+    -------
+    tuple of LabelledConversation
+        The conversations with corrected evidence.
+
+    Raises
+    ------
+    DatasetError
+        If a correction names another question than the file has at this index, or a turn that does not exist.
+
+    Examples
+    --------
     >>> from memlab.io.ingest import correct_evidence, read_locomo
     >>> correct_evidence(read_locomo("locomo10.json"), "corrections.json")             # doctest: +SKIP
     """
     path = Path(path).expanduser()
-    place = Place(path)
-    held = {labelled.conversation.name: index for index, labelled in enumerate(conversations)}
+    location = Location(path)
+    index_by_name = {
+        labelled.conversation.name: index for index, labelled in enumerate(conversations)
+    }
     questions = [list(labelled.questions) for labelled in conversations]
-    known = [labelled.conversation.refs for labelled in conversations]
+    refs = [labelled.conversation.refs for labelled in conversations]
     applied = 0
-    for field, item in place.records(
-        loaded(path, "a file of corrections"), "(itself)", "corrections"
+    for field, item in location.records(
+        load_json(path, "a file of corrections"), "(itself)", "corrections"
     ):
-        at = held.get(place.text(item, "sample_id", field))
-        if at is None:
+        index = index_by_name.get(location.text(item, "sample_id", field))
+        if index is None:
             continue
-        number = _number(item, field, questions[at], place)
-        questions[at][number] = replace(
-            questions[at][number], evidence=_refs(item, field, known[at], place)
+        number = _check_number(item, field, questions[index], location)
+        questions[index][number] = replace(
+            questions[index][number], evidence=_check_refs(item, field, refs[index], location)
         )
         applied += 1
     if not applied:
         raise DatasetError(
-            f"{path} corrects no question of {', '.join(held) or 'no conversation'}."
+            f"{path} corrects no question of {', '.join(index_by_name) or 'no conversation'}."
         )
     return tuple(
         replace(labelled, questions=tuple(corrected))
@@ -217,81 +268,117 @@ def correct_evidence(
     )
 
 
-def _number(item: dict[str, Any], field: str, questions: Sequence[Question], place: Place) -> int:
+def _check_number(
+    item: dict[str, Any], field: str, questions: Sequence[Question], location: Location
+) -> int:
+    """Return the index of the corrected question."""
     number = item.get("qa")
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(questions):
-        raise place.error(
+        raise location.error(
             f"{field}.qa",
-            f"expected the place of a question, 0-{len(questions) - 1}, found {named(number)}.",
+            f"expected the index of a question, 0-{len(questions) - 1}, found {describe_json(number)}.",
         )
-    text = place.text(item, "question", field)
+    text = location.text(item, "question", field)
     if questions[number].text != text:
-        raise place.error(
+        raise location.error(
             f"{field}.question",
             f'"{text[:60]}" is not question {number}, "{questions[number].text[:60]}".',
         )
     return number
 
 
-def _refs(item: dict[str, Any], field: str, known: frozenset[str], place: Place) -> tuple[str, ...]:
-    refs = place.items(item.get("correct"), f"{field}.correct", "turn ids")
+def _check_refs(
+    item: dict[str, Any], field: str, existing: frozenset[str], location: Location
+) -> tuple[str, ...]:
+    """Return the refs of a correction."""
+    refs = location.items(item.get("correct"), f"{field}.correct", "turn ids")
     for ref in refs:
-        if not isinstance(ref, str) or ref not in known:
-            raise place.error(f"{field}.correct", f"the conversation has no turn {named(ref)}.")
+        if not isinstance(ref, str) or ref not in existing:
+            raise location.error(
+                f"{field}.correct", f"the conversation has no turn {describe_json(ref)}."
+            )
     return tuple(dict.fromkeys(refs))
 
 
 # -- download ---------------------------------------------------------------------------------------------------------
 
+# The published file and its digest.
 LOCOMO_URL = "https://raw.githubusercontent.com/snap-research/locomo/main/data/locomo10.json"
 LOCOMO_SHA256 = "79fa87e90f04081343b8c8debecb80a9a6842b76a7aa537dc9fdf651ea698ff4"
-_LARGEST = 64 * 2**20
+# Bytes of a download; the file has 2.8 MB.
+_MAX_DOWNLOAD = 64 * 2**20
 
 
 @checked
 def download_locomo(
     target: str | Path, *, url: str = LOCOMO_URL, sha256: str = LOCOMO_SHA256, timeout: float = 60
 ) -> Path:
-    """The path of the file, fetched to ``target`` unless it is there already; its sha256 is checked either way.
+    """Download the LoCoMo file unless it exists, and check its digest.
 
-    The data is licensed CC BY-NC 4.0 by its authors (Maharana et al. 2024, arXiv 2402.17753). Nothing is left at
-    ``target`` when the download fails or its hash differs. Raises ``DatasetError``.
+    The authors license the data under CC BY-NC 4.0. A failed download leaves nothing at ``target``.
+
+    Parameters
+    ----------
+    target
+        Path of the file.
+    url
+        Address of the file.
+    sha256
+        Expected digest.
+    timeout
+        Seconds that the server may take to respond.
+
+    Returns
+    -------
+    Path
+        Path of the file.
+
+    Raises
+    ------
+    DatasetError
+        If the download fails, the digest differs, or the file cannot be written.
+
+    Examples
+    --------
+    >>> from memlab.io.ingest import download_locomo
+    >>> download_locomo("locomo10.json").name                           # doctest: +SKIP
+    'locomo10.json'
     """
     target = Path(target).expanduser()
     if target.exists():
         try:
-            found = hashlib.sha256(target.read_bytes()).hexdigest()
+            digest = hashlib.sha256(target.read_bytes()).hexdigest()
         except OSError as error:
             raise DatasetError(f"{target} cannot be read: {error.strerror}.") from error
-        if found == sha256:
+        if digest == sha256:
             return target
         raise DatasetError(
-            f"{target} exists and is another file (sha256 {found}). Move it, or name another target."
+            f"{target} exists and is another file (sha256 {digest}). Move it, or give another target."
         )
     try:
         with urllib.request.urlopen(url, timeout=timeout) as response:
-            body = response.read(_LARGEST + 1)
+            body = response.read(_MAX_DOWNLOAD + 1)
     except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise DatasetError(
-            f"{url} could not be fetched: {reason}. Fetch it by hand and pass its path."
+            f"{url} could not be downloaded: {reason}. Download it by hand and pass its path."
         ) from error
-    found = hashlib.sha256(body).hexdigest()
-    if found != sha256:
+    digest = hashlib.sha256(body).hexdigest()
+    if digest != sha256:
         raise DatasetError(
-            f"{url} sent a file with sha256 {found}; {sha256} was expected. Nothing was kept."
+            f"{url} sent a file with the sha256 {digest}, not {sha256}. It was discarded."
         )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, body)
+        _write_atomically(target, body)
     except OSError as error:
         raise DatasetError(
-            f"{target} cannot be written: {error.strerror}. Name another target."
+            f"{target} cannot be written: {error.strerror}. Give another target."
         ) from error
     return target
 
 
-def _replace(target: Path, body: bytes) -> None:
+def _write_atomically(target: Path, body: bytes) -> None:
     """Write the whole file or nothing."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
     part = Path(name)

@@ -1,4 +1,4 @@
-"""Messages as the protocols write them and as callers give them: texts, parts, calls of tools and their results."""
+"""Messages of chat protocols and callers: texts, parts, tool calls, tool results."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ __all__ = [
     "ROLES",
     "Message",
     "Piece",
-    "flat",
     "is_message",
-    "messages_of",
-    "pieces",
-    "plain_object",
-    "role_word",
+    "parse_messages",
+    "parse_role",
+    "split_message",
+    "to_mapping",
+    "unwrap_message",
 ]
 
+# Words of the protocols for roles: OpenAI, Anthropic, LangChain, Gemini, ShareGPT.
 _ROLES = {
     "user": "user",
     "human": "user",
@@ -42,20 +43,36 @@ _ROLES = {
     "tool_result": "tool",
 }
 ROLES = ("role", "sender", "author", "type", "from")
-"""Where a message says who speaks."""
+"""Fields that name the speaker or role, in the order in which they count."""
+# A message has one of these fields.
 _SAID = frozenset(("content", "text", "parts", "value", "tool_calls"))
+# Fields that may contain the actual message; most messages have none and are returned at once.
 _ENVELOPES = frozenset(("kwargs", "data", "message", "author"))
 OBJECT = (dict, Mapping)
-"""What has names: dicts first, as they are asked for often and known sooner."""
+"""Types of objects with names. The check of a dict is faster, so it comes first."""
+# Depth of nested parts; the protocols nest three levels.
 _DEEPEST = 8
 _CALLING = frozenset(("tool_calls", "additional_kwargs", "function_call"))
-"""Where a message has calls beside its content."""
+"""Fields with tool calls, next to the content."""
+# Types of parts that are tool calls, and that are thoughts of a model.
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap")
 
 
 class Piece(NamedTuple):
-    """A part of a message: words, a call of a tool by ``name`` with ``text`` as its arguments, or a tool's result."""
+    """A part of a message: words, a call of a tool, or the result of one.
+
+    Attributes
+    ----------
+    kind
+        "said", "call" or "result".
+    text
+        The words, the arguments of the call, or the result.
+    name
+        Name of the tool that is called.
+    failed
+        Whether the result is an error.
+    """
 
     kind: Literal["said", "call", "result"]
     text: str
@@ -64,14 +81,14 @@ class Piece(NamedTuple):
 
     @property
     def words(self) -> str:
-        """It as a text."""
+        """The part as text."""
         return f"{self.name or 'tool'}({self.text})" if self.kind == "call" else self.text
 
 
-def role_word(value: object) -> str | None:
-    """One of ``memlab.kernel.schema.ROLES`` for what a protocol calls it; None for any other word.
+def parse_role(value: object) -> str | None:
+    """Return the role that a protocol's word stands for, or None.
 
-    >>> role_word("human"), role_word("HumanMessage"), role_word("Ida")
+    >>> parse_role("human"), parse_role("HumanMessage"), parse_role("Ida")
     ('user', 'user', None)
     """
     if not isinstance(value, str):
@@ -82,8 +99,11 @@ def role_word(value: object) -> str | None:
     return _ROLES.get(word) or _ROLES.get(word.removesuffix("chunk").removesuffix("message"))
 
 
-def plain_object(message: object) -> Mapping[str, Any] | None:
-    """An object of a client's library as a dict: what has ``model_dump``, or a ``type`` and ``content``."""
+def to_mapping(message: object) -> Mapping[str, Any] | None:
+    """Return an object of a client library as a mapping, or None.
+
+    It has ``model_dump``, or ``content`` with ``type`` or ``role``.
+    """
     dump = getattr(message, "model_dump", None)
     if callable(dump):
         dumped = dump()
@@ -98,8 +118,11 @@ def plain_object(message: object) -> Mapping[str, Any] | None:
     return None
 
 
-def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A message without its envelope: LangChain's two forms, a transcript's line, an author with a role."""
+def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message without its envelope.
+
+    Known envelopes are the two forms of LangChain, a line of a transcript, and an author with a role.
+    """
     if _ENVELOPES.isdisjoint(entry):
         return entry
     kwargs, data, inner, author = (
@@ -111,7 +134,7 @@ def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     path = entry.get("id")
     if isinstance(kwargs, OBJECT) and "lc" in entry and isinstance(path, list) and path:
         return {"type": path[-1], **kwargs}
-    if isinstance(data, OBJECT) and role_word(entry.get("type")):
+    if isinstance(data, OBJECT) and parse_role(entry.get("type")):
         return {**data, "type": entry["type"]}
     if isinstance(inner, OBJECT) and (
         "role" in inner or "content" in inner or isinstance(inner.get("author"), dict)
@@ -119,24 +142,24 @@ def flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
         opened = {**entry, **inner}
         if "message" not in inner:
             del opened["message"]
-        return flat(opened)
+        return unwrap_message(opened)
     if isinstance(author, OBJECT):
         return {**entry, "author": author.get("role"), "name": author.get("name")}
     return entry
 
 
 def is_message(entry: Mapping[str, Any]) -> bool:
-    """Whether somebody said this, a person or a program."""
-    if role_word(entry.get("role")) is None and not any(
-        role_word(entry.get(name)) for name in ROLES
+    """Return whether an entry has a role and content."""
+    if parse_role(entry.get("role")) is None and not any(
+        parse_role(entry.get(name)) for name in ROLES
     ):
         return False
     return not _SAID.isdisjoint(entry)
 
 
-def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[Piece]:
-    """What a message says, part by part, and the tools that it calls."""
-    yield from _content(content, notes, 0)
+def split_message(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[Piece]:
+    """Yield the parts of a message, then the tools that it calls."""
+    yield from _split_content(content, notes, 0)
     if _CALLING.isdisjoint(message):
         return
     calls = message.get("tool_calls") or ()
@@ -148,32 +171,35 @@ def pieces(message: Mapping[str, Any], content: object, notes: Notes) -> Iterato
         message.get("function_call"),
     ):
         if isinstance(call, OBJECT):
-            yield _call(call)
+            yield _build_call(call)
 
 
-def _content(content: object, notes: Notes, depth: int) -> Iterator[Piece]:
+def _split_content(content: object, notes: Notes, depth: int) -> Iterator[Piece]:
+    """Yield the parts of a content, which may be nested."""
     if isinstance(content, str):
         yield Piece("said", content)
     elif depth > _DEEPEST:
         notes.left_out["part nested too deeply"] += 1
     elif isinstance(content, (list, tuple)):
         for part in content:
-            yield from _content(part, notes, depth + 1)
+            yield from _split_content(part, notes, depth + 1)
     elif isinstance(content, OBJECT):
-        yield from _part(content, notes, depth)
+        yield from _split_part(content, notes, depth)
 
 
-def _part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[Piece]:
+def _split_part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[Piece]:
+    """Yield the pieces of one part."""
+    # protocols name the same part differently; unknown types are counted, so that nothing is lost silently
     kind = part.get("type") or part.get("content_type") or "text"
     text = part.get("text")
     if kind in _CALLS:
-        yield _call(part)
+        yield _build_call(part)
     elif isinstance(kind, str) and kind.endswith(("tool_result", "call_output")):
         inner = part.get("content", part.get("output"))
-        said = "\n".join(
-            piece.text for piece in _content(inner, notes, depth + 1) if piece.text.strip()
+        result = "\n".join(
+            piece.text for piece in _split_content(inner, notes, depth + 1) if piece.text.strip()
         )
-        yield Piece("result", said, failed=part.get("is_error") is True)
+        yield Piece("result", result, failed=part.get("is_error") is True)
     elif kind in _THOUGHTS:
         notes.left_out["thinking"] += 1
     elif isinstance(text, str):
@@ -181,41 +207,59 @@ def _part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[Piece]:
     elif isinstance(text, OBJECT) and isinstance(text.get("value"), str):
         yield Piece("said", text["value"])
     elif isinstance(part.get("parts"), list):
-        yield from _content(part["parts"], notes, depth + 1)
+        yield from _split_content(part["parts"], notes, depth + 1)
     elif isinstance(part.get("result"), str):
         yield Piece("said", part["result"])
     else:
         notes.left_out[f"part of type {str(kind)[:40]}"] += 1
 
 
-def _call(call: Mapping[str, Any]) -> Piece:
-    """A call of a tool: its name, and what it was given."""
+def _build_call(call: Mapping[str, Any]) -> Piece:
+    """Return a call of a tool with its name and arguments."""
     function = call.get("function")
-    given = function if isinstance(function, OBJECT) else call
+    target = function if isinstance(function, OBJECT) else call
     arguments = next(
-        (given[name] for name in ("arguments", "input", "args") if given.get(name) is not None), ""
+        (target[name] for name in ("arguments", "input", "args") if target.get(name) is not None),
+        "",
     )
     if not isinstance(arguments, str):
         arguments = msgspec.json.encode(arguments, enc_hook=str).decode()
-    name = given.get("name")
+    name = target.get("name")
     return Piece("call", arguments, name if isinstance(name, str) else "")
 
 
-# -- messages that a caller gives -------------------------------------------------------------------------------------
+# -- messages of a caller ----------------------------------------------------------------------------------------------
 
+# For a quick test whether a message has any field of its role.
 _NAMES = frozenset(ROLES)
 _SILENT = frozenset(("content", "tool_calls", "function_call"))
-"""What a message without words has."""
+"""Fields that a message without words may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: its role, what is said, when and by whom if that is known, and the tools that it calls.
+    """One message of a conversation.
 
-    ``calls`` are their names and ``arguments`` what each is called with, as text. ``tool`` is the name of the tool
-    whose result it is, and ``failed`` says that the message itself calls that an error. ``speaker`` is the name of a
-    person among several, of whom "I" speaks then. ``place`` numbers what was given: a message of several parts may
-    become several, as each result of a tool is one of its own.
+    Attributes
+    ----------
+    role
+        user, assistant, system or tool.
+    text
+        The words; empty if there are none.
+    at
+        When it was said, if known.
+    calls
+        Names of the tools that it calls.
+    arguments
+        Arguments of each call, as text.
+    tool
+        Name of the tool whose result it is.
+    failed
+        Whether the message declares itself an error.
+    speaker
+        Name of a person among several; "I" in the text is this person.
+    place
+        Index of the caller's message. Several messages may share one, because each result of a tool is a message.
     """
 
     role: str
@@ -226,91 +270,104 @@ class Message:
     tool: str | None = None
     failed: bool = False
     speaker: str | None = None
-    place: int = 0
+    index: int = 0
 
 
-def messages_of(given: Any, role: str | None = None) -> list[Message]:
-    """A text, a message as the protocols write it, or several of either; ``role`` is whose it is where nothing says so.
+def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
+    """Return a text, a protocol's message, or several of either, as messages.
 
-    InputError that names the message which cannot be read, or that says nothing of its role where none is given;
-    UnknownName for a role.
+    ``role`` is the role of messages that have none. Raises InputError with the number of a message that cannot be read or
+    has no role, UnknownName for an unknown role.
 
-    >>> [(one.role, one.text) for one in messages_of(["Hi", {"role": "ai", "content": "Hello"}], "user")]
+    >>> [(message.role, message.text) for message in parse_messages(["Hi", {"role": "ai", "content": "Hello"}], "user")]
     [('user', 'Hi'), ('assistant', 'Hello')]
     """
     if role is not None and role not in WORDS:
         raise UnknownName("role", role, WORDS)
-    if isinstance(given, str | Mapping):
-        given = [given]
-    if not isinstance(given, Iterable):
+    if isinstance(messages, str | Mapping):
+        messages = [messages]
+    if not isinstance(messages, Iterable):
         raise InputError(
-            f"Messages are a text, or a list of texts and of dicts with role and content, not {describe_value(given)}."
+            f"Messages must be a text, or a list of texts and dicts with role and content, not {describe_value(messages)}."
         )
-    several = Called(list, "messages")(given)
+    items = Called(list, "messages")(messages)
     notes = Notes("messages")
     return [
-        found for place, one in enumerate(several) for found in _messages(one, place, role, notes)
+        message
+        for index, item in enumerate(items)
+        for message in _parse_message(item, index, role, notes)
     ]
 
 
-def _messages(one: object, place: int, role: str | None, notes: Notes) -> list[Message]:
-    if isinstance(one, str):
-        one = {"content": one}
-    entry = one if isinstance(one, Mapping) else Called(plain_object, "messages")(one)
+def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> list[Message]:
+    """Return the messages in one item of the caller."""
+    if isinstance(item, str):
+        item = {"content": item}
+    entry = item if isinstance(item, Mapping) else Called(to_mapping, "messages")(item)
     if entry is None:
         raise InputError(
-            f"Message {place} is {describe_value(one)}, not a text or a dict with role and content."
+            f"Message {index} must be a text or a dict with role and content, not {describe_value(item)}."
         )
-    entry = flat(entry)
-    who = entry.get("speaker", entry.get("name"))
+    entry = unwrap_message(entry)
+    name = entry.get("speaker", entry.get("name"))
     person = (
-        who if isinstance(who, str) and who.strip() and infer_role(who, None) == "other" else None
+        name
+        if isinstance(name, str) and name.strip() and infer_role(name, None) == "other"
+        else None
     )
-    said_by = _role(
-        entry, place, role if person or not isinstance(who, str) else infer_role(who, None)
+    speaker_role = _find_role(
+        entry, index, role if person or not isinstance(name, str) else infer_role(name, None)
     )
     calls = entry.get("tool_calls")
     if calls is not None and not isinstance(calls, list | tuple):
         raise InputError(
-            f"The tool_calls of message {place} are a list, not {describe_value(calls)}."
+            f"The tool_calls of message {index} must be a list, not {describe_value(calls)}."
         )
-    common: dict[str, Any] = {"at": entry.get("at"), "place": place}
-    found: list[Message] = []
+    common: dict[str, Any] = {"at": entry.get("at"), "index": index}
+    messages: list[Message] = []
     texts, names, arguments = [], [], []
-    for piece in pieces(entry, _checked_content(entry, place), notes):
+    for piece in split_message(entry, _check_content(entry, index), notes):
         if piece.kind == "said":
             texts.append(piece.text)
         elif piece.kind == "result":
-            found.append(Message("tool", _text(piece.text), failed=piece.failed, **common))
+            messages.append(
+                Message("tool", _empty_if_blank(piece.text), failed=piece.failed, **common)
+            )
         else:
             names += [piece.name] if piece.name else []
             arguments += [piece.text] if piece.text else []
-    if texts or names or arguments or not found:
-        tool = entry.get("name") if said_by == "tool" else None
+    if texts or names or arguments or not messages:
+        tool = entry.get("name") if speaker_role == "tool" else None
         common |= {
             "calls": tuple(names),
             "arguments": tuple(arguments),
             "tool": tool if isinstance(tool, str) else None,
         }
-        speaker = person if said_by == "user" else None
-        found.append(Message(said_by, _text("\n".join(texts)), speaker=speaker, **common))
-    return found
+        speaker = person if speaker_role == "user" else None
+        messages.append(
+            Message(speaker_role, _empty_if_blank("\n".join(texts)), speaker=speaker, **common)
+        )
+    return messages
 
 
-def _role(entry: Mapping[str, Any], place: int, otherwise: str | None) -> str:
+def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str:
+    """Return the role of a message, or the default."""
     if "role" in entry:
-        if (word := role_word(entry["role"])) is None:
-            raise UnknownName(f"role of message {place}", describe_value(entry["role"]), WORDS)
+        if (word := parse_role(entry["role"])) is None:
+            raise UnknownName(f"role of message {index}", describe_value(entry["role"]), WORDS)
         return word
-    word = otherwise
+    word = default
     if not _NAMES.isdisjoint(entry):
-        word = next((word for name in ROLES if (word := role_word(entry.get(name)))), otherwise)
+        word = next((word for name in ROLES if (word := parse_role(entry.get(name)))), default)
     if word is None:
-        raise InputError(f'Message {place} is an object with "role" and "content"; it has no role.')
+        raise InputError(
+            f'Message {index} has no role. Add a "role", or pass role=... for all messages.'
+        )
     return word
 
 
-def _checked_content(entry: Mapping[str, Any], place: int) -> object:
+def _check_content(entry: Mapping[str, Any], index: int) -> object:
+    """Return the content of a message; InputError if it is not a text or parts."""
     content = next(
         (entry[name] for name in ("content", "text", "parts") if entry.get(name) is not None), None
     )
@@ -318,15 +375,15 @@ def _checked_content(entry: Mapping[str, Any], place: int) -> object:
         for part in content:
             if not isinstance(part, str | Mapping):
                 raise InputError(
-                    f"A part of message {place} is {describe_value(part)}, not a dict with a type."
+                    f"A part of message {index} must be a dict with a type, not {describe_value(part)}."
                 )
     elif not isinstance(content, str | Mapping) and not (
         content is None and ("content" in entry or "tool_calls" in entry)
     ):
-        raise InputError(f"Message {place} has no text: its content is {describe_value(content)}.")
+        raise InputError(f"Message {index} has no text: its content is {describe_value(content)}.")
     return content
 
 
-def _text(text: str) -> str:
-    """A text without words is empty."""
+def _empty_if_blank(text: str) -> str:
+    """Return a text, empty if it is blank."""
     return text if text.strip() else ""

@@ -1,7 +1,6 @@
-"""Parquet: a folder with one file a table and a manifest, or one file in which each row is a memory, an edge or an
-event.
+"""Exports as Parquet: a folder with one file per table, or a single file.
 
-Whatever is no table (nodes, registers, policies) stands in the manifest, which every file carries in its metadata too.
+The manifest holds nodes, registers and policies, which are not tables. Every file has it in its metadata, too.
 """
 
 from __future__ import annotations
@@ -15,8 +14,13 @@ import polars as pl
 
 from memlab.errors import DatasetError
 from memlab.io.formats.bundle import Bundle
-from memlab.io.formats.lines import MOST_EXPORT_BYTES, json_of
-from memlab.io.formats.records import Record, bundle_from, fields_of, records_of
+from memlab.io.formats.lines import MAX_EXPORT_BYTES, decode_json
+from memlab.io.formats.records import (
+    Record,
+    build_bundle_from_records,
+    check_fields,
+    export_records,
+)
 from memlab.kernel.schema import MEMORY
 
 __all__ = [
@@ -28,33 +32,42 @@ __all__ = [
     "write_parquet_folder",
 ]
 
+# Name of the manifest in a folder; it also identifies the folder as an export.
 MANIFEST = "manifest.json"
+# Key of the manifest in a file's metadata, which identifies an export.
 _KEY = "memlab"
+# File of each kind of record.
 _TABLES = {"memory": "memories", "edge": "edges", "event": "events"}
+# Other tools show such a column as dates.
 _STAMP = pl.Datetime("us", "UTC")
 UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What Polars raises of a damaged file; a panic is no Exception."""
-_MOST_ROWS = 20_000_000
+"""Errors of Polars for a damaged file; a panic does not derive from Exception."""
+# A small compressed file may claim billions of equal rows.
+_MAX_ROWS = 20_000_000
 
 
 def write_parquet_folder(bundle: Bundle, folder: Path) -> None:
-    """``memories.parquet``, ``edges.parquet``, ``events.parquet`` (of a whole lab) and ``manifest.json``."""
-    about = _about(bundle)
-    for kind, frame in _frames(bundle).items():
+    """Write a bundle as one file per table and a manifest."""
+    about = _encode_manifest(bundle)
+    for kind, frame in _build_frames(bundle).items():
         frame.write_parquet(folder / f"{_TABLES[kind]}.parquet", metadata={_KEY: about})
     (folder / MANIFEST).write_text(about, encoding="utf-8")
 
 
 def write_parquet_file(bundle: Bundle, file: BinaryIO) -> None:
-    """One file: a column ``table``, and a struct for each table that is null in the rows of the others."""
+    """Write a bundle as one file.
+
+    A column ``table`` names the table of a row; each table is a struct that is null in rows of the others.
+    """
     parts = [
         frame.select(pl.lit(kind).alias("table"), pl.struct(pl.all()).alias(kind))
-        for kind, frame in _frames(bundle).items()
+        for kind, frame in _build_frames(bundle).items()
     ]
-    pl.concat(parts, how="diagonal").write_parquet(file, metadata={_KEY: _about(bundle)})
+    pl.concat(parts, how="diagonal").write_parquet(file, metadata={_KEY: _encode_manifest(bundle)})
 
 
-def _frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
+def _build_frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
+    """Return memories, edges and events with times as UTC datetimes."""
     times = [
         pl.col(name).cast(_STAMP) for name, column in MEMORY.items() if column.storage == "time"
     ]
@@ -67,17 +80,21 @@ def _frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
     return frames
 
 
-def _about(bundle: Bundle) -> str:
+def _encode_manifest(bundle: Bundle) -> str:
+    """Return the records that are not rows of a table, as JSON."""
     records = [
         {record.kind: record.fields}
-        for record in records_of(bundle)
+        for record in export_records(bundle)
         if record.kind not in ("memory", "edge")
     ]
     return msgspec.json.encode(records).decode()
 
 
-def is_parquet_export(path: Path, head: str) -> bool:
-    """Whether a file of Parquet is a lab's, by its metadata, or a folder one of tables. DatasetError for no Parquet."""
+def is_parquet_export(path: Path, start: str) -> bool:
+    """Return whether a file or folder is a lab's export, by metadata or manifest.
+
+    Raises DatasetError for a file that cannot be read as Parquet.
+    """
     if path.is_dir():
         return (path / MANIFEST).is_file() and (path / "memories.parquet").is_file()
     if path.suffix.lower() != ".parquet":
@@ -89,65 +106,74 @@ def is_parquet_export(path: Path, head: str) -> bool:
 
 
 def read_parquet(path: Path) -> Bundle:
-    """What either of the two wrote. Events are not read: they are the history of the lab that they come from."""
+    """Read an export in either form.
+
+    Events are not read, because they are the history of the exporting lab.
+    """
     name = path.name
     try:
         if path.is_dir():
             tables = {
-                kind: _table(path / f"{_TABLES[kind]}.parquet") for kind in ("memory", "edge")
+                kind: _read_table(path / f"{_TABLES[kind]}.parquet") for kind in ("memory", "edge")
             }
         else:
-            union = _table(path)
-            tables = {kind: _of_union(union, kind, name) for kind in ("memory", "edge")}
-        about = _manifest(path / "memories.parquet" if path.is_dir() else path, name)
-        return bundle_from(_records(about, tables, name), name)
+            union = _read_table(path)
+            tables = {kind: _select_table(union, kind, name) for kind in ("memory", "edge")}
+        about = _read_manifest(path / "memories.parquet" if path.is_dir() else path, name)
+        return build_bundle_from_records(_build_records(about, tables, name), name)
     except (*UNREADABLE, UnicodeDecodeError) as error:
         raise DatasetError(f"{name} cannot be read as Parquet: {error}") from None
 
 
-def _table(path: Path) -> pl.DataFrame:
-    if path.stat().st_size > MOST_EXPORT_BYTES:
+def _read_table(path: Path) -> pl.DataFrame:
+    """Read a Parquet file; DatasetError if it is too large."""
+    if path.stat().st_size > MAX_EXPORT_BYTES:
         raise DatasetError(
-            f"{path.name} has {path.stat().st_size:,} bytes; at most {MOST_EXPORT_BYTES:,} are read."
+            f"{path.name} has {path.stat().st_size:,} bytes; the maximum is {MAX_EXPORT_BYTES:,}."
         )
     scan = pl.scan_parquet(path, glob=False)
     rows = int(scan.select(pl.len()).collect().item())
-    if rows > _MOST_ROWS:
-        raise DatasetError(f"{path.name} has {rows:,} rows; at most {_MOST_ROWS:,} are read.")
+    if rows > _MAX_ROWS:
+        raise DatasetError(f"{path.name} has {rows:,} rows; the maximum is {_MAX_ROWS:,}.")
     return scan.collect()
 
 
-def _of_union(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
+def _select_table(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
+    """Return the rows of one table of a single-file export."""
     if "table" not in frame.columns:
         raise DatasetError(
-            f'{source}: A file of a lab has a column "table"; this one has {", ".join(frame.columns[:8])}.'
+            f'{source}: An export has a column "table"; this file has {", ".join(frame.columns[:8])}.'
         )
     rows = frame.filter(pl.col("table") == kind)
     if kind not in frame.columns:
         return pl.DataFrame()
     if not isinstance(frame.schema[kind], pl.Struct):
-        raise DatasetError(
-            f"{source}, field {kind}: A struct stands here, not {frame.schema[kind]}."
-        )
+        raise DatasetError(f"{source}, field {kind}: Expected a struct, not {frame.schema[kind]}.")
     return rows.select(kind).unnest(kind)
 
 
-def _manifest(path: Path, source: str) -> list[Any]:
+def _read_manifest(path: Path, source: str) -> list[Any]:
+    """Return the records in a file's metadata."""
     metadata = pl.read_parquet_metadata(path).get(_KEY)
     if metadata is None:
-        raise DatasetError(f'{source}: Its metadata holds no "{_KEY}": it is no export of a lab.')
-    about = json_of(metadata.encode(), f"{source}, metadata", 1)
+        raise DatasetError(
+            f'{source}: Its metadata has no "{_KEY}", so it is not an export of a lab.'
+        )
+    about = decode_json(metadata.encode(), f"{source}, metadata", 1)
     if not isinstance(about, list):
         raise DatasetError(
-            f"{source}, metadata: A list of records stands here, not {type(about).__name__}."
+            f"{source}, metadata: Expected a list of records, not {type(about).__name__}."
         )
     return about
 
 
-def _records(about: list[Any], tables: Mapping[str, pl.DataFrame], source: str) -> Iterator[Record]:
+def _build_records(
+    about: list[Any], tables: Mapping[str, pl.DataFrame], source: str
+) -> Iterator[Record]:
+    """Yield the records of a manifest and its tables."""
     for entry in about:
-        for kind, fields in fields_of(entry, source, "metadata").items():
-            yield Record(kind, dict(fields_of(fields, source, "metadata")), "metadata")
+        for kind, fields in check_fields(entry, source, "metadata").items():
+            yield Record(kind, dict(check_fields(fields, source, "metadata")), "metadata")
     for kind, frame in tables.items():
         micros = frame.with_columns(
             pl.col(name).cast(pl.Int64 if not isinstance(dtype, pl.List) else pl.List(pl.Int64))
@@ -157,12 +183,12 @@ def _records(about: list[Any], tables: Mapping[str, pl.DataFrame], source: str) 
         for number, row in enumerate(micros.iter_rows(named=True), 1):
             fields = {name: value for name, value in row.items() if value is not None}
             if kind == "edge":
-                fields = _ends(fields)
+                fields = _merge_ends(fields)
             yield Record(kind, fields, f"table {_TABLES[kind]}, row {number}")
 
 
-def _ends(fields: dict[str, Any]) -> dict[str, Any]:
-    """An edge as records tell it: the end that is no memory in place of an id."""
+def _merge_ends(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return an edge whose ends are ids or names of nodes."""
     for end in ("source", "target"):
         node = fields.pop(f"{end}_node", None)
         if node is not None:

@@ -1,4 +1,4 @@
-"""Logs of conversations in Markdown or plain text, and notes: paragraphs and list items under headings."""
+"""Logs of conversations in Markdown or plain text, and notes with headings."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memlab.errors import InputError
-from memlab.io.formats.columns import instant
-from memlab.io.formats.lines import Lines, Notes, text_of_line
-from memlab.io.formats.messages import role_word
+from memlab.io.formats.columns import parse_instant
+from memlab.io.formats.lines import Lines, Notes, decode_line
+from memlab.io.formats.messages import parse_role
 
-__all__ = ["log", "notes_of", "speakers"]
+__all__ = ["find_speakers", "parse_log", "parse_notes"]
 
 _LONGEST = 1_000_000
-"""Bytes of a memory's text; more of one turn is not kept while it is read."""
+"""Maximum bytes of a memory's text; the rest of a longer turn is counted but not stored."""
 
+# Lines that name a speaker, as a heading ("## Ida (2026-01-02)"), in bold ("**Ida:** Hello") or plain ("Ida: Hello").
 _HEADING = re.compile(
     r"#{1,6}\s+(?P<name>[^\n(\[]{1,40}?)\s*:?\s*(?:[(\[](?P<at>[^)\]]{4,40})[)\]])?\s*#*\s*\Z"
 )
@@ -30,16 +31,20 @@ _PLAIN = re.compile(
     r"(?:\[(?P<at>[^\]]{4,40})\]\s*|(?P<stamp>\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*)\s+)?"
     r"(?P<name>[^\W\d_][\w .'-]{0,39}?)(?:\s\((?P<time>[^)]{4,40})\))?:(?:\s+(?P<text>.*)|\s*)\Z"
 )
+# Fences of code, list items without bullet and checkbox, and headings.
 _FENCE = re.compile(r"\s*(```|~~~)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.*)\Z")
 _TITLE = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*\Z")
 
 
-def speakers(head: str) -> frozenset[str]:
-    """Who speaks in a text that begins like this: words for roles, and names that begin several lines as such do."""
+def find_speakers(start: str) -> frozenset[str]:
+    """Return the speakers in a text that begins like this.
+
+    They are words for roles, and names that begin several lines the way speakers do.
+    """
     bold: Counter[str] = Counter()
     plain: Counter[str] = Counter()
-    for line in head.splitlines():
+    for line in start.splitlines():
         for counts, match in (
             (bold, _BOLD.match(line)),
             (plain, _PLAIN.match(line)),
@@ -47,76 +52,85 @@ def speakers(head: str) -> frozenset[str]:
         ):
             if match is not None:
                 name = match["name"]
-                if role_word(name) is not None:
+                if parse_role(name) is not None:
                     bold[name] += 2
                 elif counts is plain or match.re is _BOLD:
                     counts[name] += 1
-    found = {name for name, count in bold.items() if count > 1}
-    several = {name for name, count in plain.items() if count > 1 and name[:1].isupper()}
-    return frozenset(found | (several if len(several) > 1 or found else set()))
+    speakers = {name for name, count in bold.items() if count > 1}
+    repeated = {name for name, count in plain.items() if count > 1 and name[:1].isupper()}
+    return frozenset(speakers | (repeated if len(repeated) > 1 or speakers else set()))
 
 
 @dataclass
 class _Turn:
-    place: int
+    """A turn or paragraph while its lines are read."""
+
+    location: int
     name: str
     at: str | None
     lines: list[str] = field(default_factory=list)
     size: int = 0
 
     def add(self, line: str) -> None:
+        """Append a line; beyond the maximum length only count it."""
         self.size += len(line) + 1
         if self.size <= _LONGEST:
             self.lines.append(line)
 
 
-def log(
-    read: Lines, known: frozenset[str], *, session: str | None, project: str | None, unnamed: str
+def parse_log(
+    read: Lines,
+    speakers: frozenset[str],
+    *,
+    session: str | None,
+    project: str | None,
+    default_session: str,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The turns of a log, each from the line that names its speaker to the next such line outside of fences of code.
+    """Yield the turns of a log.
 
-    Its session is called by ``unnamed`` and how it begins, unless it is given.
+    A turn begins at the line that names its speaker; lines in a code fence never do. Without a session, one is named by
+    ``default_session`` and the first turn.
     """
     notes = read.notes
     notes.guessed |= {
         "reader": "log",
-        "speaker": ", ".join(sorted(known)[:8]),
+        "speaker": ", ".join(sorted(speakers)[:8]),
         "text": "what follows a speaker",
     }
-    for place, row in _turns(read, known):
+    for location, row in _read_turns(read, speakers):
         if session is None:
-            session = (
-                f"{unnamed}-{hashlib.blake2b(row['text'].encode(), digest_size=4).hexdigest()}"
-            )
-            notes.guessed["session"] = f'"{session}", as nothing names one'
+            session = f"{default_session}-{hashlib.blake2b(row['text'].encode(), digest_size=4).hexdigest()}"
+            notes.guessed["session"] = f'"{session}", because no line names one'
         row["session"] = session
         if project is not None:
             row["project"] = project
-        yield place, row
+        yield location, row
 
 
-def _turns(read: Lines, known: frozenset[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_turns(read: Lines, speakers: frozenset[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the turns of a log without their session and project."""
     notes = read.notes
     turn: _Turn | None = None
     fenced = False
     for number, raw in read:
-        line = text_of_line(raw, notes)
-        begun = None if fenced else _begun(number, line, known)
-        if begun is not None:
-            yield from _ended(turn, notes)
-            turn = begun
+        line = decode_line(raw, notes)
+        started = None if fenced else _start_turn(number, line, speakers)
+        if started is not None:
+            yield from _finish_turn(turn, notes)
+            turn = started
         elif turn is not None:
             turn.add(line)
         elif line.strip():
             notes.left_out["line before the first speaker"] += 1
         if _FENCE.match(line):
             fenced = not fenced
-    yield from _ended(turn, notes)
+    yield from _finish_turn(turn, notes)
 
 
-def _begun(number: int, line: str, known: frozenset[str]) -> _Turn | None:
+def _start_turn(number: int, line: str, speakers: frozenset[str]) -> _Turn | None:
+    """Return the turn that a line begins, or None."""
     match = _HEADING.match(line) or _BOLD.match(line) or _PLAIN.match(line)
-    if match is None or (match["name"] not in known and role_word(match["name"]) is None):
+    if match is None or (match["name"] not in speakers and parse_role(match["name"]) is None):
         return None
     parts = match.groupdict()
     turn = _Turn(number, match["name"], parts.get("at") or parts.get("stamp") or parts.get("time"))
@@ -125,12 +139,13 @@ def _begun(number: int, line: str, known: frozenset[str]) -> _Turn | None:
     return turn
 
 
-def _ended(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
+def _finish_turn(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield a complete turn as a row, unless it is empty or too long."""
     if turn is None:
         return
     text = "\n".join(turn.lines).strip()
     if turn.size > _LONGEST:
-        notes.skip(turn.place, f"turn of more than {_LONGEST:,} bytes", f"{turn.size:,}")
+        notes.skip(turn.location, f"turn of more than {_LONGEST:,} bytes", f"{turn.size:,}")
         return
     if not text:
         notes.left_out["entry without words"] += 1
@@ -138,27 +153,27 @@ def _ended(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, An
     row: dict[str, Any] = {
         "text": text,
         "kind": "turn",
-        "speaker": role_word(turn.name) or turn.name,
+        "speaker": parse_role(turn.name) or turn.name,
     }
     if turn.at is not None:
         try:
-            row["at"], form = instant(turn.at)
+            row["at"], form = parse_instant(turn.at)
         except InputError as problem:
-            notes.skip(turn.place, "at not understood", str(problem))
+            notes.skip(turn.location, "at not understood", str(problem))
             return
-        notes.guessed["at"] = f"beside the speaker ({form})"
-    yield turn.place, row
+        notes.guessed["at"] = f"next to the speaker ({form})"
+    yield turn.location, row
 
 
 # -- notes --------------------------------------------------------------------------------------------------------
 
 
-def notes_of(
+def parse_notes(
     read: Lines, *, session: str | None, project: str | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each paragraph and each list item as a memory; the headings above it are its context.
+    """Yield each paragraph and list item as a memory, with its headings as context.
 
-    A front matter of plain ``name: value`` lines between ``---`` gives tags and a time to all of them.
+    Front matter of ``name: value`` lines between ``---`` gives tags and a time to all memories of the file.
     """
     notes = read.notes
     notes.guessed |= {"reader": "notes", "text": "paragraphs and list items", "context": "headings"}
@@ -169,36 +184,40 @@ def notes_of(
         if value is not None
     }
     titles: list[tuple[int, str]] = []
-    block, fenced, front = _Turn(0, "", None), False, False
+    paragraph, fenced, front = _Turn(0, "", None), False, False
     for number, raw in read:
-        line = text_of_line(raw, notes)
+        line = decode_line(raw, notes)
         if number == 1 and line.strip() == "---":
             front = True
         elif front:
             front = line.strip() != "---"
             if front:
-                _field(line, number, common, notes)
+                _read_field(line, number, common, notes)
+        # a heading, a list item and a blank line each end the paragraph before them
         elif not fenced and (title := _TITLE.match(line)):
-            yield from _paragraph(block, common, titles, notes)
-            block = _Turn(0, "", None)
-            titles = [one for one in titles if one[0] < len(title[1])] + [(len(title[1]), title[2])]
+            yield from _finish_paragraph(paragraph, common, titles, notes)
+            paragraph = _Turn(0, "", None)
+            titles = [level_title for level_title in titles if level_title[0] < len(title[1])] + [
+                (len(title[1]), title[2])
+            ]
         elif not fenced and (item := _ITEM.match(line)):
-            yield from _paragraph(block, common, titles, notes)
-            block = _Turn(number, "", None)
-            block.add(item["text"])
+            yield from _finish_paragraph(paragraph, common, titles, notes)
+            paragraph = _Turn(number, "", None)
+            paragraph.add(item["text"])
         elif not fenced and not line.strip():
-            yield from _paragraph(block, common, titles, notes)
-            block = _Turn(0, "", None)
+            yield from _finish_paragraph(paragraph, common, titles, notes)
+            paragraph = _Turn(0, "", None)
         else:
-            if not block.lines:
-                block.place = number
-            block.add(line)
+            if not paragraph.lines:
+                paragraph.location = number
+            paragraph.add(line)
         if not front and _FENCE.match(line):
             fenced = not fenced
-    yield from _paragraph(block, common, titles, notes)
+    yield from _finish_paragraph(paragraph, common, titles, notes)
 
 
-def _field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None:
+def _read_field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None:
+    """Add a field of the front matter to the common fields."""
     name, _, value = line.partition(":")
     name, value = name.strip(), value.strip().strip("\"'")
     if not value:
@@ -208,7 +227,7 @@ def _field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None
         common["tags"] = [tag for tag in tags if tag]
     elif name in ("updated", "updated_at", "date", "created", "created_at", "at"):
         try:
-            common["at"], form = instant(value)
+            common["at"], form = parse_instant(value)
         except InputError as problem:
             notes.skip(number, "at not understood", str(problem))
         else:
@@ -217,12 +236,15 @@ def _field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None
         notes.left_out[f"field {name[:40]}"] += 1
 
 
-def _paragraph(
-    block: _Turn, common: Mapping[str, Any], titles: list[tuple[int, str]], notes: Notes
+def _finish_paragraph(
+    paragraph: _Turn, common: Mapping[str, Any], titles: list[tuple[int, str]], notes: Notes
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    text = "\n".join(block.lines).strip()
-    if block.size > _LONGEST:
-        notes.skip(block.place, f"paragraph of more than {_LONGEST:,} bytes", f"{block.size:,}")
+    """Yield a complete paragraph as a row, unless it is empty or too long."""
+    text = "\n".join(paragraph.lines).strip()
+    if paragraph.size > _LONGEST:
+        notes.skip(
+            paragraph.location, f"paragraph of more than {_LONGEST:,} bytes", f"{paragraph.size:,}"
+        )
     elif text:
         context = {"context": " / ".join(title for _, title in titles)} if titles else {}
-        yield block.place, {"text": text, **common, **context}
+        yield paragraph.location, {"text": text, **common, **context}

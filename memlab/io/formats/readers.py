@@ -1,4 +1,4 @@
-"""Formats of files: how a file of each is recognised, read and written, in one registry with those of extensions."""
+"""The registry of file formats: how a file is recognised, read and written."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ from memlab.errors import DatasetError, ExtensionError, MemlabError, UnknownName
 from memlab.io.formats.bundle import Bundle
 from memlab.io.formats.chats import read_beam
 from memlab.io.formats.columns import TARGETS
-from memlab.io.formats.entries import Entries, document, entry_rows, frame_entries, lines, sheet
+from memlab.io.formats.entries import (
+    Entries,
+    convert_entries,
+    parse_document,
+    parse_json_lines,
+    parse_sheet,
+    read_frame,
+)
 from memlab.io.formats.foreign import is_langgraph, is_mem0, read_langgraph, read_mem0
 from memlab.io.formats.lab_folder import is_lab, read_lab
 from memlab.io.formats.labelled import LabelledConversation
-from memlab.io.formats.lines import Lines, Notes, head_of
+from memlab.io.formats.lines import Lines, Notes, read_start
 from memlab.io.formats.locomo import read_locomo
 from memlab.io.formats.parquet import is_parquet_export, read_parquet, write_parquet_file
-from memlab.io.formats.prose import log, notes_of, speakers
+from memlab.io.formats.prose import find_speakers, parse_log, parse_notes
 from memlab.io.formats.text_formats import (
     is_jsonl_export,
     is_markdown_export,
@@ -43,14 +50,14 @@ __all__ = [
     "Options",
     "Reader",
     "Source",
-    "entries_of",
+    "build_source",
     "find_reader",
-    "head_of_path",
     "is_beam",
-    "known_suffixes",
+    "list_row_formats",
+    "list_suffixes",
     "read_beam_folder",
-    "row_formats",
-    "source_of",
+    "read_entries",
+    "read_start_of_path",
 ]
 
 
@@ -66,7 +73,7 @@ OWN_SUFFIXES = (
     ".log",
     ".parquet",
 )
-"""Endings of files that memlab reads as rows; ``format=`` may name another reader for such a file."""
+"""Suffixes of files that memlab reads as rows; ``format=`` may name another reader for such a file."""
 
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
@@ -74,7 +81,21 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 
 @dataclass
 class Source:
-    """One file or object: its rows with their places, to be read once; notes are filled as they are read."""
+    """Rows of one file or object, to be read once.
+
+    Attributes
+    ----------
+    notes
+        Guesses, omissions and skipped rows; filled while rows are read.
+    rows
+        Pairs of a location (line, row or message number) and a row for ``lab.remember``.
+    size
+        Final value of ``done``: bytes of a file, rows of an object, 0 if unknown.
+    done
+        Function that returns how much has been read so far.
+    unit
+        Unit of ``size``.
+    """
 
     notes: Notes
     rows: Rows
@@ -86,36 +107,50 @@ class Source:
 
 @dataclass(frozen=True)
 class File:
-    """A file that is read as rows; ``head`` is how it begins, ``unnamed`` names a session that has no name."""
+    """A file that is read as rows.
+
+    Attributes
+    ----------
+    path
+        Path of the file.
+    start
+        Its first 64 kB as text.
+    notes
+        Notes to fill while it is read.
+    default_session
+        Name of a session that has none in the file.
+    """
 
     path: Path
-    head: str
+    start: str
     notes: Notes
-    unnamed: str
+    default_session: str
 
     @property
     def suffix(self) -> str:
-        """The ending of its name in lower case."""
+        """The suffix of the file's name in lower case."""
         return self.path.suffix.lower()
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A format of files, read as messages or rows.
+    """A file format that is read as messages or rows.
 
     Parameters
     ----------
     name
-        What ``format=`` names.
+        Name of the format, for ``format=``.
     doc
-        One sentence: what the format is.
+        Description of the format in one sentence.
     suffixes
-        Endings of file names, lower case, such as ``".vtt"``: a file with one of them is of this format.
+        Suffixes of its files in lower case, such as ``".vtt"``.
     read
-        Called with a path; gives a mapping for each message (``text``, and any of ``speaker``, ``role``, ``at``,
-        ``session``, ``project``) or row. It raises ``memlab.errors.DatasetError`` for a malformed file.
+        Function from a path to mappings: messages (``text``, optionally ``speaker``, ``role``, ``at``, ``session``,
+        ``project``) or rows. It raises ``memlab.errors.DatasetError`` for a malformed file.
     matches
-        Says from a path and the beginning of the file whether a file without a known ending is of this format.
+        Function from a path and the beginning of the file to whether a file with an unknown suffix has this format.
+    owner
+        Name of the extension that declares the format; empty for formats of memlab.
     """
 
     name: str
@@ -127,68 +162,74 @@ class Reader:
     _rows: Callable[[File, Any], Source] | None = field(
         default=None, compare=False, repr=False, kw_only=True
     )
-    """Of memlab's own formats of rows and messages."""
+    """Reader of memlab's own formats of rows and messages."""
     _bundle: Callable[..., Bundle] | None = field(
         default=None, compare=False, repr=False, kw_only=True
     )
-    """Of formats that keep what a lab knows of a memory: its id, times, counts, status and edges."""
+    """Reader of formats that keep id, times, counts, status and edges of a memory."""
     _write: Callable[[Bundle, BinaryIO], None] | None = field(
         default=None, compare=False, repr=False, kw_only=True
     )
 
     @property
-    def _is_import(self) -> bool:
+    def _keeps_ids(self) -> bool:
+        """Whether the format keeps ids, times, counts and edges of memories."""
         return self._bundle is not None
 
-    def _is_of(self, path: Path, head: str) -> bool:
-        """Return whether a file is of this format; ``head`` is how it begins."""
+    def _recognises(self, path: Path, start: str) -> bool:
+        """Return whether a file that begins with ``start`` has this format."""
         suffix = path.suffix.lower()
         if not self.owner:
-            return self.matches is not None and self.matches(path, head)
+            return self.matches is not None and self.matches(path, start)
         if suffix in self.suffixes:
             return True
-        return suffix not in OWN_SUFFIXES and self.matches is not None and self.matches(path, head)
+        return suffix not in OWN_SUFFIXES and self.matches is not None and self.matches(path, start)
 
 
-def refusal_of(reader: Reader) -> str | None:
-    """Return why an extension's reader is refused."""
+def find_fault(reader: Reader) -> str | None:
+    """Return why the reader of an extension is refused; None if it is valid."""
     if reader.read is None:
-        return f"The reader {reader.name} has no function: give read=, a function from a path to messages."
-    taken = [
+        return f"The reader {reader.name} has no function. Give read=, a function from a path to messages."
+    refused = [
         suffix for suffix in reader.suffixes if suffix in OWN_SUFFIXES or not suffix.startswith(".")
     ]
-    return f"The reader {reader.name} cannot have the ending {taken[0]}." if taken else None
+    return f"The reader {reader.name} cannot have the suffix {refused[0]}." if refused else None
 
 
-def entries_of(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Give each message of a file with its number; ExtensionError where the reader fails or gives something else."""
+def read_entries(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield each message of a file with its number.
+
+    Raises ExtensionError if the reader fails, DatasetError if it returns something else.
+    """
     assert reader.read is not None
-    called = f"The reader {reader.name} of the extension {reader.owner}"
+    owner = f"The reader {reader.name} of the extension {reader.owner}"
     number = 0
     try:
         for number, entry in enumerate(reader.read(path), 1):
             if not isinstance(entry, Mapping):
                 raise DatasetError(
-                    f"{path.name}: {called} gave {type(entry).__name__} as message {number}."
+                    f"{path.name}: {owner} returned {type(entry).__name__} as message {number}; a message is a mapping."
                 )
             yield number, dict(entry)
     except MemlabError:
         raise
     except Exception as error:
         raise ExtensionError(
-            f"{called} failed after {number} messages of {path.name} with {type(error).__name__}: {error}"
+            f"{owner} failed after {number} messages of {path.name} with {type(error).__name__}: {error}"
         ) from error
 
 
+# Suffixes of JSON Lines, of tables and of Markdown.
 _LINES = (".jsonl", ".ndjson")
 _SHEETS = (".csv", ".tsv")
 _MARKDOWN = (".md", ".markdown")
+# Bytes after which a sample of entries suffices, so that long lines do not delay the first row.
 _SAMPLE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a caller says of what is read; see ``Lab.load``."""
+    """Arguments of ``Lab.load`` that concern reading; see there."""
 
     format: str | None = None
     columns: Mapping[str, str | None] = field(default_factory=dict)
@@ -198,9 +239,9 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.format is not None and (
-            self.format not in READERS or READERS[self.format]._is_import
+            self.format not in READERS or READERS[self.format]._keeps_ids
         ):
-            raise UnknownName("format", self.format, row_formats())
+            raise UnknownName("format", self.format, list_row_formats())
         for name in self.columns:
             if name not in TARGETS:
                 raise UnknownName("field of columns", name, TARGETS)
@@ -210,86 +251,116 @@ class Options:
 
 
 def _read_locomo(file: File, options: Options) -> Source:
-    return _labelled(file.notes, read_locomo(file.path), options, "locomo")
+    """Return the conversations of a LoCoMo file as rows."""
+    return _build_labelled_source(file.notes, read_locomo(file.path), options, "locomo")
 
 
 def read_beam_folder(file: File, options: Options) -> Source:
-    return _labelled(file.notes, read_beam(file.path), options, "beam")
+    """Return the chats of a BEAM folder as rows."""
+    return _build_labelled_source(file.notes, read_beam(file.path), options, "beam")
 
 
 def _read_sheet(file: File, options: Options) -> Source:
-    read = Lines(file.path, file.notes)
-    return source_of(
-        file.notes, sheet(read, file.head), options, file.unnamed, unit="line", read=read
+    """Return the rows of a CSV or TSV file."""
+    lines = Lines(file.path, file.notes)
+    return build_source(
+        file.notes,
+        parse_sheet(lines, file.start),
+        options,
+        file.default_session,
+        unit="line",
+        read=lines,
     )
 
 
 def _read_notes(file: File, options: Options) -> Source:
-    read = Lines(file.path, file.notes)
-    rows = notes_of(read, session=options.session, project=options.project)
-    return Source(file.notes, rows, read.size, read.count_done)
+    """Return the paragraphs of a Markdown file as rows."""
+    lines = Lines(file.path, file.notes)
+    rows = parse_notes(lines, session=options.session, project=options.project)
+    return Source(file.notes, rows, lines.size, lines.count_done)
 
 
 def _read_log(file: File, options: Options) -> Source:
-    known = speakers(file.head)
-    if not known:
+    """Return the turns of a log of conversations as rows."""
+    speakers = find_speakers(file.start)
+    if not speakers:
         raise DatasetError(
             f'{file.notes.source}: no line names a speaker, such as "User:", "**Ida:**" or "## Assistant". '
             'format="notes" reads its paragraphs.'
         )
-    read = Lines(file.path, file.notes)
-    rows = log(read, known, session=options.session, project=options.project, unnamed=file.unnamed)
-    return Source(file.notes, rows, read.size, read.count_done)
+    lines = Lines(file.path, file.notes)
+    rows = parse_log(
+        lines,
+        speakers,
+        session=options.session,
+        project=options.project,
+        default_session=file.default_session,
+    )
+    return Source(file.notes, rows, lines.size, lines.count_done)
 
 
 def _read_entries(file: File, options: Options) -> Source:
-    """Read JSON, JSON Lines or a table as messages, conversations or records: the first entries decide which."""
+    """Read JSON, JSON Lines or a table as messages, conversations or records.
+
+    The first entries decide which of the three it is.
+    """
     notes, suffix = file.notes, file.suffix
     if suffix == ".parquet":
         frame = pl.scan_parquet(file.path, glob=False)
-        return source_of(notes, frame_entries(frame), options, file.unnamed, unit="row")
+        return build_source(notes, read_frame(frame), options, file.default_session, unit="row")
     if suffix in _SHEETS:
         return _read_sheet(file, options)
     if (
         suffix in _LINES
-        or (suffix != ".json" and _opening(file.head) == "{")
-        or _is_lines(file.head)
+        or (suffix != ".json" and _first_character(file.start) == "{")
+        or _is_json_lines(file.start)
     ):
-        read = Lines(file.path, notes)
-        return source_of(notes, lines(read), options, file.unnamed, unit="line", read=read)
-    size, entries = document(file.path, notes)
-    return source_of(notes, entries, options, file.unnamed, unit="entry", size=size)
+        lines = Lines(file.path, notes)
+        return build_source(
+            notes, parse_json_lines(lines), options, file.default_session, unit="line", read=lines
+        )
+    size, entries = parse_document(file.path, notes)
+    return build_source(notes, entries, options, file.default_session, unit="entry", size=size)
 
 
-def _is_locomo(path: Path, head: str) -> bool:
-    return _opening(head) == "[" and '"session_1' in head and '"speaker_a"' in head
+def _is_locomo(path: Path, start: str) -> bool:
+    """Return whether a file begins like one of LoCoMo."""
+    return _first_character(start) == "[" and '"session_1' in start and '"speaker_a"' in start
 
 
-def is_beam(folder: Path, head: str) -> bool:
+def is_beam(folder: Path, start: str) -> bool:
+    """Return whether a folder contains BEAM chats."""
     if not folder.is_dir():
         return False
     return (folder / "chat.json").is_file() or next(folder.glob("*/chat.json"), None) is not None
 
 
-def _is_notes(path: Path, head: str) -> bool:
-    return path.suffix.lower() in _MARKDOWN and not speakers(head)
+def _is_notes(path: Path, start: str) -> bool:
+    """Return whether a file is Markdown without speakers."""
+    return path.suffix.lower() in _MARKDOWN and not find_speakers(start)
 
 
-def _is_entries(path: Path, head: str) -> bool:
-    return path.suffix.lower() in (".json", ".parquet", *_LINES) or _opening(head) in ("{", "[")
+def _is_entries(path: Path, start: str) -> bool:
+    """Return whether a file is JSON, JSON Lines or Parquet, by suffix or content."""
+    return path.suffix.lower() in (".json", ".parquet", *_LINES) or _first_character(start) in (
+        "{",
+        "[",
+    )
 
 
 def _has_suffix(*suffixes: str) -> Callable[[Path, str], bool]:
-    return lambda path, head: path.suffix.lower() in suffixes
+    """Return a predicate that is true for files with one of these suffixes."""
+    return lambda path, start: path.suffix.lower() in suffixes
 
 
-def _opening(head: str) -> str:
-    return head.lstrip()[:1]
+def _first_character(start: str) -> str:
+    """Return the first character of a text that is not white space."""
+    return start.lstrip()[:1]
 
 
-def _is_lines(head: str) -> bool:
-    """Return whether a text is one JSON object a line, and more than one line."""
-    first, _, rest = head.strip().partition("\n")
+def _is_json_lines(start: str) -> bool:
+    """Return whether a text has several lines, each a JSON object."""
+    first, _, rest = start.strip().partition("\n")
     if not first.startswith("{") or not rest.lstrip().startswith("{"):
         return False
     try:
@@ -365,14 +436,14 @@ READERS: Registry[Reader] = Registry(
         ),
         Reader(
             "notes",
-            "paragraphs, each of them a memory",
+            "paragraphs, each one a memory",
             _MARKDOWN,
             matches=_is_notes,
             _rows=_read_notes,
         ),
         Reader(
             "log",
-            "lines or blocks that begin with a speaker",
+            "lines or paragraphs that begin with a speaker",
             (".txt", ".log"),
             matches=_has_suffix(*_MARKDOWN, ".txt", ".log"),
             _rows=_read_log,
@@ -388,68 +459,74 @@ READERS: Registry[Reader] = Registry(
     ),
     kind="readers",
     about="doc",
-    check=refusal_of,
+    check=find_fault,
 )
-"""What ``format=`` may name, in the order in which a file is compared with them; extensions come after imports."""
+"""All formats by name, in the order in which they are compared with a file; extensions come after imports."""
 
-IMPORTS = tuple(reader.name for reader in READERS.values() if reader._is_import)
-"""Formats that keep what a lab knows of a memory: its id, times, counts, status and edges."""
+IMPORTS = tuple(reader.name for reader in READERS.values() if reader._keeps_ids)
+"""Formats that keep id, times, counts, status and edges of a memory."""
+# Formats that can be written.
 EXPORTS = tuple(reader.name for reader in READERS.values() if reader._write is not None)
 
 
-def row_formats() -> tuple[str, ...]:
-    return tuple(reader.name for reader in READERS.values() if not reader._is_import)
+def list_row_formats() -> tuple[str, ...]:
+    """Return the names of all formats that are read as rows."""
+    return tuple(reader.name for reader in READERS.values() if not reader._keeps_ids)
 
 
-def find_reader(path: Path, format: str | None = None, *, head: str | None = None) -> Reader | None:
-    """Return the reader of the file or folder at ``path``, or None if it is of no known format.
+def find_reader(
+    path: Path, format: str | None = None, *, start: str | None = None
+) -> Reader | None:
+    """Return the reader of the file or folder at ``path``; None if no format matches.
 
-    ``format`` names the reader. ``head`` is how the file begins: where it is given, the file is read as rows, whatever
-    wrote it.
+    ``format`` names a reader directly. With ``start``, the beginning of the file, only formats of rows are considered.
     """
     if format is not None:
         return READERS[format]
-    as_rows = head is not None
-    if head is None:
-        head = head_of_path(path)
+    as_rows = start is not None
+    if start is None:
+        start = read_start_of_path(path)
+    # formats of memlab that keep ids are the most specific; extensions come before general formats
     rank = {True: 0, False: 2}
     ordered = sorted(
-        READERS.values(), key=lambda reader: 1 if reader.owner else rank[reader._is_import]
+        READERS.values(), key=lambda reader: 1 if reader.owner else rank[reader._keeps_ids]
     )
     for reader in ordered:
-        if not (as_rows and reader._is_import) and reader._is_of(path, head):
+        if not (as_rows and reader._keeps_ids) and reader._recognises(path, start):
             return reader
     return None
 
 
-def head_of_path(path: Path) -> str:
-    return "" if path.is_dir() or path.suffix.lower() == ".parquet" else head_of(path)
+def read_start_of_path(path: Path) -> str:
+    """Return the beginning of a file as text; empty for folders and Parquet."""
+    return "" if path.is_dir() or path.suffix.lower() == ".parquet" else read_start(path)
 
 
-def known_suffixes() -> tuple[str, ...]:
-    """Return the endings of files that are read, those of extensions included."""
+def list_suffixes() -> tuple[str, ...]:
+    """Return the suffixes of readable files, including those of extensions."""
     own = [suffix for reader in READERS.values() if reader.owner for suffix in reader.suffixes]
     return (*OWN_SUFFIXES, *own)
 
 
-def source_of(
+def build_source(
     notes: Notes,
     entries: Entries,
     options: Options,
-    unnamed: str,
+    default_session: str,
     *,
     unit: str,
     read: Lines | None = None,
     size: int = 0,
 ) -> Source:
+    """Return entries as a source of rows for ``lab.remember``."""
     notes.unit = unit
-    rows = entry_rows(
+    rows = convert_entries(
         entries,
         notes,
         options.columns,
         session=options.session,
         project=options.project,
-        unnamed=unnamed,
+        default_session=default_session,
         format="records" if options.format == "csv" else options.format,
         enough=(lambda: False) if read is None else (lambda: read.done > _SAMPLE_BYTES),
     )
@@ -460,9 +537,10 @@ def source_of(
     )
 
 
-def _labelled(
+def _build_labelled_source(
     notes: Notes, labelled: Iterable[LabelledConversation], options: Options, reader: str
 ) -> Source:
+    """Return the turns of benchmark conversations as a source of rows."""
     notes.unit = "turn"
     notes.guessed |= {
         "reader": reader,
@@ -471,7 +549,7 @@ def _labelled(
     }
     rows = [
         row
-        for one in labelled
-        for row in one.conversation.rows(project=options.project or one.conversation.name)
+        for item in labelled
+        for row in item.conversation.rows(project=options.project or item.conversation.name)
     ]
     return Source(notes, iter(enumerate(rows, 1)), len(rows), unit="turn")

@@ -1,7 +1,8 @@
-"""A bundle as a series of records, each a word and its fields, and back: what the text formats share.
+"""Bundles as a series of records, which the text formats share.
 
-Fields are what JSON can hold. An instant is an ISO 8601 text, or microseconds as ``"123us"`` beyond the years 1-9999.
-A column that is null is left out. Reading checks every type, and says where.
+A record is a kind and its fields, which are values of JSON. An instant is an ISO 8601 text, or microseconds such as
+``"123us"`` outside the years 1-9999. Null values are omitted. Reading checks every type and reports the location of an
+error.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ import msgspec
 import polars as pl
 
 from memlab.errors import DatasetError, InputError, did_you_mean
-from memlab.io.formats.bundle import EDGES, MEMORIES, SCHEMA, Bundle, memory_frame, node_of
+from memlab.io.formats.bundle import (
+    EDGES,
+    MEMORIES,
+    SCHEMA,
+    Bundle,
+    build_memory_frame,
+    split_node_name,
+)
 from memlab.kernel.base.clock import from_micros, to_micros
 from memlab.kernel.graph import NODE_KINDS
 from memlab.kernel.schema import MEMORY, RELATIONS, is_open_word, normalise_word
@@ -26,81 +34,98 @@ from memlab.kernel.schema import MEMORY, RELATIONS, is_open_word, normalise_word
 __all__ = [
     "Record",
     "Wrong",
-    "bundle_from",
-    "column_value",
-    "memory_records",
-    "records_of",
-    "time_of",
-    "time_text",
+    "build_bundle_from_records",
+    "check_column_value",
+    "export_memories",
+    "export_records",
+    "format_time",
+    "parse_time",
 ]
 
 _FIRST, _LAST = (
     to_micros(datetime.min.replace(tzinfo=UTC)),
     to_micros(datetime.max.replace(tzinfo=UTC)),
 )
+# An instant that ISO 8601 cannot express, in microseconds.
 _MICROS = re.compile(r"-?[0-9]{1,19}us")
+# Bound of 64-bit integers, the type of ids and instants.
 _INT64 = 2**63
-MOST_RECORDS = 20_000_000
+# Bounds the memory that a hostile file can claim; a lab of a million memories has a quarter of it.
+MAX_RECORDS = 20_000_000
 
 
 class Record(NamedTuple):
-    """One record: ``kind`` is memory, edge ...; ``place`` says where it stands."""
+    """One record of an export.
+
+    Attributes
+    ----------
+    kind
+        memlab (the header), memory, nodes, edge, register or policies.
+    fields
+        Values by name.
+    place
+        Location in the file, for errors.
+    """
 
     kind: str
     fields: dict[str, Any]
-    place: str = ""
+    location: str = ""
 
 
-def time_text(micros: int) -> str:
-    """An instant as text, exactly.
+def format_time(micros: int) -> str:
+    """Return an instant as text, without loss.
 
-    >>> time_text(-1), time_text(2**62)
+    >>> format_time(-1), format_time(2**62)
     ('1969-12-31T23:59:59.999999+00:00', '4611686018427387904us')
     """
     return from_micros(micros).isoformat() if _FIRST <= micros <= _LAST else f"{micros}us"
 
 
-def time_of(value: object) -> int:
-    """The instant that a text or a whole number tells; InputError if it tells none."""
+def parse_time(value: object) -> int:
+    """Return the instant of a text or integer; InputError if it is invalid."""
     if isinstance(value, str) and _MICROS.fullmatch(value):
         value = int(value[:-2])
     micros = to_micros(value)  # type: ignore[arg-type]
     if not -_INT64 < micros < _INT64:
-        raise InputError(f"{value} is beyond 64 bits of microseconds.")
+        raise InputError(f"{value} exceeds 64 bits of microseconds.")
     return micros
 
 
 # -- to records -------------------------------------------------------------------------------------------------------
 
+# Columns by storage, which is compared for every value.
 _LISTS = (*(name for name, column in MEMORY.items() if column.storage == "list"), "uses")
 _TIMES = tuple(name for name, column in MEMORY.items() if column.storage == "time")
 
 
-def memory_records(memories: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """Give the fields of each memory that has a value, times as texts."""
+def export_memories(memories: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each memory that have a value, times as texts."""
     for row in memories.iter_rows(named=True):
         fields = {name: value for name, value in row.items() if value is not None}
         for name in _TIMES:
             if name in fields:
-                fields[name] = time_text(fields[name])
-        fields["uses"] = [time_text(at) for at in fields.get("uses", ())]
+                fields[name] = format_time(fields[name])
+        fields["uses"] = [format_time(at) for at in fields.get("uses", ())]
         yield {name: value for name, value in fields.items() if value != []}
 
 
-def records_of(bundle: Bundle) -> Iterator[Record]:
-    """The header, memories, nodes, edges, registers, then policies."""
+def export_records(bundle: Bundle) -> Iterator[Record]:
+    """Yield the records of a bundle.
+
+    Their order is header, memories, nodes, edges, registers, policies: a reader knows a node before an edge names it.
+    """
     yield Record(
         "memlab",
         {
             "schema": SCHEMA,
             "lab": bundle.lab,
-            "exported": time_text(bundle.exported),
+            "exported": format_time(bundle.exported),
             "whole": bundle.complete,
             "memories": len(bundle.memories),
             "edges": len(bundle.edges),
         },
     )
-    for fields in memory_records(bundle.memories):
+    for fields in export_memories(bundle.memories):
         yield Record("memory", fields)
     for kind, names in bundle.nodes.items():
         yield Record("nodes", {"kind": kind, "names": list(names)})
@@ -113,7 +138,7 @@ def records_of(bundle: Bundle) -> Iterator[Record]:
                 "relation": row["relation"],
                 "weight": row["weight"],
                 "reinforcements": row["reinforcements"],
-                "created": time_text(row["created"]),
+                "created": format_time(row["created"]),
             },
         )
     for name, dumped in bundle.registers.items():
@@ -123,15 +148,16 @@ def records_of(bundle: Bundle) -> Iterator[Record]:
 
 
 def _dump_fields(dumped: Any) -> dict[str, Any]:
-    """A register's dump as JSON where that says all of it, else as the base64 of its msgpack."""
+    """Return the state of a register as JSON, or as msgpack if JSON would lose some."""
     packed = msgspec.msgpack.encode(dumped)
     plain = msgspec.msgpack.decode(packed, strict=False)
-    if isinstance(plain, dict | list) and plain == _through_json(plain):
+    if isinstance(plain, dict | list) and plain == _round_trip_json(plain):
         return {"dump": plain}
     return {"msgpack": base64.b64encode(packed).decode()}
 
 
-def _through_json(value: Any) -> Any:
+def _round_trip_json(value: Any) -> Any:
+    """Return a value after a round trip through JSON; None if it has no JSON."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, msgspec.MsgspecError):
@@ -142,146 +168,157 @@ def _through_json(value: Any) -> Any:
 
 
 class Wrong(InputError):
-    """What a field of a record cannot be; whoever reads the record says where it stands."""
+    """Invalid value of a record's field.
+
+    The caller that knows the location turns it into a DatasetError, by ``at``.
+    """
 
     def __init__(self, problem: str, field: str = "") -> None:
         super().__init__(problem)
         self.field = field
 
-    def at(self, source: str, place: str) -> DatasetError:
-        """Return the error that names the place."""
-        where = f", {place}" if place else ""
+    def at(self, source: str, location: str) -> DatasetError:
+        """Return the error with source and location."""
+        where = f", {location}" if location else ""
         return DatasetError(
             f"{source}{where}{f', field {self.field}' if self.field else ''}: {self}"
         )
 
 
 def _expect(fits: bool, expected: str, value: object, field: str) -> None:
+    """Raise Wrong with the value unless ``fits``."""
     if not fits:
         raise Wrong(f"{expected}, not {value!r:.60}.", field)
 
 
-def column_value(name: str, value: Any) -> Any:
-    """Check a value of a memory's column and return it as a bundle holds it; raises Wrong."""
+def check_column_value(name: str, value: Any) -> Any:
+    """Return a value of a memory's column as a bundle holds it, or raise Wrong."""
+    # id and uses are columns of an export without a declaration in the schema
     if value is None:
         return [] if name in _LISTS else None
     if name == "id":
-        return _integer(name, value)
+        return _check_integer(name, value)
     if name == "uses":
         _expect(
             isinstance(value, list) and len(value) <= 1000,
-            "A list of instants stands here",
+            "Expected a list of instants",
             value,
             name,
         )
-        return [_time(name, one) for one in value]
+        return [_check_time(name, item) for item in value]
     storage = MEMORY[name].storage
     if storage == "time":
-        return _time(name, value)
+        return _check_time(name, value)
     if storage == "num":
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        _expect(number and math.isfinite(value), "A finite number stands here", value, name)
+        _expect(number and math.isfinite(value), "Expected a finite number", value, name)
         return float(value)
     if storage == "bool":
-        _expect(isinstance(value, bool), "true or false stands here", value, name)
+        _expect(isinstance(value, bool), "Expected true or false", value, name)
     elif storage == "list":
         texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
-        _expect(texts, "A list of texts stands here", value, name)
+        _expect(texts, "Expected a list of texts", value, name)
     else:
-        _expect(isinstance(value, str), "A text stands here", value, name)
+        _expect(isinstance(value, str), "Expected a text", value, name)
     return value
 
 
-def _integer(field: str, value: Any) -> int:
+def _check_integer(field: str, value: Any) -> int:
+    """Return an integer of 64 bits; raise Wrong for other values."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     whole = isinstance(value, int) and not isinstance(value, bool)
-    _expect(whole and -_INT64 < value < _INT64, "A whole number stands here", value, field)
+    _expect(whole and -_INT64 < value < _INT64, "Expected an integer", value, field)
     return int(value)
 
 
-def _time(field: str, value: Any) -> int:
+def _check_time(field: str, value: Any) -> int:
+    """Return an instant in microseconds; raise Wrong for other values."""
     try:
-        return time_of(value)
+        return parse_time(value)
     except InputError as problem:
         raise Wrong(str(problem), field) from None
 
 
 def _check_node_name(field: str, name: Any) -> None:
-    named = isinstance(name, str) and 0 < len(name) <= 1000
-    _expect(named, "A name of 1 to 1000 characters stands here", name, field)
+    """Raise Wrong unless a name is a text of 1 to 1,000 characters."""
+    valid = isinstance(name, str) and 0 < len(name) <= 1000
+    _expect(valid, "Expected a name of 1 to 1000 characters", name, field)
 
 
-class _Reading:
-    """The records of one file as they are read; ``take`` raises Wrong."""
+class _Records:
+    """The records of one file, collected by column."""
 
     def __init__(self) -> None:
         self.header: Record | None = None
         self.memories: dict[str, list[Any]] = {name: [] for name in MEMORIES}
-        self.places: list[str] = []
+        self.locations: list[str] = []
         self.ids: set[int] = set()
         self.edges: dict[str, list[Any]] = {name: [] for name in EDGES}
-        self.edge_places: list[str] = []
+        self.edge_locations: list[str] = []
         self.nodes: dict[str, dict[str, None]] = {}
         self.registers: dict[str, Any] = {}
         self.policies: dict[str, Any] | None = None
 
-    def take(self, record: Record) -> None:
-        """Take in a record, by its kind."""
+    def add(self, record: Record) -> None:
+        """Add a record; raise Wrong if it is invalid."""
         if self.header is None:
             if record.kind != "memlab":
-                raise Wrong("An export begins with its header, which names its schema.")
+                raise Wrong("An export must begin with its header, which names the schema.")
             _check_header(record.fields)
             self.header = record
             return
         kinds = {
-            "memory": self._memory,
-            "edge": self._edge,
-            "nodes": self._nodes,
-            "register": self._register,
-            "policies": self._policies,
+            "memory": self._add_memory,
+            "edge": self._add_edge,
+            "nodes": self._add_nodes,
+            "register": self._add_register,
+            "policies": self._add_policies,
         }
         if record.kind not in kinds:
             raise Wrong(f'There is no record "{record.kind}". {did_you_mean(record.kind, kinds)}')
-        kinds[record.kind](record.fields, record.place)
+        kinds[record.kind](record.fields, record.location)
 
-    def _memory(self, fields: dict[str, Any], place: str) -> None:
+    def _add_memory(self, fields: dict[str, Any], location: str) -> None:
+        """Add a memory."""
         for name in fields:
             if name not in MEMORIES:
                 raise Wrong(f'A memory has no column "{name}". {did_you_mean(name, MEMORIES)}')
         for name, values in self.memories.items():
-            values.append(column_value(name, fields.get(name)))
+            values.append(check_column_value(name, fields.get(name)))
         id = self.memories["id"][-1]
         if id is None or id < 1:
-            raise Wrong("A memory has an id, a whole number from 1 on.", "id")
+            raise Wrong("A memory must have an id, an integer of at least 1.", "id")
         if id in self.ids:
             raise Wrong(f"Two memories have the id {id}.", "id")
         self.ids.add(id)
-        self.places.append(place)
+        self.locations.append(location)
 
-    def _nodes(self, fields: dict[str, Any], place: str) -> None:
+    def _add_nodes(self, fields: dict[str, Any], location: str) -> None:
+        """Add the names of nodes of one kind."""
         kind, names = fields.get("kind"), fields.get("names")
         _expect(
-            kind in NODE_KINDS[1:], f"A node is one of {', '.join(NODE_KINDS[1:])}", kind, "kind"
+            kind in NODE_KINDS[1:], f"Expected one of {', '.join(NODE_KINDS[1:])}", kind, "kind"
         )
-        _expect(isinstance(names, list), "A list of names stands here", names, "names")
-        known = self.nodes.setdefault(str(kind), {})
+        _expect(isinstance(names, list), "Expected a list of names", names, "names")
+        existing = self.nodes.setdefault(str(kind), {})
         for name in names or ():
             _check_node_name("names", name)
-            if name in known:
-                raise Wrong(f'Two nodes of kind {kind} are called "{name:.60}".', "names")
-            known[name] = None
+            if name in existing:
+                raise Wrong(f'Two nodes of kind {kind} have the name "{name:.60}".', "names")
+            existing[name] = None
 
-    def _edge(self, fields: dict[str, Any], place: str) -> None:
+    def _add_edge(self, fields: dict[str, Any], location: str) -> None:
+        """Add an edge."""
         for name in fields:
             if name not in EDGES:
                 raise Wrong(f'An edge has no column "{name}". {did_you_mean(name, EDGES)}')
         for end in ("source", "target"):
-            id, node = self._end(end, fields.get(end))
+            id, node = self._check_end(end, fields.get(end))
             self.edges[end].append(id)
             self.edges[f"{end}_node"].append(node)
         if fields.get("source") == fields.get("target"):
-            raise Wrong("Nothing is joined to itself.", "target")
+            raise Wrong("An edge must join two different nodes.", "target")
         relation = fields.get("relation")
         relation = normalise_word(relation, RELATIONS) if isinstance(relation, str) else relation
         if not is_open_word(relation):
@@ -290,32 +327,33 @@ class _Reading:
             )
         weight = fields.get("weight", 1.0)
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
-        _expect(number and 0 <= weight <= 1, "A weight lies in 0..1", weight, "weight")
-        times = _integer("reinforcements", fields.get("reinforcements", 0))
-        _expect(0 <= times < 2**31, "A count stands here", times, "reinforcements")
+        _expect(number and 0 <= weight <= 1, "Expected a weight from 0 to 1", weight, "weight")
+        times = _check_integer("reinforcements", fields.get("reinforcements", 0))
+        _expect(0 <= times < 2**31, "Expected a count", times, "reinforcements")
         self.edges["relation"].append(relation)
         self.edges["weight"].append(float(weight))
         self.edges["reinforcements"].append(times)
-        self.edges["created"].append(_time("created", fields.get("created", 0)))
-        self.edge_places.append(place)
+        self.edges["created"].append(_check_time("created", fields.get("created", 0)))
+        self.edge_locations.append(location)
 
-    def _end(self, end: str, value: Any) -> tuple[int | None, str | None]:
+    def _check_end(self, end: str, value: Any) -> tuple[int | None, str | None]:
         """Return an end of an edge as the id of a memory, or as another node."""
         if not isinstance(value, str):
-            return _integer(end, value), None
-        kind, name = node_of(value)
-        known = kind in NODE_KINDS[1:]
-        _expect(known, "An end is an id, or tag/..., cluster/... or entity/...", value, end)
+            return _check_integer(end, value), None
+        kind, name = split_node_name(value)
+        valid = kind in NODE_KINDS[1:]
+        _expect(valid, "Expected an id, tag/..., cluster/... or entity/...", value, end)
         _check_node_name(end, name)
         self.nodes.setdefault(kind, {})[name] = None
         return None, value
 
-    def _register(self, fields: dict[str, Any], place: str) -> None:
+    def _add_register(self, fields: dict[str, Any], location: str) -> None:
+        """Add the state of a register."""
         name = fields.get("name")
         if not isinstance(name, str):
-            raise Wrong("A register has a name.", "name")
+            raise Wrong("A register must have a name.", "name")
         if name in self.registers:
-            raise Wrong(f'The register "{name:.60}" is given twice.', "name")
+            raise Wrong(f'The register "{name:.60}" occurs twice.', "name")
         if "dump" in fields:
             self.registers[name] = fields["dump"]
             return
@@ -325,68 +363,74 @@ class _Reading:
         except (binascii.Error, msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise Wrong(f"The register cannot be read: {error}", "msgpack") from None
 
-    def _policies(self, fields: dict[str, Any], place: str) -> None:
+    def _add_policies(self, fields: dict[str, Any], location: str) -> None:
+        """Set the policies."""
         self.policies = fields
 
 
-def bundle_from(records: Iterable[Record], source: str) -> Bundle:
-    """Return the bundle that these records tell, checked; DatasetError with the place of what is wrong."""
-    reading = _Reading()
+def build_bundle_from_records(records: Iterable[Record], source: str) -> Bundle:
+    """Return the bundle of checked records; DatasetError for a fault."""
+    # counts and ends of edges are checked last, because an edge may precede its memories
+    rows = _Records()
     for number, record in enumerate(records):
         try:
-            if number >= MOST_RECORDS:
-                raise Wrong(f"There are more than {MOST_RECORDS:,} records.")
-            reading.take(record)
+            if number >= MAX_RECORDS:
+                raise Wrong(f"There are more than {MAX_RECORDS:,} records.")
+            rows.add(record)
         except Wrong as problem:
-            raise problem.at(source, record.place) from None
-    if reading.header is None:
-        raise DatasetError(f"{source}: The file is empty: an export begins with its header.")
-    header = reading.header.fields
-    for what, count in (("memories", len(reading.places)), ("edges", len(reading.edge_places))):
+            raise problem.at(source, record.location) from None
+    if rows.header is None:
+        raise DatasetError(f"{source}: The file is empty. An export begins with its header.")
+    header = rows.header.fields
+    for what, count in (
+        ("memories", len(rows.locations)),
+        ("edges", len(rows.edge_locations)),
+    ):
         stated = header.get(what)
         if stated is not None and stated != count:
             raise DatasetError(
-                f"{source}: The header tells of {stated} {what}, and there are {count}: it was cut short."
+                f"{source}: The header announces {stated} {what}, but the file has {count}. It is incomplete; export again."
             )
     for end in ("source", "target"):
-        for row, id in enumerate(reading.edges[end]):
-            if id is not None and id not in reading.ids:
+        for row, id in enumerate(rows.edges[end]):
+            if id is not None and id not in rows.ids:
                 raise Wrong(f"No memory of the file has the id {id}.", end).at(
-                    source, reading.edge_places[row]
+                    source, rows.edge_locations[row]
                 )
     return Bundle(
         lab=str(header.get("lab", "")),
-        memories=memory_frame(reading.memories),
-        edges=pl.DataFrame(reading.edges, schema=EDGES),
-        nodes={kind: tuple(names) for kind, names in reading.nodes.items()},
-        registers=reading.registers,
-        policies=reading.policies,
+        memories=build_memory_frame(rows.memories),
+        edges=pl.DataFrame(rows.edges, schema=EDGES),
+        nodes={kind: tuple(names) for kind, names in rows.nodes.items()},
+        registers=rows.registers,
+        policies=rows.policies,
         complete=header.get("whole") is True,
-        exported=time_of(header.get("exported", 0)),
+        exported=parse_time(header.get("exported", 0)),
         source=source,
-        places=tuple(reading.places),
-        edge_places=tuple(reading.edge_places),
+        locations=tuple(rows.locations),
+        edge_locations=tuple(rows.edge_locations),
     )
 
 
 def _check_header(fields: dict[str, Any]) -> None:
+    """Raise Wrong if the header or its schema is not readable."""
     schema, lab = fields.get("schema"), fields.get("lab")
     if isinstance(schema, bool) or not isinstance(schema, int | float) or schema < 1:
-        raise Wrong(f"The header names no schema that there is: {schema!r:.60}.", "schema")
+        raise Wrong(f"The header names an invalid schema: {schema!r:.60}.", "schema")
     if schema > SCHEMA:
         raise Wrong(
-            f"It was written by a later memlab (schema {schema:g}; this one reads {SCHEMA}).",
+            f"A later memlab wrote the file (schema {schema:g}; this one reads {SCHEMA}). Update memlab.",
             "schema",
         )
-    named = isinstance(lab, str) and 0 < len(lab) <= 200
-    _expect(named, "The header names the lab, in 1 to 200 characters", lab, "lab")
-    _time("exported", fields.get("exported", 0))
+    valid = isinstance(lab, str) and 0 < len(lab) <= 200
+    _expect(valid, "Expected the name of the lab, in 1 to 200 characters", lab, "lab")
+    _check_time("exported", fields.get("exported", 0))
 
 
-def fields_of(value: Any, source: str, place: str) -> Mapping[str, Any]:
-    """A dict of fields, or a DatasetError."""
+def check_fields(value: Any, source: str, location: str) -> Mapping[str, Any]:
+    """Return ``value`` if it is a dict of fields; raise DatasetError otherwise."""
     if not isinstance(value, dict):
         raise DatasetError(
-            f"{source}, {place}: A record is an object with fields, not {type(value).__name__}."
+            f"{source}, {location}: A record must be an object with fields, not {type(value).__name__}."
         )
     return value

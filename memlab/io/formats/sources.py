@@ -1,4 +1,4 @@
-"""Sources of rows and bundles: files, folders and objects; exports as files and folders."""
+"""Sources of rows and bundles: files, folders, objects. Writing of exports."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.io.formats.bundle import Bundle
 from memlab.io.formats.entries import (
     Entries,
-    frame_entries,
     is_pandas,
-    pandas_entries,
+    read_frame,
+    read_pandas,
 )
 from memlab.io.formats.lines import Notes
-from memlab.io.formats.messages import plain_object
+from memlab.io.formats.messages import to_mapping
 from memlab.io.formats.parquet import (
     MANIFEST,
     write_parquet_folder,
@@ -32,65 +32,67 @@ from memlab.io.formats.readers import (
     File,
     Options,
     Source,
-    entries_of,
+    build_source,
     find_reader,
-    head_of_path,
     is_beam,
-    known_suffixes,
+    list_row_formats,
+    list_suffixes,
     read_beam_folder,
-    row_formats,
-    source_of,
+    read_entries,
+    read_start_of_path,
 )
 from memlab.kernel.base.arguments import Called, describe_value
 from memlab.kernel.base.disk import sync, translate_error
 from memlab.kernel.privacy import is_sensitive
 
 __all__ = [
-    "folder_files",
+    "list_files",
     "read_bundle",
     "read_file",
+    "read_folder",
     "read_object",
     "remove_export",
-    "sources_of_folder",
     "sweep_drafts",
     "write_bundle",
 ]
 
+# Marks the end of an iterator: an item may be None.
 _END = object()
 
 # -- files --------------------------------------------------------------------------------------------------------
 
 
 def read_file(path: Path, options: Options, name: str | None = None) -> Source:
-    """Read a file as rows; ``name`` is what it is called in notes.
+    """Read a file as rows; ``name`` is its name in notes.
 
-    Raises InputError for what is no file, DatasetError for no known format.
+    Raises InputError if there is no such file, DatasetError if its format is unknown.
 
     >>> [row["text"] for _, row in read_file(Path("chat.md"), Options()).rows]  # doctest: +SKIP
     """
     notes = Notes(name or path.name, strict=options.strict)
-    head = head_of_path(path)
-    unnamed = (name or path.name).removesuffix(path.suffix)[:200]
-    reader = find_reader(path, options.format, head=head)
+    start = read_start_of_path(path)
+    default_session = (name or path.name).removesuffix(path.suffix)[:200]
+    reader = find_reader(path, options.format, start=start)
     if reader is None:
         raise DatasetError(
-            f"{notes.source} is of no format that is read here: {', '.join(known_suffixes())}. Say it: format= one of "
-            f"{', '.join(row_formats())}."
+            f"The format of {notes.source} is unknown. "
+            f"Readable suffixes: {', '.join(list_suffixes())}. Or name it by format=, one of "
+            f"{', '.join(list_row_formats())}."
         )
     if reader._rows is not None:
-        return reader._rows(File(path, head, notes, unnamed), options)
+        return reader._rows(File(path, start, notes, default_session), options)
     plain = replace(options, format=None)
-    return source_of(notes, entries_of(reader, path), plain, unnamed, unit="message")
+    return build_source(notes, read_entries(reader, path), plain, default_session, unit="message")
 
 
 # -- folders ------------------------------------------------------------------------------------------------------
 
 
-def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
-    """Each file of a folder that has a format, by name; a folder of BEAM as its chats.
+def read_folder(folder: Path, options: Options) -> Iterator[Source]:
+    """Yield each readable file of a folder by name; a BEAM folder is one source.
 
-    Links are not followed, hidden files and files that hold secrets are not read; both are counted, as is what has no
-    known format. The last source has no rows and tells of them.
+    Links are not followed; hidden files and files of secrets are not read. These, and files of unknown format, are counted
+    in the notes of a last source without rows.
     """
     if options.format == "beam" or (options.format is None and is_beam(folder, "")):
         yield read_beam_folder(
@@ -98,33 +100,31 @@ def sources_of_folder(folder: Path, options: Options) -> Iterator[Source]:
         )
         return
     rest = Notes(folder.name, "file", options.strict)
-    none = True
-    for number, path in enumerate(folder_files(folder, rest), 1):
+    empty = True
+    for number, path in enumerate(list_files(folder, rest), 1):
         try:
             source = read_file(path, options, path.relative_to(folder).as_posix())
         except (DatasetError, InputError) as problem:
-            rest.skip(number, "file that is not read", str(problem))
+            rest.skip(number, "file not read", str(problem))
             continue
-        none = False
+        empty = False
         yield source
-    if none:
-        first = f" The first: {rest.places[0][2]}" if rest.places else ""
-        raise DatasetError(
-            f"{folder}: none of its files is an export or of a format that is read.{first}"
-        )
+    if empty:
+        first = f" The first file: {rest.locations[0][2]}" if rest.locations else ""
+        raise DatasetError(f"{folder} contains no export and no file of a readable format.{first}")
     yield Source(rest, iter(()), 0)
 
 
-def folder_files(folder: Path, notes: Notes) -> Iterator[Path]:
-    """The regular files below a folder with a suffix that is known here, sorted by name."""
-    suffixes = known_suffixes()
-    for here, folders, files in os.walk(folder):
-        links = [name for name in folders if Path(here, name).is_symlink()]
+def list_files(folder: Path, notes: Notes) -> Iterator[Path]:
+    """Yield the regular files below a folder that have a known suffix, sorted."""
+    suffixes = list_suffixes()
+    for parent, folders, files in os.walk(folder):
+        links = [name for name in folders if Path(parent, name).is_symlink()]
         hidden = [name for name in folders if name.startswith(".")]
         folders[:] = sorted(set(folders).difference(links, hidden))
         notes.left_out["link"] += len(links)
         for name in sorted(files):
-            path = Path(here, name)
+            path = Path(parent, name)
             if path.is_symlink():
                 notes.left_out["link"] += 1
             elif is_sensitive(path.relative_to(folder).as_posix()):
@@ -133,34 +133,35 @@ def folder_files(folder: Path, notes: Notes) -> Iterator[Path]:
                 notes.left_out["file of no known format"] += 1
             else:
                 yield path
-    notes.left_out += type(notes.left_out)()  # without what was counted as none
+    notes.left_out += type(notes.left_out)()  # removes counters of zero
 
 
 # -- objects ------------------------------------------------------------------------------------------------------
 
 
 def read_object(x: Any, options: Options) -> Source:
-    """Messages, rows or a frame that Python holds. InputError for anything else."""
+    """Read messages, rows or a frame of Python; InputError for other objects."""
     notes = Notes("what was given", "row", options.strict)
     if isinstance(x, pl.DataFrame | pl.LazyFrame):
-        return source_of(notes, frame_entries(x), options, "frame", unit="row")
+        return build_source(notes, read_frame(x), options, "frame", unit="row")
     if is_pandas(x):
-        return source_of(notes, pandas_entries(x), options, "frame", unit="row")
+        return build_source(notes, read_pandas(x), options, "frame", unit="row")
     if isinstance(x, Mapping):
         items: Iterable[Any] = [x]
     elif isinstance(x, bytes | bytearray) or not isinstance(x, Iterable):
-        whole = Called(plain_object, "load")(x)
+        whole = Called(to_mapping, "load")(x)
         if whole is None:
             raise InputError(
-                f"load takes a path, a list of messages or of rows, a conversation or a frame, not {describe_value(x)}."
+                f"load needs a path, a list of messages or rows, a conversation or a frame, not {describe_value(x)}."
             )
         items = [whole]
     else:
         items = x
-    return source_of(notes, _items(items, notes), options, "messages", unit="message")
+    return build_source(notes, _convert_items(items, notes), options, "messages", unit="message")
 
 
-def _items(items: Iterable[Any], notes: Notes) -> Entries:
+def _convert_items(items: Iterable[Any], notes: Notes) -> Entries:
+    """Yield the items of an iterable as numbered entries; skip invalid ones."""
     following = Called(iter, "load")(items)
     number = 0
     while (item := Called(next, "load")(following, _END)) is not _END:
@@ -168,45 +169,49 @@ def _items(items: Iterable[Any], notes: Notes) -> Entries:
         if isinstance(item, str):
             yield number, {"text": item}
             continue
-        entry = item if isinstance(item, Mapping) else Called(plain_object, "load")(item)
+        entry = item if isinstance(item, Mapping) else Called(to_mapping, "load")(item)
         if entry is None:
             notes.skip(number, "neither a message nor a row", describe_value(item))
         else:
             yield number, dict(Called(dict, "load")(entry))
 
 
-# -- exports as files and folders: written whole or not at all ---
+# -- exports: written completely or not at all ---
 
 
 def write_bundle(
     bundle: Bundle, path: Path, format: str | None, *, overwrite: bool = False
 ) -> Path:
-    """Write a bundle beside and rename it, so that ``path`` is whole or untouched."""
+    """Write a bundle to a temporary path and rename it.
+
+    After a failure, ``path`` is unchanged.
+    """
     suffixes = {suffix: name for name in EXPORTS for suffix in READERS[name].suffixes}
-    chosen = suffixes.get(path.suffix.lower()) if format is None else format
-    if chosen is None:
-        known = ", ".join(sorted(suffixes))
+    format_name = suffixes.get(path.suffix.lower()) if format is None else format
+    if format_name is None:
+        listed = ", ".join(sorted(suffixes))
         raise InputError(
-            f'"{path.name}" does not say its format. Give format=..., or a suffix of {known}.'
+            f'The suffix of "{path.name}" names no format. Use one of {listed}, or give format=....'
         )
-    if chosen not in EXPORTS:
-        raise UnknownName("format of an export", chosen, EXPORTS)
+    if format_name not in EXPORTS:
+        raise UnknownName("format of an export", format_name, EXPORTS)
     if (path.exists() or path.is_symlink()) and not overwrite:
-        raise InputError(
-            f"There is something at {path} already. Give another path, or overwrite=True."
-        )
+        raise InputError(f"{path} exists. Give another path, or overwrite=True.")
     if path.is_dir() and not (path / MANIFEST).is_file() and any(path.iterdir()):
-        raise InputError(f"{path} is a folder that holds other things: it is not overwritten.")
+        raise InputError(
+            f"{path} is a folder with other files, so it is not overwritten. Give another path."
+        )
+    # next to the target, so that the rename stays in one file system
     draft = path.with_name(_draft_name(path, os.getpid()))
     sweep_drafts(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if chosen == "parquet" and path.suffix.lower() != ".parquet":
+        if format_name == "parquet" and path.suffix.lower() != ".parquet":
             draft.mkdir()
             write_parquet_folder(bundle, draft)
             for item in draft.iterdir():
                 sync(item)
-        elif (write := READERS[chosen]._write) is not None:
+        elif (write := READERS[format_name]._write) is not None:
             with draft.open("xb") as file:
                 write(bundle, file)
         sync(draft)
@@ -221,17 +226,22 @@ def write_bundle(
 
 
 def sweep_drafts(path: Path) -> None:
-    """Remove what processes that were killed have left beside ``path``."""
-    for left in path.parent.glob(_draft_name(path, "*")) if path.parent.is_dir() else ():
-        number = left.name.split(".")[-2]
-        if number.isdecimal() and not _lives(int(number)):
-            _remove(left)
+    """Remove temporary files next to ``path`` that killed processes left."""
+    for draft in path.parent.glob(_draft_name(path, "*")) if path.parent.is_dir() else ():
+        process = draft.name.split(".")[-2]
+        if process.isdecimal() and not _is_running(int(process)):
+            _remove(draft)
 
 
 def remove_export(path: Path) -> None:
-    """Remove an export; InputError for a folder that holds other things, or where the disk refuses."""
+    """Remove an exported file or folder.
+
+    Raises InputError for a folder that contains other files, and if the system refuses.
+    """
     if path.is_dir() and not path.is_symlink() and not (path / MANIFEST).is_file():
-        raise InputError(f"{path} is a folder that holds other things: it is not removed.")
+        raise InputError(
+            f"{path} is a folder with other files, so it is not removed. Remove it by hand."
+        )
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -242,11 +252,13 @@ def remove_export(path: Path) -> None:
 
 
 def _draft_name(path: Path, process: int | str) -> str:
+    """Return the temporary name of an export; ``*`` as the process gives a pattern."""
     name = path.name[:100]
     return f".{glob.escape(name) if process == '*' else name}.{process}.draft"
 
 
-def _lives(process: int) -> bool:
+def _is_running(process: int) -> bool:
+    """Return whether a process with this id is running."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -257,6 +269,7 @@ def _lives(process: int) -> bool:
 
 
 def _remove(path: Path) -> None:
+    """Remove a file or folder if it exists."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -264,8 +277,8 @@ def _remove(path: Path) -> None:
 
 
 def read_bundle(path: Path, format: str) -> Bundle:
-    """Return what is at ``path``, checked as far as that needs no lab. Raises DatasetError."""
+    """Read and check an export; DatasetError if it is invalid."""
     read = READERS[format]._bundle if format in READERS else None
     if read is None or format == "lab":
-        raise DatasetError(f"{path.name} is no file of a format that is read here.")
+        raise DatasetError(f"{path.name} is not an export in a readable format.")
     return read(path)

@@ -1,6 +1,6 @@
 """Exports as text: JSON Lines, S-expressions and Markdown.
 
-JSON Lines has one record a line, ``{"memory": {...}}``; the first line is the header.
+JSON Lines has one record per line, such as ``{"memory": {...}}``; the first line is the header.
 """
 
 from __future__ import annotations
@@ -17,91 +17,106 @@ import msgspec
 
 from memlab.errors import DatasetError, PolicyError, PolicySyntaxError
 from memlab.io.formats.bundle import Bundle
-from memlab.io.formats.lines import json_of, lines_of, text_of
-from memlab.io.formats.records import Record, bundle_from, fields_of, records_of
+from memlab.io.formats.lines import decode_json, read_lines, read_text
+from memlab.io.formats.records import (
+    Record,
+    build_bundle_from_records,
+    check_fields,
+    export_records,
+)
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import Form, Text, read_data, read_forms, write_call
 
 __all__ = [
-    "file_name",
+    "build_file_name",
     "is_jsonl_export",
     "is_markdown_export",
-    "memory_page",
     "read_jsonl",
     "read_markdown",
     "read_sexp",
+    "render_memory_page",
     "write_jsonl",
     "write_markdown",
     "write_sexp",
 ]
 
 
-def is_jsonl_export(path: Path, head: str) -> bool:
-    """Return whether a file begins with the header of an export."""
+def is_jsonl_export(path: Path, start: str) -> bool:
+    """Return whether a file begins with the header of a JSON Lines export."""
     if path.suffix.lower() not in (".jsonl", ".ndjson"):
         return False
     try:
-        first = json_of(head.lstrip().partition("\n")[0].encode(), path.name, 1)
+        first = decode_json(start.lstrip().partition("\n")[0].encode(), path.name, 1)
     except DatasetError:
         return False
     return isinstance(first, dict) and len(first) == 1 and isinstance(first.get("memlab"), dict)
 
 
 def write_jsonl(bundle: Bundle, file: BinaryIO) -> None:
+    """Write a bundle as JSON Lines."""
     encoder = msgspec.json.Encoder()
-    for record in records_of(bundle):
+    for record in export_records(bundle):
         file.write(encoder.encode({record.kind: record.fields}) + b"\n")
 
 
 def read_jsonl(path: Path) -> Bundle:
-    return bundle_from(_jsonl_records(path), path.name)
+    """Read an export in JSON Lines."""
+    return build_bundle_from_records(_read_jsonl_records(path), path.name)
 
 
-def _jsonl_records(path: Path) -> Iterator[Record]:
-    for number, line in lines_of(path):
-        value = json_of(line, path.name, number)
+def _read_jsonl_records(path: Path) -> Iterator[Record]:
+    """Yield the record of each line."""
+    for number, line in read_lines(path):
+        value = decode_json(line, path.name, number)
         if not isinstance(value, dict) or len(value) != 1:
             raise DatasetError(
-                f'{path.name}, line {number}: A line is one record, such as {{"memory": {{...}}}}.'
+                f'{path.name}, line {number}: Expected one record, such as {{"memory": {{...}}}}.'
             )
         ((kind, fields),) = value.items()
-        yield Record(kind, dict(fields_of(fields, path.name, f"line {number}")), f"line {number}")
+        yield Record(
+            kind, dict(check_fields(fields, path.name, f"line {number}")), f"line {number}"
+        )
 
 
-# -- S-expressions: ``(memory :id 1 :text "..." ...)``, data that nothing runs ----------------------------------------
+# -- S-expressions: ``(memory :id 1 :text "..." ...)``, data that is never executed-------------------------------------
 
-_MOST_CHARACTERS = 1 << 28
-_MOST_FORMS = 40_000_000
+# Bound the memory that a hostile file can claim: 268 million characters, 40 million forms.
+_MAX_CHARACTERS = 1 << 28
+_MAX_FORMS = 40_000_000
 
 
 def write_sexp(bundle: Bundle, file: BinaryIO) -> None:
+    """Write a bundle as S-expressions."""
     file.write(b"; Data of a memlab: nothing here is code.\n")
-    for record in records_of(bundle):
+    for record in export_records(bundle):
         file.write(write_call(record.kind, record.fields).encode() + b"\n")
 
 
 def read_sexp(path: Path) -> Bundle:
-    text = Text(text_of(path, most=4 * _MOST_CHARACTERS), None, path.name)
+    """Read an export of S-expressions."""
+    text = Text(read_text(path, max_bytes=4 * _MAX_CHARACTERS), None, path.name)
     try:
-        return bundle_from(_sexp_records(text), path.name)
+        return build_bundle_from_records(_read_sexp_records(text), path.name)
     except PolicyError as error:
-        place = f", line {error.line}, column {error.column}" if error.line is not None else ""
-        raise DatasetError(f"{path.name}{place}: {error.message}") from None
+        location = f", line {error.line}, column {error.column}" if error.line is not None else ""
+        raise DatasetError(f"{path.name}{location}: {error.message}") from None
 
 
-def _sexp_records(text: Text) -> Iterator[Record]:
-    line, counted = 1, 0
-    for form in read_forms(text, characters=_MOST_CHARACTERS, forms=_MOST_FORMS):
-        line += text.source.count("\n", counted, form.start)
-        counted = form.start
+def _read_sexp_records(text: Text) -> Iterator[Record]:
+    """Yield the record of each form."""
+    line, position = 1, 0
+    for form in read_forms(text, characters=_MAX_CHARACTERS, forms=_MAX_FORMS):
+        line += text.source.count("\n", position, form.start)
+        position = form.start
         if not form.head:
             raise text.error(
-                PolicySyntaxError, "A record is a form such as (memory :id 1 ...).", form
+                PolicySyntaxError, "Expected a record such as (memory :id 1 ...).", form
             )
-        yield Record(form.head, _fields(form, text), f"line {line}")
+        yield Record(form.head, _read_pairs(form, text), f"line {line}")
 
 
-def _fields(form: Form, text: Text) -> dict[str, object]:
+def _read_pairs(form: Form, text: Text) -> dict[str, object]:
+    """Return the fields of a form as a dict."""
     fields: dict[str, object] = {}
     rest = form.items[1:]
     if len(rest) % 2:
@@ -110,114 +125,127 @@ def _fields(form: Form, text: Text) -> dict[str, object]:
         )
     for key, value in zip(rest[::2], rest[1::2], strict=True):
         if key.kind != "keyword":
-            raise text.error(PolicySyntaxError, "A name such as :text stands here.", key)
+            raise text.error(PolicySyntaxError, "Expected a name such as :text.", key)
         name = key.text.replace("-", "_")
         if name in fields:
-            raise text.error(PolicySyntaxError, f":{key.text} is given twice.", key)
+            raise text.error(PolicySyntaxError, f":{key.text} occurs twice.", key)
         fields[name] = read_data(value, text)
     return fields
 
 
 # -- Markdown: a heading, fields and a text for each memory -----------------------------------------------------------
-# Whatever is data stands in a fence of more backticks than the data has in a row, so no content can end its own fence;
-# what stands outside of fences is for people and is not read. Fields are JSON scalars, which are YAML. No content is
-# markup for a page that takes fences for nothing, nor a command to a terminal: a text that holds a tag or a control
-# character stands in a fence of its own kind, with such characters as references, and fields escape them as JSON does.
+# Data are in fences of more backticks than the data contain in a row, so that no content can end its fence; the rest of
+# a file is for people and is not read. Fields are JSON scalars, which are also YAML. A page that ignores fences must not
+# render content as markup, and a terminal must not obey it: a text with a tag or a control character is in another kind
+# of fence, with these characters as references, and fields escape them as JSON does.
 
+# Runs of backticks, opening fences and header of an export.
 _RUN = re.compile(r"`{3,}")
 _OPENING = re.compile(r"(`{3,})(\S+) memlab$")
 _HEADER = re.compile(r"^`{3,}yaml memlab\s*$", re.MULTILINE)
+# Characters that begin a tag or break a line; tags and control characters; their references; characters of markup.
 _BREAKS = re.compile("[<\x7f-\x9f\u2028\u2029\ufeff]")
 _ACTIVE = re.compile("<(?=[A-Za-z/!?])|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _REFERENCE = re.compile("&#([0-9]{1,5});")
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~])")
+# Characters that a file name replaces by a hyphen, and characters of a heading.
 _WORDS = re.compile(r"[^a-z0-9]+")
 _SHOWN = 70
 
 
-def is_markdown_export(path: Path, head: str) -> bool:
-    """Return whether a file begins with a fence of an export."""
-    return path.suffix.lower() in (".md", ".markdown") and _HEADER.search(head) is not None
+def is_markdown_export(path: Path, start: str) -> bool:
+    """Return whether a file contains the header fence of an export."""
+    return path.suffix.lower() in (".md", ".markdown") and _HEADER.search(start) is not None
 
 
 def write_markdown(bundle: Bundle, file: BinaryIO) -> None:
+    """Write a bundle as Markdown."""
     rest: list[str] = []
-    for record in records_of(bundle):
+    for record in export_records(bundle):
         if record.kind == "memlab":
             summary = f"{len(bundle.memories):,} memories, {len(bundle.edges):,} edges, {record.fields['exported']}"
-            file.write(
-                f"# A lab's memories\n\n{summary}\n\n{fenced('yaml', front_matter(record.fields))}\n\n".encode()
-            )
+            fields = format_fence("yaml", format_front_matter(record.fields))
+            file.write(f"# A lab's memories\n\n{summary}\n\n{fields}\n\n".encode())
         elif record.kind == "memory":
-            file.write(_section(record.fields).encode())
+            file.write(_format_section(record.fields).encode())
         else:
-            rest.append(json_text({record.kind: record.fields}))
+            rest.append(encode_json({record.kind: record.fields}))
     if rest:
         body = "\n".join(rest)
-        file.write(f"# What joins them\n\n{fenced('json', body)}\n".encode())
+        file.write(f"# What joins them\n\n{format_fence('json', body)}\n".encode())
 
 
-def _section(fields: Mapping[str, Any]) -> str:
+def _format_section(fields: Mapping[str, Any]) -> str:
+    """Return the section of a memory: heading, fields and text."""
     about = {name: value for name, value in fields.items() if name != "text"}
     text = fields.get("text")
-    parts = [f"## {heading(fields['id'], text)}", fenced("yaml", front_matter(about))]
+    parts = [
+        f"## {format_heading(fields['id'], text)}",
+        format_fence("yaml", format_front_matter(about)),
+    ]
     if text is not None:
-        parts.append(fenced_text(text))
+        parts.append(format_text_fence(text))
     return "\n\n".join(parts) + "\n\n"
 
 
-def heading(id: int, text: str | None) -> str:
-    """A line that names a memory, in which nothing is markup."""
+def format_heading(id: int, text: str | None) -> str:
+    """Return the heading of a memory, without active markup."""
     flat = " ".join((text or "").split())
-    shown = flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
-    escaped = _MARKS.sub(r"\\\1", html.escape(printable(shown), quote=False))
+    short = flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
+    escaped = _MARKS.sub(r"\\\1", html.escape(printable(short), quote=False))
     return f"{id}: {escaped}" if escaped else f"{id}"
 
 
-def front_matter(fields: Mapping[str, Any]) -> str:
-    """One ``name: value`` a line."""
-    return "\n".join(f"{name}: {json_text(value)}" for name, value in fields.items())
+def format_front_matter(fields: Mapping[str, Any]) -> str:
+    """Return fields as lines of ``name: value``."""
+    return "\n".join(f"{name}: {encode_json(value)}" for name, value in fields.items())
 
 
-def json_text(value: Any) -> str:
-    """A value as JSON in which no tag begins and no character breaks a line: all of these stand within strings."""
+def encode_json(value: Any) -> str:
+    """Return a value as JSON on one line, in which no HTML tag begins.
+
+    Characters that would begin a tag or break a line occur only in strings, where they are escaped.
+    """
     encoded = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return json_safe(_BREAKS.sub(lambda match: f"\\u{ord(match.group()):04x}", encoded))
 
 
-def fenced_text(text: str) -> str:
-    """A text in its fence; where a page or a terminal might obey it, with references in the place of such characters.
+def format_text_fence(text: str) -> str:
+    """Return a text in a fence; markup and control characters become references.
 
-    >>> print(fenced_text("a <b>"))
+    >>> print(format_text_fence("a <b>"))
     ```escaped memlab
     a &#60;b>
     ```
     """
     if _ACTIVE.search(text) is None:
-        return fenced("text", text)
-    return fenced(
+        return format_fence("text", text)
+    return format_fence(
         "escaped",
-        _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", text.replace("&#", "&#38;#")),
+        _ACTIVE.sub(lambda match: f"&#{ord(match.group())};", text.replace("&#", "&#38;#")),
     )
 
 
-def _unescaped(body: str) -> str:
+def _unescape(body: str) -> str:
+    """Return a text with its character references replaced."""
     return _REFERENCE.sub(
-        lambda found: chr(int(found[1])) if int(found[1]) < 0xD800 else found[0], body
+        lambda match: chr(int(match[1])) if int(match[1]) < 0xD800 else match[0], body
     )
 
 
-def fenced(info: str, body: str) -> str:
-    """A block that ends where it is to end, whatever ``body`` holds."""
+def format_fence(info: str, body: str) -> str:
+    """Return a fence that is longer than any run of backticks in ``body``."""
     longest = max((len(run) for run in _RUN.findall(body)), default=2)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{info} memlab\n{body}\n{fence}"
 
 
-def file_name(id: int, text: str | None) -> str:
-    """Return the name of a memory's file: its number and the beginning of its text in letters that every system takes.
+def build_file_name(id: int, text: str | None) -> str:
+    """Return the file name of a memory: its id and the beginning of its text.
 
-    >>> file_name(7, "CON: Grüße/aux?")
+    All characters are valid on every system.
+
+    >>> build_file_name(7, "CON: Grüße/aux?")
     '0000007-con-grusse-aux.md'
     """
     plain = (
@@ -229,22 +257,24 @@ def file_name(id: int, text: str | None) -> str:
     return f"{id:07}-{words}.md" if words else f"{id:07}.md"
 
 
-def memory_page(fields: Mapping[str, Any], links: list[str], names: Mapping[int, str]) -> str:
-    """Return the page of a memory: front matter, a heading, the text in a fence, and what it is joined to."""
+def render_memory_page(
+    fields: Mapping[str, Any], links: list[str], names: Mapping[int, str]
+) -> str:
+    """Return the Markdown page of a memory: fields, heading, text and links."""
     about = {name: value for name, value in fields.items() if name not in ("text", "uses")}
     text = fields["text"]
     parts = [
-        f"---\n{front_matter(about)}\n---",
-        f"# {heading(fields['id'], text)}",
-        fenced_text(text),
+        f"---\n{format_front_matter(about)}\n---",
+        f"# {format_heading(fields['id'], text)}",
+        format_text_fence(text),
     ]
     lines = []
     for link in links:
         relation, _, rest = link.partition(" ")
         target, _, weight = rest.rpartition(" ")
-        shown = heading(int(target), None) if target.isdecimal() else json_text(target)
+        label = format_heading(int(target), None) if target.isdecimal() else encode_json(target)
         name = names.get(int(target)) if target.isdecimal() else None
-        end = f"[{shown}]({name})" if name else f"`{shown.replace('`', '')}`"
+        end = f"[{label}]({name})" if name else f"`{label.replace('`', '')}`"
         lines.append(f"- {relation} {end} ({weight})")
     if lines:
         parts.append("\n".join(lines))
@@ -252,13 +282,16 @@ def memory_page(fields: Mapping[str, Any], links: list[str], names: Mapping[int,
 
 
 def read_markdown(path: Path) -> Bundle:
-    return bundle_from(_markdown_records(path), path.name)
+    """Read an export in Markdown."""
+    return build_bundle_from_records(_read_markdown_records(path), path.name)
 
 
-def _markdown_records(path: Path) -> Iterator[Record]:
+def _read_markdown_records(path: Path) -> Iterator[Record]:
+    """Yield the records in the fences of a file."""
+    # a memory is complete when the next one begins, because its text comes after its fields
     pending: Record | None = None
     header = False
-    for info, body, line in _blocks(path):
+    for info, body, line in _read_fences(path):
         if info == "yaml":
             if pending is not None:
                 yield pending
@@ -270,36 +303,36 @@ def _markdown_records(path: Path) -> Iterator[Record]:
         elif info in ("text", "escaped"):
             if pending is None or "text" in pending.fields:
                 raise DatasetError(
-                    f"{path.name}, line {line}: A text follows the fields of its memory."
+                    f"{path.name}, line {line}: A text must follow the fields of its memory."
                 )
-            pending.fields["text"] = body if info == "text" else _unescaped(body)
+            pending.fields["text"] = body if info == "text" else _unescape(body)
         elif info == "json":
             if pending is not None:
                 yield pending
                 pending = None
             for offset, part in enumerate(body.split("\n"), 1):
-                value = fields_of(
-                    json_of(part.encode(), path.name, line + offset),
+                value = check_fields(
+                    decode_json(part.encode(), path.name, line + offset),
                     path.name,
                     f"line {line + offset}",
                 )
                 for kind, fields in value.items():
-                    place = f"line {line + offset}"
-                    yield Record(kind, dict(fields_of(fields, path.name, place)), place)
+                    location = f"line {line + offset}"
+                    yield Record(kind, dict(check_fields(fields, path.name, location)), location)
         else:
             raise DatasetError(
-                f"{path.name}, line {line}: A fence is yaml, text, escaped or json, not {info:.40}."
+                f"{path.name}, line {line}: A fence must be yaml, text, escaped or json, not {info:.40}."
             )
     if pending is not None:
         yield pending
 
 
-def _blocks(path: Path) -> Iterator[tuple[str, str, int]]:
-    """The fences that are ours: what they hold, and the line in which they begin."""
-    source = text_of(path)
+def _read_fences(path: Path) -> Iterator[tuple[str, str, int]]:
+    """Yield kind, content and first line of each fence of an export."""
+    source = read_text(path)
     first, _, _ = source.partition("\n")
     if first.endswith("\r"):
-        # A program has rewritten every end of a line.
+        # a program has converted the line ends of the whole file
         source = source.replace("\r\n", "\n")
     lines = source.split("\n")
     at = 0
@@ -312,13 +345,14 @@ def _blocks(path: Path) -> Iterator[tuple[str, str, int]]:
             end = lines.index(opening[1], at + 1)
         except ValueError:
             raise DatasetError(
-                f"{path.name}, line {at + 1}: This fence is not closed: {opening[1]} is missing."
+                f"{path.name}, line {at + 1}: The fence is not closed. Add a line {opening[1]}."
             ) from None
         yield opening[2], "\n".join(lines[at + 1 : end]), at + 1
         at = end + 1
 
 
 def _read_fields(body: str, source: str, line: int) -> dict[str, Any]:
+    """Return the fields in a fence of YAML."""
     fields: dict[str, Any] = {}
     for offset, entry in enumerate(body.split("\n"), 1):
         if not entry.strip():
@@ -326,11 +360,11 @@ def _read_fields(body: str, source: str, line: int) -> dict[str, Any]:
         name, colon, value = entry.partition(":")
         if not colon:
             raise DatasetError(
-                f"{source}, line {line + offset}: A field is a name, a colon and a value."
+                f"{source}, line {line + offset}: Expected a name, a colon and a value."
             )
         if name in fields:
             raise DatasetError(
-                f"{source}, line {line + offset}, field {name:.60}: It is given twice."
+                f"{source}, line {line + offset}, field {name:.60}: The field occurs twice."
             )
-        fields[name] = json_of(value.strip().encode(), source, line + offset)
+        fields[name] = decode_json(value.strip().encode(), source, line + offset)
     return fields

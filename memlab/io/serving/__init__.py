@@ -1,6 +1,6 @@
-"""A lab as a server of the Model Context Protocol: five tools, and everything else to read.
+"""Serve a lab over the Model Context Protocol, and connect to a served lab.
 
-The official package ``mcp`` is an extra and takes a second to import, so it is imported when a server is made.
+The official package ``mcp`` is an optional dependency that takes a second to import, so only a server imports it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from memlab.errors import InputError, MissingExtra
-from memlab.io.serving._desk import SHORTEST_TOKEN, Client, check_token, clients_in
-from memlab.io.serving._desk import describe_error as describe_error  # for tests
-from memlab.io.serving._desk import restore_error as restore_error  # for tests
+from memlab.io.serving._connection import SHORTEST_TOKEN, Client, check_token, read_clients
+from memlab.io.serving._connection import describe_error as describe_error  # for tests
+from memlab.io.serving._connection import restore_error as restore_error  # for tests
 from memlab.kernel.base.arguments import Within, checked
 from memlab.subjects.identity import Role
 from memlab.subjects.lab import Lab
@@ -36,25 +36,55 @@ def lab_server(
     session: str | None = None,
     role: Role = "owner",
 ) -> Server:
-    """A server of ``lab`` that any transport of the package ``mcp`` can carry; the lab ends it by closing.
+    """Return a server of a lab for any transport of the package ``mcp``.
 
-    With ``project`` it remembers into that project, and reads and changes what belongs to it or to none. ``viewer`` is
-    whoever asks and writes, such as "agent:coder": what is private to others does not exist. ``session`` is what
-    memories and questions belong to where a call names none. A lab that is read only has no tools that write.
+    The server ends when the lab is closed. A lab that is open for reading has no tools that write.
 
-    ``role`` is what the connection may do: a "reader" asks, a "member" also writes and changes what it created and
-    nobody else contributed to, an "owner" changes whatever it sees. A member is a ``viewer``.
+    Parameters
+    ----------
+    lab
+        The lab to serve.
+    project
+        Project of the connection: memories are stored in it, and only memories of it or of no project are visible.
+        Default: each call may name a project.
+    viewer
+        Name of the client, such as "agent:coder"; memories private to others are invisible. Default: all are visible.
+    session
+        Session of calls that name none.
+    role
+        "reader" recalls; "member" also writes, and changes memories that it alone contributed to, which needs a
+        ``viewer``; "owner" changes every visible memory.
 
-    MissingExtra where ``mcp`` is not installed; InputError for what is no viewer or role.
+    Returns
+    -------
+    mcp.server.lowlevel.Server
+        A server of the official SDK.
+
+    Raises
+    ------
+    MissingExtra
+        If the package ``mcp`` is not installed.
+    InputError
+        If the viewer or role is invalid.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> from memlab.io.serving import lab_server
+    >>> with memlab.open() as lab:
+    ...     lab_server(lab, role="reader").name
+    'memlab'
     """
     try:
         import mcp  # noqa: F401
     except ImportError:
         raise MissingExtra("memlab serve", "the package mcp", "mcp") from None
-    from memlab.io.serving._desk import Desk
-    from memlab.io.serving._server import server_of
+    from memlab.io.serving._connection import Connection
+    from memlab.io.serving._server import build_server
 
-    return server_of(Desk.of(lab, project=project, viewer=viewer, session=session, role=role))
+    return build_server(
+        Connection.from_lab(lab, project=project, viewer=viewer, session=session, role=role)
+    )
 
 
 @checked
@@ -66,9 +96,25 @@ def serve_stdio(
     session: str | None = None,
     role: Role = "owner",
 ) -> None:
-    """Serve ``lab`` over standard input and output until the input ends; the arguments are those of ``lab_server``.
+    """Serve a lab over standard input and output until the input ends.
 
-    A signal ends the process at once: what was acknowledged is on the disk.
+    A signal ends the process at once; every acknowledged write is on disk.
+
+    Parameters
+    ----------
+    lab, project, viewer, session, role
+        As for ``lab_server``.
+
+    Raises
+    ------
+    MissingExtra
+        If the package ``mcp`` is not installed.
+    InputError
+        If the viewer or role is invalid.
+
+    Examples
+    --------
+    >>> serve_stdio(memlab.open("lab"), viewer="agent:coder", role="member")  # doctest: +SKIP
     """
     server = lab_server(lab, project=project, viewer=viewer, session=session, role=role)
     from memlab.io.serving._server import run_stdio
@@ -89,33 +135,62 @@ def serve_http(
     clients: str | Path | None = None,
     tell: Callable[[str, str], object] = print,
 ) -> None:
-    """Serve ``lab`` as streamable HTTP to this machine alone, until the process is interrupted or ended.
+    """Serve a lab over HTTP on this machine until the process is interrupted.
 
-    One token for all clients, or ``clients``: a TOML file with a table for each, ``[coder]`` with ``token`` and
-    ``role``, and ``viewer`` (without one: "agent:coder") and ``project`` where they are wanted.
+    The transport is the streamable HTTP of the protocol.
 
-    ``tell`` is given the address, and the token where there is one for all, else an empty text. Refused is a request
-    without a token that is known, by another name than this machine's, or from a page of another origin. InputError for
-    a port that is taken, an address that other machines can reach, a ``token`` of less than 16 characters (without one
-    it is made), and a file of clients that others can read.
+    Requests need a valid token, and are refused under another host name or from a page of another origin.
+
+    Parameters
+    ----------
+    lab, project, viewer, role
+        As for ``lab_server``.
+    host
+        Address to listen on; it must be a loopback address.
+    port
+        Port to listen on; 0 lets the system choose one.
+    token
+        Token of all clients, at least 16 characters. Default: a random token.
+    clients
+        Path of a TOML file with a table per client, such as ``[coder]``, which has ``token``, ``role`` and optionally
+        ``viewer`` (default: "agent:coder") and ``project``. It replaces the other arguments about clients.
+    tell
+        Function that is called with the address and the common token (empty with ``clients``) before requests are
+        accepted.
+
+    Raises
+    ------
+    InputError
+        If the port is in use, other machines can reach the address, a token is invalid, or other users can read the
+        file of clients.
+    MissingExtra
+        If the package ``mcp`` is not installed.
+
+    Examples
+    --------
+    >>> serve_http(memlab.open("lab"), port=8765)  # doctest: +SKIP
+    http://127.0.0.1:8765/mcp 0vXb...
     """
     if clients is not None and (token, project, viewer, role) != (None, None, None, "owner"):
         raise InputError(
-            "The file of clients says each one's token, project, viewer and role: leave them out here."
+            "The file of clients sets token, project, viewer and role of each client. Omit these arguments."
         )
     if token is not None:
         check_token(token, "token")
-    made = token or new_token()
-    known = [Client(made, role, viewer, project)] if clients is None else clients_in(Path(clients))
+    common = token or new_token()
+    accepted = (
+        [Client(common, role, viewer, project)] if clients is None else read_clients(Path(clients))
+    )
     servers = {
-        one.token: lab_server(lab, project=one.project, viewer=one.viewer, role=one.role)
-        for one in known
+        client.token: lab_server(
+            lab, project=client.project, viewer=client.viewer, role=client.role
+        )
+        for client in accepted
     }
     from memlab.io.serving._server import run_http
 
-    run_http(
-        servers, host=host, port=port, tell=lambda url: tell(url, made if clients is None else "")
-    )
+    shared = common if clients is None else ""
+    run_http(servers, host=host, port=port, tell=lambda url: tell(url, shared))
 
 
 @checked
@@ -126,29 +201,34 @@ def connect(
     timeout: Annotated[float, Within(0, 86_400, above=True)] = 30.0,
     insecure: bool = False,
 ) -> RemoteLab:
-    """Return the lab that another process serves over HTTP, as ``memlab serve LAB --http`` does.
+    """Connect to a lab that ``memlab serve LAB --http`` serves.
 
-    Nothing is sent until a verb is called, so a server may be started later. No proxy is used and no redirection is
-    followed.
+    No request is sent until a method is called, so the server may start later. Proxies are not used and redirects are
+    not followed.
 
     Parameters
     ----------
     url
-        The address that ``memlab serve`` prints; the path ``/mcp`` may be left out.
+        Address that ``memlab serve`` prints; the path ``/mcp`` may be omitted.
     token
-        The token that it prints, or one of its file of clients. Default: the environment variable ``MEMLAB_TOKEN``.
+        Token that ``memlab serve`` prints, or one of its file of clients. Default: the environment variable
+        ``MEMLAB_TOKEN``.
     timeout
-        Seconds within which each call is answered, from 0 (excluded) to a day.
+        Maximum seconds per call, above 0 and at most 86,400.
     insecure
         Send the token over plain http to another machine.
+
+    Returns
+    -------
+    RemoteLab
+        The lab behind the address.
 
     Raises
     ------
     InputError
-        If the address is not one of http or https, would send the token in plain text to another machine, or if there
-        is no valid token.
+        If the address is invalid or would expose the token, or if there is no valid token.
     MissingExtra
-        If pydantic is not installed, which the package mcp brings.
+        If pydantic, a dependency of the package ``mcp``, is not installed.
 
     Examples
     --------
@@ -164,6 +244,6 @@ def connect(
     secret = token if token is not None else os.environ.get("MEMLAB_TOKEN")
     if not secret:
         raise InputError(
-            "connect needs a token: pass token=..., or set MEMLAB_TOKEN to what memlab serve prints."
+            "connect needs a token. Pass token=..., or set MEMLAB_TOKEN to the token that memlab serve prints."
         )
-    return RemoteLab.at(url, secret, timeout, insecure=insecure)
+    return RemoteLab._at(url, secret, timeout, insecure=insecure)

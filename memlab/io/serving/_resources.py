@@ -1,4 +1,4 @@
-"""What there is to read beside the tools: the lab, its policies, entities, recalls, memories and verdicts."""
+"""Resources of the server: lab, policies, entities, recalls, memories, verdicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.io.serving._desk import NOTE, Desk, element
+from memlab.io.serving._connection import NOTE, Connection, format_element
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import DIALECT
 from memlab.kernel.policies import SETTINGS, SLOTS, get_slot
@@ -22,120 +22,148 @@ from memlab.kernel.verbs.recalling.asking import read_hits
 from memlab.subjects.lens import vocabulary
 from memlab.ui.widgets.bundles import bundle
 
-__all__ = ["FIXED", "NAMED", "RECALL_APP", "Resource", "address", "read"]
+__all__ = ["FIXED", "NAMED", "RECALL_APP", "Resource", "build_uri", "read_resource"]
 
+# Chosen by the server, as the protocol allows.
 _SCHEME = "memlab://"
-_BELOW = re.compile(r"(memlab://[a-z]+)/(.+)", re.DOTALL)
-_MOST_NAMES = 100
-_SILENCES = ("zero", "censor", "inverse", "bounds")
+# A resource and the name or number in it; a name may contain any character, also a line end.
+_NAMED_URI = re.compile(r"(memlab://[a-z]+)/(.+)", re.DOTALL)
+# Enough to know what a lab is about; a large one has thousands of entities.
+_MAX_NAMES = 100
+# Assumptions about missing feedback that a verdict can be read under.
+_ASSUMPTIONS = ("zero", "censor", "inverse", "bounds")
 
 
 @dataclass(frozen=True)
 class Resource:
-    """Something to read at ``uri``, or below it if it is about a ``named`` thing."""
+    """A text that a client can read.
+
+    Attributes
+    ----------
+    uri
+        The address, without the parameter.
+    description
+        What the text contains, for a model.
+    read
+        The function that writes the text for a connection and the value of the parameter.
+    mime
+        The media type of the text.
+    parameter
+        What the last part of the address stands for, such as "id"; empty for a fixed address.
+    """
 
     uri: str
-    about: str
-    read: Callable[[Desk, str], str]
+    description: str
+    read: Callable[[Connection, str], str]
     mime: str = "application/json"
-    named: str = ""
+    parameter: str = ""
 
     @property
     def name(self) -> str:
-        """What it is called: the end of its address."""
+        """The last part of the address."""
         return self.uri.rpartition("/")[2]
 
     @property
     def template(self) -> str:
-        """Its address with what is named in braces."""
-        return f"{self.uri}/{{{self.named}}}" if self.named else self.uri
+        """The address with the parameter in braces."""
+        return f"{self.uri}/{{{self.parameter}}}" if self.parameter else self.uri
 
 
-def address(name: str, of: object = None) -> str:
-    """The address of a resource.
+def build_uri(name: str, value: object = None) -> str:
+    """Return the address of a resource, with the value of its parameter.
 
-    >>> address("profile", "Ada L.")
+    >>> build_uri("profile", "Ada L.")
     'memlab://profile/Ada%20L.'
     """
-    return f"{_SCHEME}{name}" + ("" if of is None else f"/{quote(str(of), safe='')}")
+    return f"{_SCHEME}{name}" + ("" if value is None else f"/{quote(str(value), safe='')}")
 
 
-def read(desk: Desk, uri: str) -> tuple[str, str]:
-    """The text at an address and its media type; UnknownName where there is nothing."""
-    below = _BELOW.fullmatch(uri)
-    wanted, among, of = (below[1], NAMED, unquote(below[2])) if below else (uri, FIXED, "")
-    found = next((one for one in among if one.uri == wanted), None)
-    if found is None:
-        raise UnknownName("resource", uri, [one.template for one in (*FIXED, *NAMED)])
-    return found.read(desk, of), found.mime
+def read_resource(connection: Connection, uri: str) -> tuple[str, str]:
+    """Return the text at an address and its media type; UnknownName without one."""
+    match = _NAMED_URI.fullmatch(uri)
+    base, resources, value = (match[1], NAMED, unquote(match[2])) if match else (uri, FIXED, "")
+    resource = next((resource for resource in resources if resource.uri == base), None)
+    if resource is None:
+        raise UnknownName("resource", uri, [resource.template for resource in (*FIXED, *NAMED)])
+    return resource.read(connection, value), resource.mime
 
 
-def _json(value: Any) -> str:
+def _dump_json(value: Any) -> str:
+    """Return a value as JSON for a model, without characters that steer a terminal."""
     return json_safe(json.dumps(value, default=str, ensure_ascii=False, indent=1))
 
 
-def _lab(desk: Desk, _: str) -> str:
-    lab, memories = desk.seen, desk.seen.memories
+def _describe_lab(connection: Connection, _: str) -> str:
+    """Describe the lab: counts, projects, entities, pack."""
+    lab, memories = connection.visible, connection.visible.memories
     used = memories.filter(pl.col("status").is_in(RECALLABLE))
     names = (
         lab.facts.entities.frame()
         .sort("mentions", descending=True)["name"]
-        .head(_MOST_NAMES)
+        .head(_MAX_NAMES)
         .to_list()
     )
-    path = desk.lab.io.path
-    about = {
+    path = connection.lab.io.path
+    summary = {
         "lab": "in memory" if path is None else path.name,
-        "read_only": desk.read_only,
-        "project": desk.project,
-        "viewer": desk.viewer,
-        "role": desk.who.role,
+        "read_only": connection.read_only,
+        "project": connection.project,
+        "viewer": connection.viewer,
+        "role": connection.identity.role,
         "memories": {"in_use": used.height, "all": len(lab)},
         "kinds": dict(used.group_by("kind").len().sort("len", descending=True).iter_rows()),
-        "projects": used["project"].drop_nulls().unique().sort().to_list()[:_MOST_NAMES],
+        "projects": used["project"].drop_nulls().unique().sort().to_list()[:_MAX_NAMES],
         "oldest": used["created"].min(),
         "newest": used["created"].max(),
         "edges": lab.edges.height,
         "entities": names,
         "recalls": len(lab.slates()),
         "pack": {"name": lab.policies.pack.name, "hash": lab.policies.pack.hash},
-        "challengers": [one.name for one in lab.policies.challenges],
+        "challengers": [challenge.name for challenge in lab.policies.challenges],
     }
-    return _json(about)
+    return _dump_json(summary)
 
 
-def _policies(desk: Desk, _: str) -> str:
-    live, pins = desk.seen.policies.pack, desk.seen.policies.pins
+def _describe_policies(connection: Connection, _: str) -> str:
+    """Describe the active pack: slots, hashes, settings."""
+    pack, pins = connection.visible.policies.pack, connection.visible.policies.pins
     slots = {
         name: {"hash": policy.hash, "pinned": name in pins, "decides": SLOTS[name].doc}
-        for name, policy in live.policies.items()
+        for name, policy in pack.policies.items()
     }
-    settings = {name: live.settings[name] for name in sorted(live.settings)}
-    return _json({"pack": live.name, "hash": live.hash, "slots": slots, "settings": settings})
+    settings = {name: pack.settings[name] for name in sorted(pack.settings)}
+    return _dump_json({"pack": pack.name, "hash": pack.hash, "slots": slots, "settings": settings})
 
 
-def _policy(desk: Desk, slot: str) -> str:
-    return printable(desk.seen.policies[slot].source)
+def _format_policy(connection: Connection, slot: str) -> str:
+    """Return the source of a slot's active policy."""
+    return printable(connection.visible.policies[slot].source)
 
 
-def _profile(desk: Desk, entity: str) -> str:
-    said = desk.seen.facts.profile(entity, project=desk.project)
-    return f"{NOTE}\n{element('profile', said.text, {'of': entity})}"
+def _format_profile(connection: Connection, entity: str) -> str:
+    """Return the profile of an entity."""
+    profile = connection.visible.facts.profile(entity, project=connection.project)
+    return f"{NOTE}\n{format_element('profile', profile.text, {'of': entity})}"
 
 
-def _narrative(desk: Desk, entity: str) -> str:
-    facts = desk.seen.facts.frame(subject=entity, status=RECALLABLE)["id"].to_list()
-    own = [
-        id for id in facts if desk.project is None or desk.seen[id].project in (None, desk.project)
+def _format_narrative(connection: Connection, entity: str) -> str:
+    """Return the facts about an entity in one line."""
+    facts = connection.visible.facts.frame(subject=entity, status=RECALLABLE)["id"].to_list()
+    in_project = [
+        id
+        for id in facts
+        if connection.project is None
+        or connection.visible[id].project in (None, connection.project)
     ]
-    text = desk.seen.facts.narrative(own).text if own else ""
-    return f"{NOTE}\n{element('narrative', text, {'of': entity})}"
+    text = connection.visible.facts.narrative(in_project).text if in_project else ""
+    return f"{NOTE}\n{format_element('narrative', text, {'of': entity})}"
 
 
-def _memory(desk: Desk, id: str) -> str:
-    memory = desk.memory(_number(id, "memory"))
-    row = desk.seen.memories.row(memory.id - 1, named=True)
-    return _json(
+def _describe_memory(connection: Connection, id: str) -> str:
+    """Return all fields of a memory that have a value."""
+    memory = connection.get_memory(_parse_number(id, "memory"))
+    row = connection.visible.memories.row(memory.id - 1, named=True)
+    return _dump_json(
         {
             "note": NOTE,
             "memory": {name: value for name, value in row.items() if value not in (None, [])},
@@ -143,24 +171,26 @@ def _memory(desk: Desk, id: str) -> str:
     )
 
 
-def _recall(desk: Desk, number: str) -> str:
-    decision = _number(number, "recall")
-    desk.slate(decision)
-    hits = read_hits(desk.seen.io.store, decision)
+def _explain_recall(connection: Connection, number: str) -> str:
+    """Explain each score of a logged recall."""
+    decision = _parse_number(number, "recall")
+    connection.get_slate(decision)
+    hits = read_hits(connection.visible.io.store, decision)
     return f"{NOTE}\n" + "\n\n".join([repr(hits), *(repr(hit.explain()) for hit in hits)])
 
 
-def _terms(desk: Desk, number: str) -> str:
-    slate = desk.slate(_number(number, "recall"))
-    hits = read_hits(desk.seen.io.store, slate.decision)
+def _describe_terms(connection: Connection, number: str) -> str:
+    """Return the terms of each score of a logged recall as data."""
+    slate = connection.get_slate(_parse_number(number, "recall"))
+    hits = read_hits(connection.visible.io.store, slate.decision)
     memories = [
         {"id": hit.id, "score": hit.score, "terms": hit.explain().frame.to_dicts()} for hit in hits
     ]
     policy = hits.pack.policies["recall-score"]
-    asked = {"recall": slate.decision, "query": printable(slate.query)}
-    return _json(
+    return _dump_json(
         {
-            **asked,
+            "recall": slate.decision,
+            "query": printable(slate.query),
             "policy": f"{hits.pack.name}/{policy.name}",
             "hash": policy.hash,
             "memories": memories,
@@ -168,148 +198,168 @@ def _terms(desk: Desk, number: str) -> str:
     )
 
 
-def _slates(desk: Desk, _: str) -> str:
-    return repr(desk.seen.slates())
+def _summarise_slates(connection: Connection, _: str) -> str:
+    """Summarise the log of recalls."""
+    return repr(connection.visible.slates())
 
 
-def _verdict(desk: Desk, missing: str) -> str:
-    challengers = [one.name for one in desk.seen.policies.challenges]
+def _format_verdict(connection: Connection, missing: str) -> str:
+    """Return the verdicts under an assumption about missing feedback."""
+    challengers = [challenge.name for challenge in connection.visible.policies.challenges]
     if not challengers:
-        return "No pack is compared with the live one. Begin with lab.challenge(pack)."
-    if missing and missing not in _SILENCES:
-        raise UnknownName("meaning of silence", missing, _SILENCES)
+        return "No challenger is being compared with the active pack. Start a comparison with lab.challenge(pack)."
+    if missing and missing not in _ASSUMPTIONS:
+        raise UnknownName("assumption about missing feedback", missing, _ASSUMPTIONS)
     try:
-        found = desk.seen.verdict(missing=cast("Literal['zero']", missing) if missing else None)
-    except InputError as error:
-        more = (
-            ""
-            if missing
-            else f" Read it as {address('verdict', 'zero')}, or with another of these words."
+        verdicts = connection.visible.verdict(
+            missing=cast("Literal['zero']", missing) if missing else None
         )
-        raise InputError(f"{error}{more}") from None
-    return printable("\n".join(one.sentence for one in found))
+    except InputError as error:
+        advice = f" Read {build_uri('verdict', 'zero')}, or use another of these words."
+        raise InputError(f"{error}{advice * (not missing)}") from None
+    return printable("\n".join(verdict.sentence for verdict in verdicts))
 
 
-def _language(desk: Desk, _: str) -> str:
+def _describe_language(connection: Connection, _: str) -> str:
+    """Describe the policy language: words, slots, settings."""
     words = [
-        {"name": one.name, "kind": one.kind, "shape": one.shape, "doc": one.doc}
-        for one in vocabulary()
+        {"name": word.name, "kind": word.kind, "shape": word.shape, "doc": word.doc}
+        for word in vocabulary()
     ]
     slots = {
         name: {"returns": slot.signature.returns, "decides": slot.doc}
         for name, slot in SLOTS.items()
     }
-    settings = {name: {"type": one.type, "doc": one.doc} for name, one in SETTINGS.items()}
-    return _json({"dialect": DIALECT, "words": words, "slots": slots, "settings": settings})
+    settings = {name: {"type": row.type, "doc": row.doc} for name, row in SETTINGS.items()}
+    return _dump_json({"dialect": DIALECT, "words": words, "slots": slots, "settings": settings})
 
 
-def _slot(desk: Desk, name: str) -> str:
+def _describe_slot(connection: Connection, name: str) -> str:
+    """Describe the inputs and results of a slot's policies."""
     slot = get_slot(name)
     signature = slot.signature
     inputs = {
-        one.name: {"type": one.type, "doc": one.doc, "words": one.words}
-        for one in signature.inputs.values()
+        row.name: {"type": row.type, "doc": row.doc, "words": row.words}
+        for row in signature.inputs.values()
     }
-    given = {
-        "returns": signature.returns,
-        "words": signature.words,
-        "fields": signature.fields,
-        "inputs": inputs,
-    }
-    return _json({"slot": name, "decides": slot.doc, **given})
+    return _dump_json(
+        {
+            "slot": name,
+            "decides": slot.doc,
+            "returns": signature.returns,
+            "words": signature.words,
+            "fields": signature.fields,
+            "inputs": inputs,
+        }
+    )
 
 
-def _number(text: str, what: str) -> int:
+def _parse_number(text: str, what: str) -> int:
+    """Return the number in an address; InputError if it is not a positive integer."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19 and int(text)):
-        raise InputError(f"A {what} has a number, such as {address(what, 7)}, not {text[:40]!r}.")
+        raise InputError(
+            f"Name a {what} by its number, such as {build_uri(what, 7)}, not by {text[:40]!r}."
+        )
     return int(text)
 
 
-def _app(_: Desk, __: str) -> str:
+def _render_app(_: Connection, __: str) -> str:
+    """Return the page that explains a recall."""
     page = (Path(__file__).parent / "app.html").read_text(encoding="utf-8")
     return page.replace("{script}", bundle("app"))
 
 
+# The media type of resources that are not JSON.
 _TEXT = "text/plain"
 RECALL_APP = "ui://memlab/recall.html"
-"""What a host that speaks MCP Apps shows beside the answer of ``recall``: each score as its terms, and two buttons."""
+"""The page that a host with MCP Apps shows next to the answer of ``recall``: terms of the scores, two buttons."""
+# the media type that the specification of MCP Apps prescribes
 APP_MIME = "text/html;profile=mcp-app"
 FIXED = (
     Resource(
-        address("lab"),
-        "What this memory holds: counts by kind, projects, entities, the live pack.",
-        _lab,
+        build_uri("lab"),
+        "Contents of this lab: counts by kind, projects, entities, the active pack.",
+        _describe_lab,
     ),
     Resource(
-        address("policies"),
-        "The live pack: every slot with the hash of its policy, and the settings.",
-        _policies,
+        build_uri("policies"),
+        "The active pack: the policy hash of each slot, and the settings.",
+        _describe_policies,
     ),
     Resource(
-        address("slates"),
-        "The log of recalls at a glance: how many, by which packs, how much of it was judged.",
-        _slates,
+        build_uri("slates"),
+        "Summary of the recall log: number of recalls, packs, share with feedback.",
+        _summarise_slates,
         _TEXT,
     ),
     Resource(
-        address("verdict"),
-        "Whether a pack that is compared with the live one is better, in a sentence.",
-        _verdict,
+        build_uri("verdict"),
+        "Whether each challenger is better than the active pack, in one sentence.",
+        _format_verdict,
         _TEXT,
     ),
     Resource(
-        address("language"), "The language of policies: its words, slots and settings.", _language
+        build_uri("language"), "The policy language: words, slots and settings.", _describe_language
     ),
     Resource(
         RECALL_APP,
-        "Why a recall showed what it showed, for the user to see and judge.",
-        _app,
+        "A page that explains the results of a recall and lets the user rate them.",
+        _render_app,
         APP_MIME,
     ),
 )
-"""What has one address."""
+"""Resources with a fixed address."""
 
 NAMED = (
-    Resource(address("memory"), "One memory with all its fields, by its id.", _memory, named="id"),
     Resource(
-        address("recall"),
-        "Why a recall showed what it showed: each score as its terms.",
-        _recall,
+        build_uri("memory"), "All fields of one memory, by id.", _describe_memory, parameter="id"
+    ),
+    Resource(
+        build_uri("recall"),
+        "Why a recall returned its results: the terms of each score.",
+        _explain_recall,
         _TEXT,
-        named="number",
+        parameter="number",
     ),
     Resource(
-        address("terms"), "The terms of each score of a recall, as data.", _terms, named="number"
+        build_uri("terms"),
+        "The terms of each score of a recall, as JSON.",
+        _describe_terms,
+        parameter="number",
     ),
     Resource(
-        address("profile"),
-        "What holds of a person or thing, in prose; of the user: user.",
-        _profile,
+        build_uri("profile"),
+        "Current facts about a person or thing, in prose; use the name user for the user.",
+        _format_profile,
         _TEXT,
-        named="entity",
+        parameter="entity",
     ),
     Resource(
-        address("narrative"),
-        "What holds of a person or thing, as a line of facts.",
-        _narrative,
+        build_uri("narrative"),
+        "Current facts about a person or thing, in one line.",
+        _format_narrative,
         _TEXT,
-        named="entity",
+        parameter="entity",
     ),
     Resource(
-        address("verdict"),
-        "The verdict where what nobody judged counts as zero (nobody used it), or as censor, inverse, bounds.",
-        _verdict,
+        build_uri("verdict"),
+        "The verdict under an assumption about missing feedback: zero, censor, inverse or bounds.",
+        _format_verdict,
         _TEXT,
-        named="missing",
+        parameter="missing",
     ),
     Resource(
-        address("policy"), "The source of the live policy of a slot.", _policy, _TEXT, named="slot"
+        build_uri("policy"),
+        "Source of the active policy of a slot.",
+        _format_policy,
+        _TEXT,
+        parameter="slot",
     ),
     Resource(
-        address("slot"),
-        "What a policy of a slot may read, and what it returns.",
-        _slot,
-        named="slot",
+        build_uri("slot"),
+        "Inputs that policies of a slot may read, and what they return.",
+        _describe_slot,
+        parameter="slot",
     ),
 )
-"""What has an address for each name or number."""
+"""Resources with a parameter in their address."""

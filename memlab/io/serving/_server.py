@@ -1,4 +1,4 @@
-"""A desk as a server of the official SDK, over standard input and output or HTTP of this machine alone."""
+"""Servers of the Model Context Protocol over standard input or local HTTP."""
 
 from __future__ import annotations
 
@@ -34,86 +34,100 @@ from memlab.errors import (
     UnknownName,
     did_you_mean,
 )
-from memlab.io.serving._desk import NOTE, Desk, describe_error
-from memlab.io.serving._resources import FIXED, NAMED, read
-from memlab.io.serving.forms import LONGEST_REQUEST, faults_of, schema_of
-from memlab.io.serving.tools import TOOLS, Said, Tool
+from memlab.io.serving._connection import NOTE, Connection, describe_error
+from memlab.io.serving._resources import FIXED, NAMED, read_resource
+from memlab.io.serving.forms import LONGEST_REQUEST, build_schema, describe_faults
+from memlab.io.serving.tools import TOOLS, Reply, Tool
 from memlab.kernel.base.printable import printable
 from memlab.kernel.version import __version__
 from memlab.subjects.loopback import is_same_token, open_socket, own_host_names
 
-__all__ = ["run_http", "run_stdio", "server_of"]
+__all__ = ["build_server", "run_http", "run_stdio"]
 
+# Hosts show this to a model at the start of a session: when to call which tool.
 _INSTRUCTIONS = (
-    "The long-term memory of an agent. At the start of a task ask for `context`; before answering about the user or "
-    "earlier work, `recall`; when you learn something that lasts, or are corrected, `remember`; after an answer that "
-    f"used memories, `feedback`. {NOTE}"
+    "The long-term memory of an agent. Call `context` at the start of a task; `recall` before you answer about the user "
+    "or earlier work; `remember` when you learn something lasting or are corrected; `feedback` after an answer that "
+    f"used memories. {NOTE}"
 )
 
 Context = ServerRequestContext[Any]
 
 
-def server_of(desk: Desk) -> Server[Any]:
-    """A server whose calls run in threads, one lab among them; it knows no transport."""
-    tools = {tool.name: tool for tool in TOOLS if desk.writes or not tool.writes}
-    declared = {name: _declared(tool) for name, tool in tools.items()}
+def build_server(connection: Connection) -> Server[Any]:
+    """Return a server of one lab, independent of any transport.
+
+    Calls run in threads, so that a long one does not delay the others; the lab's lock orders them.
+    """
+    # A client sees no tool that it may not use, so that a model does not try it.
+    tools = {tool.name: tool for tool in TOOLS if connection.can_write or not tool.writes}
+    declared = {name: _declare_tool(tool) for name, tool in tools.items()}
 
     async def list_tools(
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
+        """Return the tools."""
         return types.ListToolsResult(tools=list(declared.values()))
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
+        """Return the input schema of a tool."""
         return declared[name].input_schema if name in declared else None
 
     async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Call a tool; errors of memlab are answers, too."""
         if params.name not in tools:
-            return _refused(_no_tool(desk, params.name[:100], list(tools)))
+            return _refuse(_unknown_tool(connection, params.name[:100], list(tools)))
         tool = tools[params.name]
         try:
-            given = tool.form.model_validate(params.arguments or {})
+            arguments = tool.form.model_validate(params.arguments or {})
         except ValidationError as error:
-            return _refused(InputError(faults_of(error, tool.form)), tool.name)
+            return _refuse(InputError(describe_faults(error, tool.form)), tool.name)
         try:
-            said: Said = await _in_thread(tool.run, desk, given)
+            reply: Reply = await _run_in_thread(tool.run, connection, arguments)
         except MemlabError as error:
-            return _refused(error, tool.name)
-        answer = said.answer.model_dump(mode="json", exclude_defaults=True)
-        return types.CallToolResult(content=[_text(said.text)], structured_content=answer)
+            return _refuse(error, tool.name)
+        answer = reply.answer.model_dump(mode="json", exclude_defaults=True)
+        return types.CallToolResult(content=[_text(reply.text)], structured_content=answer)
 
     async def list_resources(
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
+        """Return the resources with a fixed address."""
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
-                    name=one.name, uri=one.uri, description=one.about, mime_type=one.mime
+                    name=resource.name,
+                    uri=resource.uri,
+                    description=resource.description,
+                    mime_type=resource.mime,
                 )
-                for one in FIXED
+                for resource in FIXED
             ]
         )
 
     async def list_templates(
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
+        """Return the resources with a parameter in their address."""
         return types.ListResourceTemplatesResult(
             resource_templates=[
                 types.ResourceTemplate(
-                    name=one.name,
-                    uri_template=one.template,
-                    description=one.about,
-                    mime_type=one.mime,
+                    name=resource.name,
+                    uri_template=resource.template,
+                    description=resource.description,
+                    mime_type=resource.mime,
                 )
-                for one in NAMED
+                for resource in NAMED
             ]
         )
 
-    async def read_resource(
+    async def answer_read(
         _: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
+        """Return the text of a resource."""
         uri = str(params.uri)
         try:
-            text, mime = await _in_thread(read, desk, uri)
+            text, mime = await _run_in_thread(read_resource, connection, uri)
         except MemlabError as error:
             code = types.INVALID_PARAMS if isinstance(error, InputError) else types.INTERNAL_ERROR
             raise MCPError(
@@ -133,19 +147,20 @@ def server_of(desk: Desk) -> Server[Any]:
         on_call_tool=call_tool,
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
+        on_read_resource=answer_read,
     )
     server.extensions[EXTENSION_ID] = {}
     return server
 
 
-async def _in_thread(run: Callable[..., Any], *given: Any) -> Any:
-    """A call in a thread of its own, so that a long one lets others be heard; the lab takes them one by one."""
-    return await anyio.to_thread.run_sync(functools.partial(run, *given))
+async def _run_in_thread(run: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a function in a thread, so that the server reads messages meanwhile."""
+    return await anyio.to_thread.run_sync(functools.partial(run, *arguments))
 
 
-def _declared(tool: Tool[Any]) -> types.Tool:
-    # A recall is logged and counted, which is the memory's own book-keeping: it asks for nobody's consent.
+def _declare_tool(tool: Tool[Any]) -> types.Tool:
+    """Return the description of a tool as the protocol lists it."""
+    # A recall counts as read-only although it is logged: a host would otherwise ask for consent each time.
     hints = types.ToolAnnotations(
         title=tool.title,
         read_only_hint=not tool.writes,
@@ -156,23 +171,25 @@ def _declared(tool: Tool[Any]) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
-        description=tool.when,
-        input_schema=schema_of(tool.form),
-        output_schema=schema_of(tool.answer),
+        description=tool.description,
+        input_schema=build_schema(tool.form),
+        output_schema=build_schema(tool.answer),
         annotations=hints,
-        # the page of a host that speaks MCP Apps
+        # hosts with MCP Apps show this page next to the answer
         _meta=None if tool.page is None else {"ui": {"resourceUri": tool.page}},
     )
 
 
-def _no_tool(desk: Desk, name: str, known: list[str]) -> MemlabError:
+def _unknown_tool(connection: Connection, name: str, available: list[str]) -> MemlabError:
+    """Return the error for a tool that does not exist or is not permitted."""
     if name not in {tool.name for tool in TOOLS}:
-        return UnknownName("tool", name, known)
-    refusal = ReadOnlyLab if desk.read_only else NotPermitted
-    return refusal(f'There is no tool "{name}" here. {did_you_mean(name, known)}')
+        return UnknownName("tool", name, available)
+    refusal = ReadOnlyLab if connection.read_only else NotPermitted
+    return refusal(f'The tool "{name}" is not available here. {did_you_mean(name, available)}')
 
 
-def _refused(error: MemlabError, tool: str | None = None) -> types.CallToolResult:
+def _refuse(error: MemlabError, tool: str | None = None) -> types.CallToolResult:
+    """Return the answer of a call that failed, with the error's class as metadata."""
     message = f"{tool}: {error}" if tool else str(error)
     return types.CallToolResult(
         content=[_text(printable(message))], is_error=True, _meta=describe_error(error)
@@ -180,39 +197,45 @@ def _refused(error: MemlabError, tool: str | None = None) -> types.CallToolResul
 
 
 def _text(text: str) -> types.TextContent:
+    """Return a text as content of an answer."""
     return types.TextContent(type="text", text=text)
 
 
 # -- transports -------------------------------------------------------------------------------------------------------
 
-_LAST_ANSWERS = 3
-"""Seconds for calls under way when the server is ended."""
+# Seconds for calls in progress when the server ends: most take milliseconds.
+_SHUTDOWN_SECONDS = 3
 
 
 def run_stdio(server: Server[Any]) -> None:
-    """Serve until the input ends, or a signal ends the process: nothing waits for a line that never comes."""
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, signal.SIG_DFL)
-    anyio.run(_stdio, server)
+    """Serve over standard input and output until the input or the process ends."""
+    # Python's handlers would only run after the blocking read of the next line, which may never come
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    anyio.run(_serve_stdio, server)
 
 
-async def _stdio(server: Server[Any]) -> None:
-    async with stdio_server() as (read, write), _answering(read, write) as heard:
-        await server.run(heard, write, server.create_initialization_options())
+async def _serve_stdio(server: Server[Any]) -> None:
+    """Serve the messages of standard input."""
+    async with stdio_server() as (read, write), _relay_messages(read, write) as messages:
+        await server.run(messages, write, server.create_initialization_options())
 
 
 @asynccontextmanager
-async def _answering(
+async def _relay_messages(
     read: Any, write: Any
 ) -> AsyncIterator[MemoryObjectReceiveStream[SessionMessage | Exception]]:
-    """The messages of a client; a line that is none is answered by an error, which the SDK would only log."""
+    """Yield the valid messages of a client; answer other lines by an error.
+
+    The SDK itself would only log them."""
     sender, receiver = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
     async def relay() -> None:
+        """Pass valid messages on, and answer the others."""
         async with sender:
             async for item in read:
                 if isinstance(item, Exception):
-                    await write.send(SessionMessage(_no_message(item)))
+                    await write.send(SessionMessage(_refuse_message(item)))
                 else:
                     await sender.send(item)
 
@@ -222,12 +245,15 @@ async def _answering(
         tasks.cancel_scope.cancel()
 
 
-def _no_message(fault: Exception) -> types.JSONRPCError:
-    unread = isinstance(fault, ValidationError) and fault.errors()[0]["type"] == "json_invalid"
+def _refuse_message(fault: Exception) -> types.JSONRPCError:
+    """Return the protocol error for a line that is not a message."""
+    invalid_json = (
+        isinstance(fault, ValidationError) and fault.errors()[0]["type"] == "json_invalid"
+    )
     code, message = (
-        (types.PARSE_ERROR, "This line is not JSON; nothing was done.")
-        if unread
-        else (types.INVALID_REQUEST, "This line is no message of JSON-RPC 2.0; nothing was done.")
+        (types.PARSE_ERROR, "This line is not JSON. It was ignored.")
+        if invalid_json
+        else (types.INVALID_REQUEST, "This line is not a JSON-RPC 2.0 message. It was ignored.")
     )
     return types.JSONRPCError(
         jsonrpc="2.0", id=None, error=types.ErrorData(code=code, message=message)
@@ -237,7 +263,10 @@ def _no_message(fault: Exception) -> types.JSONRPCError:
 def run_http(
     servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: Callable[[str], object]
 ) -> None:
-    """Serve until SIGINT or SIGTERM, each token its own server. No session is kept between two requests."""
+    """Serve over HTTP until SIGINT or SIGTERM; each token leads to its own server.
+
+    Requests are independent of one another, without sessions of the protocol. ``tell`` is called with the address.
+    """
     bound = open_socket(port, host)
     names = own_host_names(bound.getsockname()[1], host)
     hosts = sorted(names)
@@ -255,43 +284,45 @@ def run_http(
     }
 
     @asynccontextmanager
-    async def running(_: Starlette) -> AsyncIterator[None]:
+    async def run_apps(_: Starlette) -> AsyncIterator[None]:
+        """Run the applications of all tokens as long as the server runs."""
         async with AsyncExitStack() as stack:
             for app in apps.values():
                 await stack.enter_async_context(app.router.lifespan_context(app))
             yield
 
-    outer = Starlette(routes=[Mount("/", _Guarded(apps))], lifespan=running)
+    outer = Starlette(routes=[Mount("/", _TokenGuard(apps))], lifespan=run_apps)
     config = uvicorn.Config(
-        outer, log_level="warning", access_log=False, timeout_graceful_shutdown=_LAST_ANSWERS
+        outer, log_level="warning", access_log=False, timeout_graceful_shutdown=_SHUTDOWN_SECONDS
     )
-    shown = f"[{host}]" if ":" in host else host
-    tell(f"http://{shown}:{bound.getsockname()[1]}/mcp")
+    url_host = f"[{host}]" if ":" in host else host
+    tell(f"http://{url_host}:{bound.getsockname()[1]}/mcp")
     uvicorn.Server(config).run(sockets=[bound])
 
 
-class _Guarded:
-    """Applications that are reached with a token alone, each with its own."""
+class _TokenGuard:
+    """Application that passes each request to the application of its token."""
 
     def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
         self._apps = apps
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._asked(scope)
+        app = self._find_app(scope)
         if app is None:
-            said = {
-                "error": "A request needs the header Authorization: Bearer TOKEN, with the token of memlab serve."
-            }
-            refusal = JSONResponse(said, status_code=401, headers={"WWW-Authenticate": "Bearer"})
+            message = "Unauthorized. Send the header Authorization: Bearer TOKEN, with the token of memlab serve."
+            refusal = JSONResponse(
+                {"error": message}, status_code=401, headers={"WWW-Authenticate": "Bearer"}
+            )
             await refusal(scope, receive, send)
         else:
             await app(scope, receive, send)
 
-    def _asked(self, scope: Scope) -> ASGIApp | None:
-        """The application whose token a request has; every token is compared, so that the time tells of none."""
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
+    def _find_app(self, scope: Scope) -> ASGIApp | None:
+        """Return the application of the token in a request's header."""
+        values = [value for name, value in scope["headers"] if name == b"authorization"]
         kind, _, token = (
-            given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
+            values[0].decode("latin-1").partition(" ") if len(values) == 1 else ("", "", "")
         )
-        fits = [app for known, app in self._apps.items() if is_same_token(token.strip(), known)]
-        return fits[0] if fits and kind.lower() == "bearer" else None
+        # every token is compared, so that the response time reveals nothing about them
+        apps = [app for valid, app in self._apps.items() if is_same_token(token.strip(), valid)]
+        return apps[0] if apps and kind.lower() == "bearer" else None

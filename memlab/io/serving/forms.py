@@ -1,155 +1,218 @@
-"""What the tools are given and what they answer: models, from which their schemas are made."""
+"""Models of the tools' arguments and answers, and their JSON schemas.
+
+An argument that is a parameter of a verb has the verb's default and limits, and is described by the first sentence of
+the verb's documentation. A form adds what differs for a model: narrower limits, or a text of its own.
+"""
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from memlab.errors import did_you_mean
+from memlab.kernel.base.arguments import Parameter, Within, describe_parameters
 from memlab.kernel.base.printable import printable
-from memlab.kernel.schema import KINDS
+from memlab.kernel.schema import KINDS, MEMORY
 from memlab.kernel.verbs.results import Memory
+from memlab.subjects.lab import Lab
 
 __all__ = [
     "LONGEST_REQUEST",
     "ContextAnswer",
     "ContextForm",
-    "Credited",
+    "ContextMemory",
+    "Credit",
     "FeedbackAnswer",
     "FeedbackForm",
     "ForgetAnswer",
     "ForgetForm",
-    "Found",
-    "Injected",
-    "Judged",
+    "LoggedFeedback",
+    "MemoryAnswer",
     "RecallAnswer",
     "RecallForm",
     "RememberAnswer",
     "RememberForm",
-    "faults_of",
-    "schema_of",
+    "build_schema",
+    "describe_faults",
 ]
 
 LONGEST_REQUEST = 4 << 20
-"""Bytes of a request: a memory of 1 MB, escaped, and some room."""
+"""Maximum bytes of a request: a memory of 1 MB takes up to three times as much when it is escaped."""
 
-_MOST_FAULTS = 5
-_KINDS = ", ".join(one for one in KINDS if one not in ("turn", "summary"))
+# Enough to correct a call in one go; a list of 100 wrong items would fill the window of a model.
+_MAX_FAULTS = 5
+# Turns come from transcripts and summaries from consolidation; a model writes neither.
+_KINDS = ", ".join(kind for kind in KINDS if kind not in ("turn", "summary"))
+# Ids are 64-bit integers in a lab; 2**62 keeps sums of two within the range.
 _Id = Annotated[int, Field(ge=1, le=1 << 62)]
+# 100 items are more than a recall shows, and bound the work of one call.
 _Ids = Annotated[list[_Id], Field(max_length=100)]
 _Words = Annotated[list[str], Field(max_length=100)]
-_Session = Annotated[
-    str | None,
-    Field(
-        description="The conversation or piece of work that this belongs to. Unless given: this one."
-    ),
-]
-_Project = Annotated[
-    str | None,
-    Field(description="The project that it is about; leave it out for what holds in all."),
-]
+
+
+def _describe_argument(
+    parameters: Mapping[str, Parameter], name: str, text: str = "", **limits: float
+) -> Any:
+    """Return the field of an argument that is a parameter of a verb.
+
+    A ``text`` replaces the description; ``limits`` come in addition to those of the parameter.
+    """
+    parameter = parameters[name]
+    options: dict[str, Any] = {"description": text or _first_sentence(parameter.doc)}
+    if not parameter.required:
+        options["default"] = [] if parameter.default == () else parameter.default
+    if parameter.limits is not None:
+        bounds = {"ge": parameter.limits.least, "le": parameter.limits.most}
+        options |= {key: bound for key, bound in bounds.items() if math.isfinite(bound)}
+    return Field(**options | limits)
+
+
+def _first_sentence(text: str) -> str | None:
+    """Return the first sentence of a text; None for an empty text."""
+    sentence, stop, _ = text.partition(". ")
+    return sentence + stop.rstrip() or None
+
+
+def _describe_fields() -> dict[str, Parameter]:
+    """Return the fields of a memory as optional parameters of ``remember``."""
+    return {
+        column.name: Parameter(
+            column.name,
+            (str,),
+            required=False,
+            default=() if column.storage == "list" else None,
+            limits=Within(column.low, column.high),
+            doc=column.doc,
+        )
+        for column in MEMORY.values()
+    }
+
+
+_recall = functools.partial(_describe_argument, describe_parameters(Lab.recall))
+_context = functools.partial(_describe_argument, describe_parameters(Lab.context))
+_feedback = functools.partial(_describe_argument, describe_parameters(Lab.feedback))
+_remember = functools.partial(
+    _describe_argument, describe_parameters(Lab.remember) | _describe_fields()
+)
+
+# Descriptions that several tools share.
+_PROJECT = "Project name; omit it for what applies to every project."
+_SESSION = "Name of the conversation or piece of work. Default: the current one."
+_FILES = "Paths that you are about to read or change."
 
 
 class _Form(BaseModel):
-    """Arguments of a tool: others than these are refused, so that nothing is lost without a word."""
+    """Arguments of a tool; unknown ones are refused, so that none is ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class RememberForm(_Form):
+    """Arguments of the tool ``remember``."""
+
     text: Annotated[
-        str, Field(description="One statement, in whole sentences that need no context.")
+        str, Field(description="One statement in full sentences, clear without context.")
     ]
-    kind: Annotated[str | None, Field(description=f"One of: {_KINDS}. Unless given: fact.")] = None
-    tags: _Words = []
-    files: Annotated[_Words, Field(description="Paths that it is about.")] = []
+    kind: Annotated[str | None, _remember("kind", f"One of: {_KINDS}. Default: fact.")]
+    tags: Annotated[_Words, _remember("tags")]
+    files: Annotated[_Words, _remember("files")]
     triggers: Annotated[
-        _Words, Field(description="Words that are to bring it up whenever a question has them.")
-    ] = []
-    importance: Annotated[
-        float | None, Field(ge=0, le=1, description="How much it matters, 0 to 1.")
-    ] = None
-    project: _Project = None
-    session: _Session = None
+        _Words, _remember("triggers", "Words of a query that bring this memory up.")
+    ]
+    importance: Annotated[float | None, _remember("importance", "Importance, 0 to 1.")]
+    project: Annotated[str | None, _remember("project", _PROJECT)]
+    session: Annotated[str | None, _remember("session", _SESSION)]
     replaces: Annotated[
-        _Id | None,
-        Field(
-            description="The id of the memory that was wrong or is outdated; this takes its place."
-        ),
+        _Id | None, Field(description="Id of a wrong or outdated memory that this text replaces.")
     ] = None
 
 
 class RecallForm(_Form):
-    query: Annotated[str, Field(description="What is to be known, in the user's words.")]
+    """Arguments of the tool ``recall``."""
+
+    query: Annotated[str, _recall("query", "What you need to know, in the user's words.")]
+    # 50 memories of 500 characters are 6,000 tokens, which a model still reads.
     limit: Annotated[
-        int | None, Field(ge=1, le=50, description="At most so many memories. Unless given: some.")
-    ] = None
-    project: _Project = None
-    session: _Session = None
-    again: Annotated[bool, Field(description="Also what this session was given before.")] = False
+        int | None, _recall("limit", "Maximum number of memories. Default: set by the lab.", le=50)
+    ]
+    project: Annotated[str | None, _recall("project", _PROJECT)]
+    session: Annotated[str | None, _recall("session", _SESSION)]
+    # The verb's default is True; a model still has in its window what the session returned before.
+    again: Annotated[
+        bool, _recall("again", "Include memories that this session has already returned.")
+    ] = False
 
 
 class ForgetForm(_Form):
+    """Arguments of the tool ``forget``."""
+
     memories: Annotated[
-        _Ids, Field(min_length=1, description="Ids, as remember, recall and context give them.")
+        _Ids, Field(min_length=1, description="Memory ids from remember, recall or context.")
     ]
 
 
 class FeedbackForm(_Form):
+    """Arguments of the tool ``feedback``."""
+
     recall: Annotated[
-        _Id | None, Field(description="The number of the recall, as recall and context give it.")
-    ] = None
+        int | None, _feedback("decision", "Number of the recall, from recall or context.")
+    ]
     answer: Annotated[
         str | None,
-        Field(
-            description="The answer that you gave: memlab reads from it which memories it was made of."
-        ),
+        Field(description="Your answer; memlab infers which memories it used."),
     ] = None
     reply: Annotated[
-        str | None, Field(description="What the user said to that answer, who may put it right.")
+        str | None,
+        Field(description="The user's reply to that answer; it may correct the answer."),
     ] = None
     memories: Annotated[
         _Ids,
-        Field(
-            description="Ids of the memories that are judged. Unless given: all that the recall showed."
-        ),
+        Field(description="Ids of the memories to judge. Default: all results of the recall."),
     ] = []
     outcome: Annotated[
         Literal["success", "fail"] | None,
-        Field(description="success: it helped. fail: it was wrong or misled."),
-    ] = None
+        _feedback("outcome", "success: the memory helped. fail: it was wrong or misleading."),
+    ]
 
 
 class ContextForm(_Form):
-    task: Annotated[str, Field(description="What you are about to do, in a sentence or two.")]
-    budget: Annotated[int, Field(ge=1, le=100_000, description="Tokens of the text, at most.")] = (
-        1800
-    )
-    files: Annotated[_Words, Field(description="Paths that you are about to read or change.")] = []
-    project: _Project = None
-    session: _Session = None
+    """Arguments of the tool ``context``."""
+
+    task: Annotated[str, _context("task", "What you are about to do, in one or two sentences.")]
+    # 100,000 tokens fill the window of most models.
+    budget: Annotated[int, _context("budget", "Maximum number of tokens in the text.", le=100_000)]
+    files: Annotated[_Words, _context("files", _FILES)]
+    project: Annotated[str | None, _context("project", _PROJECT)]
+    session: Annotated[str | None, _context("session", _SESSION)]
 
 
 class _Answer(BaseModel):
-    """What a tool answers: frozen, and nothing in it steers a terminal, whichever server wrote it."""
+    """Answer of a tool: immutable, without control characters.
+
+    A client checks answers with these models, too, so that a hostile server cannot steer its terminal.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     @field_validator("*")
     @classmethod
     def _make_printable(cls, value: Any) -> Any:
+        """Replace control characters in texts; refuse integers that a lab cannot store."""
         if isinstance(value, str):
             return printable(value)
         if isinstance(value, int) and value.bit_length() > 63:
             raise ValueError("the number has more than 64 bits")
         if isinstance(value, tuple):
-            return tuple(printable(one) if isinstance(one, str) else one for one in value)
+            return tuple(printable(item) if isinstance(item, str) else item for item in value)
         return value
 
 
-class Found(_Answer):
-    """One memory that was found; what goes without saying (it is active, it has no tags) is not said."""
+class MemoryAnswer(_Answer):
+    """One recalled memory; fields that have their default value are not sent."""
 
     id: int
     text: str
@@ -161,13 +224,15 @@ class Found(_Answer):
     project: str | None = None
     speaker: str | None = None
     tags: tuple[str, ...] = ()
-    probe: Annotated[bool, Field(description="Shown to learn about it, from below the best.")] = (
-        False
-    )
+    probe: Annotated[
+        bool, Field(description="An exploration item, drawn at random from below the best.")
+    ] = False
 
     @classmethod
-    def of(cls, memory: Memory, *, score: float = 0.0, probe: bool = False) -> Found:
-        """Return a memory as it is answered."""
+    def from_memory(
+        cls, memory: Memory, *, score: float = 0.0, probe: bool = False
+    ) -> MemoryAnswer:
+        """Return the answer that describes a memory."""
         return cls(
             id=memory.id,
             text=memory.text,
@@ -184,131 +249,152 @@ class Found(_Answer):
 
 
 class RememberAnswer(_Answer):
-    id: Annotated[int, Field(description="The memory that stands for what was given.")]
+    """Answer of the tool ``remember``."""
+
+    id: Annotated[int, Field(description="Id of the memory that holds the text.")]
     outcome: Annotated[str, Field(description="added, merged, skipped, replaced or unchanged")]
     text: str
-    superseded: Annotated[tuple[int, ...], Field(description="Memories that are out of use now.")]
+    superseded: Annotated[
+        tuple[int, ...], Field(description="Ids of memories that this one replaced.")
+    ]
     redacted: Annotated[
-        tuple[str, ...],
-        Field(description="Kinds of secrets that were taken out before it was stored."),
+        tuple[str, ...], Field(description="Types of secrets removed from the text.")
     ]
     notes: Annotated[
         tuple[str, ...],
-        Field(description="What a correction rebuilt and dropped besides the text."),
+        Field(description="What a correction rebuilt or dropped besides the text."),
     ] = ()
 
 
 class RecallAnswer(_Answer):
+    """Answer of the tool ``recall``."""
+
     recall: Annotated[
-        int | None, Field(description="Its number, for feedback; null where nothing is logged.")
+        int | None, Field(description="Number of the recall, for feedback; null if not logged.")
     ]
     note: str
-    memories: tuple[Found, ...]
+    memories: tuple[MemoryAnswer, ...]
     known: Annotated[
-        float | None, Field(description="The probability that they contain the answer.")
+        float | None, Field(description="Probability that the memories contain the answer.")
     ] = None
     off: Annotated[str | None, Field(description="Why memory is switched off.")] = None
     redacted: Annotated[
-        tuple[str, ...], Field(description="Kinds of secrets that were taken out of the question.")
+        tuple[str, ...], Field(description="Types of secrets removed from the query.")
     ] = ()
     given_before: Annotated[
-        tuple[int, ...], Field(description="Left out, as this session was given them before.")
+        tuple[int, ...],
+        Field(description="Ids of memories omitted because this session already returned them."),
     ] = ()
 
 
 class ForgetAnswer(_Answer):
+    """Answer of the tool ``forget``."""
+
     forgotten: tuple[int, ...]
-    unchanged: Annotated[tuple[int, ...], Field(description="What was out of use before.")]
+    unchanged: Annotated[
+        tuple[int, ...], Field(description="Ids of memories that were not in use.")
+    ]
 
 
-class Injected(_Answer):
-    """One memory that a context holds."""
+class ContextMemory(_Answer):
+    """One memory in a context."""
 
     id: int
     tier: Annotated[
-        int, Field(description="1: always there, 2: called up by the task, 3: more, cut")
+        int, Field(description="1: always included, 2: triggered by the task, 3: other, shortened")
     ]
     reason: str
 
 
 class ContextAnswer(_Answer):
+    """Answer of the tool ``context``."""
+
     recall: Annotated[
-        int | None, Field(description="Its number, for feedback; null where nothing is logged.")
+        int | None, Field(description="Number of the recall, for feedback; null if not logged.")
     ]
     text: Annotated[
-        str, Field(description="What to know, marked as data; empty if there is nothing.")
+        str, Field(description="Memories for the prompt, marked as data; empty if there are none.")
     ]
     tokens: int
-    memories: Annotated[tuple[Injected, ...], Field(description="In the order of the text.")]
-    left_out: Annotated[int, Field(description="Memories that there was no room or no need for.")]
+    memories: Annotated[tuple[ContextMemory, ...], Field(description="In the order of the text.")]
+    left_out: Annotated[
+        int, Field(description="Number of memories omitted: no room, or not needed.")
+    ]
 
 
-class Judged(_Answer):
-    """One judgement as it was logged."""
+class LoggedFeedback(_Answer):
+    """One judgement of a memory in the log."""
 
     memory: int
     outcome: str
     recall: int | None
 
 
-class Credited(_Answer):
-    """What an answer owes to one memory."""
+class Credit(_Answer):
+    """Reward of one memory, inferred from an answer."""
 
     memory: int
     reward: float | None
     status: Annotated[
-        str, Field(description="logged, no say, stated (it was judged), known (credited before)")
+        str,
+        Field(
+            description="logged; no say: not enough evidence; stated: judged before; known: credited before"
+        ),
     ]
 
 
 class FeedbackAnswer(_Answer):
-    judged: tuple[Judged, ...]
-    credited: tuple[Credited, ...]
+    """Answer of the tool ``feedback``."""
+
+    judged: tuple[LoggedFeedback, ...]
+    credited: tuple[Credit, ...]
     notice: str | None = Field(
-        None, description="A proposal for the user, who alone can carry it out."
+        None, description="A proposal for the user; only the user can carry it out."
     )
 
 
-def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a model in few words: models read it with every request, and clients check answers by it.
+def build_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a model, shortened.
 
-    Left out are titles, which repeat names, and of what may be missing that it may also be null; definitions stand
-    where they are used (a client takes 3 ms less to check the answer of a recall).
+    A language model reads it with every request.     Titles repeat names and are dropped. An argument that may be
+    omitted is not also declared nullable. Definitions are inlined, which saves a client 3 ms when it checks the
+    answer of a recall.
     """
     schema = model.model_json_schema()
-    short: dict[str, Any] = _short(schema, schema.pop("$defs", {}))
-    return short
+    compact: dict[str, Any] = _compact_schema(schema, schema.pop("$defs", {}))
+    return compact
 
 
-def _short(node: Any, defined: dict[str, Any]) -> Any:
+def _compact_schema(node: Any, definitions: dict[str, Any]) -> Any:
+    """Return a node of a JSON schema without titles, nulls and references."""
     if isinstance(node, list):
-        return [_short(one, defined) for one in node]
+        return [_compact_schema(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        return _short(defined[node["$ref"].rpartition("/")[2]], defined)
-    kept = {
-        key: _short(value, defined)
+        return _compact_schema(definitions[node["$ref"].rpartition("/")[2]], definitions)
+    dropped = ("title", "description") if "properties" in node else ("title",)
+    compact = {
+        key: _compact_schema(value, definitions)
         for key, value in node.items()
-        if key != "title" or not isinstance(value, str)
+        # the docstring of a model is for readers of its code; a property may have the name "title"
+        if not (isinstance(value, str) and key in dropped)
     }
-    if "default" in kept and kept["default"] is None:
-        (given,) = (one for one in kept.pop("anyOf") if one != {"type": "null"})
-        kept = given | {key: value for key, value in kept.items() if key != "default"}
-    return kept
+    if "default" in compact and compact["default"] is None:
+        (schema,) = (option for option in compact.pop("anyOf") if option != {"type": "null"})
+        compact = schema | {key: value for key, value in compact.items() if key != "default"}
+    return compact
 
 
-def faults_of(error: ValidationError, form: type[BaseModel]) -> str:
-    """Return what is wrong with arguments, without the values: a client's text may be long."""
-    said = []
-    for fault in error.errors(include_url=False, include_context=False, include_input=False)[
-        :_MOST_FAULTS
-    ]:
-        where = ".".join(str(part)[:60] for part in fault["loc"])
-        known = fault["type"] == "extra_forbidden"
-        said.append(
-            f'there is no argument "{where}". {did_you_mean(where, form.model_fields)}'
-            if known
-            else f"{where}: {fault['msg']}."
-        )
-    return " ".join(said)
+def describe_faults(error: ValidationError, form: type[BaseModel]) -> str:
+    """Return what is wrong with arguments, without their possibly long values."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    sentences = []
+    for fault in faults[:_MAX_FAULTS]:
+        name = ".".join(str(part)[:60] for part in fault["loc"])
+        if fault["type"] == "extra_forbidden":
+            hint = did_you_mean(name, form.model_fields)
+            sentences.append(f'There is no argument "{name}". {hint}')
+        else:
+            sentences.append(f"{name}: {fault['msg']}.")
+    return " ".join(sentences)

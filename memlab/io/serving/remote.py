@@ -1,7 +1,7 @@
-"""A lab that another process serves: the five tools of ``memlab serve LAB --http`` as verbs.
+"""Labs that another process serves, with the tools of the server as methods.
 
-Each call is one request on a connection of its own, which is not sent twice. Nothing is kept between two calls, so a
-server that comes back is found by the next one.
+Each call is one HTTP request on its own connection and is never sent twice. No state is kept between calls, so the next
+call reaches a server that was restarted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import polars as pl
 from pydantic import BaseModel, Field, ValidationError
 
 from memlab.errors import InputError, LabUnavailable, MemlabError, ModelError, NotPermitted
-from memlab.io.serving._desk import check_token, restore_error
+from memlab.io.serving._connection import check_token, count_memories, restore_error
 from memlab.io.serving.forms import (
     LONGEST_REQUEST,
     ContextAnswer,
@@ -27,12 +27,12 @@ from memlab.io.serving.forms import (
     FeedbackForm,
     ForgetAnswer,
     ForgetForm,
-    Found,
+    MemoryAnswer,
     RecallAnswer,
     RecallForm,
     RememberAnswer,
     RememberForm,
-    faults_of,
+    describe_faults,
 )
 from memlab.kernel.base.arguments import get_item
 from memlab.kernel.base.display import Displayed, clip, table
@@ -42,37 +42,43 @@ from memlab.subjects.models import Reply, Unreached, post
 
 __all__ = ["RemoteHits", "RemoteLab"]
 
-_LONGEST_ANSWER = 16 << 20
-"""Bytes of an answer: every text stands in it twice, and a memory has at most 1 MB."""
+# Bytes of an answer: it contains every text twice, and a memory has at most 1 MB.
+_MAX_ANSWER_BYTES = 16 << 20
+# The newest protocol whose requests need neither a handshake nor a description of the client.
 _PROTOCOL = "2025-11-25"
-"""The newest protocol whose requests need no handshake and no description of the client."""
-_NUMBER = 1
-"""The id of a request: each has a connection of its own."""
+# The id of every request, because each has its own connection.
+_REQUEST_ID = 1
 
 _A = TypeVar("_A", bound=BaseModel)
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
-_One: TypeAlias = int | Found | RememberAnswer
-Memories: TypeAlias = _One | Iterable[_One]
-"""Memories by id, or as a recall and ``remember`` return them; one or several."""
+_MemoryLike: TypeAlias = int | MemoryAnswer | RememberAnswer
+Memories: TypeAlias = _MemoryLike | Iterable[_MemoryLike]
+"""One or several memories: ids, hits of ``recall``, or answers of ``remember``."""
 
 
 class _Text(BaseModel):
+    """A part of a result for a reader."""
+
     text: str = ""
 
 
 class _Result(BaseModel):
+    """Result of a tool call."""
+
     content: tuple[_Text, ...] = ()
     structured: dict[str, Any] | None = Field(None, alias="structuredContent")
     refused: bool = Field(False, alias="isError")
-    beside: dict[str, Any] | None = Field(None, alias="_meta")
+    metadata: dict[str, Any] | None = Field(None, alias="_meta")
 
 
 class _Fault(BaseModel):
+    """Error of the protocol, not of a tool."""
+
     message: str
 
 
 class _Message(BaseModel):
-    """An answer of JSON-RPC: a result, or a fault of the server."""
+    """A JSON-RPC response: a result, or an error of the server."""
 
     jsonrpc: Literal["2.0"]
     id: Literal[1]
@@ -81,17 +87,24 @@ class _Message(BaseModel):
 
 
 @dataclass(frozen=True, repr=False)
-class RemoteHits(Sequence[Found], Displayed):
-    """The hits of a recall over a connection, best first: a sequence with a length, to index and to slice.
+class RemoteHits(Sequence[MemoryAnswer], Displayed):
+    """Hits of a recall over a connection, best first.
 
-    A hit has id, text, kind, created, score, status, ref, project, speaker, tags and probe.
+    They are a sequence that can be indexed and sliced. A hit has the attributes id, text, kind, created, score, status,
+    ref, project, speaker, tags and probe.
 
-    Attributes
+    Parameters
     ----------
     query
-        What was asked.
+        The text of the query.
     answer
-        The answer of the tool as it came, checked.
+        The validated answer of the tool.
+
+    Examples
+    --------
+    >>> hits = RemoteHits("tea?", RecallAnswer(recall=7, note="", memories=()))
+    >>> hits
+    0 memories for 'tea?', recall 7
     """
 
     query: str
@@ -99,33 +112,33 @@ class RemoteHits(Sequence[Found], Displayed):
 
     @property
     def recall(self) -> int | None:
-        """The number of the logged recall, for ``feedback``; None where it was not logged."""
+        """The number of the logged recall, for ``feedback``; None if it was not logged."""
         return self.answer.recall
 
     @property
     def known(self) -> float | None:
-        """The probability that these memories contain the answer; None where the pack does not say."""
+        """The probability that these memories contain the answer, or None."""
         return self.answer.known
 
     @property
     def off(self) -> str | None:
-        """Why memory is switched off, so that nothing is shown or logged; None where it is on."""
+        """Why memory is switched off, so that the recall is empty; None if it is on."""
         return self.answer.off
 
     @property
     def repeated(self) -> tuple[int, ...]:
-        """The ids of memories that the session was given before; ``again=True`` shows them."""
+        """Ids of memories omitted because the session already returned them."""
         return self.answer.given_before
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The memories that were shown, best first."""
+        """Ids of the memories, best first."""
         return tuple(hit.id for hit in self)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row for each hit, best first: rank, memory_id, score, and the other fields of a hit."""
-        schema: dict[str, Any] = dict.fromkeys(Found.model_fields, pl.String)
+        """One row per hit, best first: rank, memory_id, score and other attributes."""
+        schema: dict[str, Any] = dict.fromkeys(MemoryAnswer.model_fields, pl.String)
         schema |= {
             "id": pl.Int64,
             "score": pl.Float64,
@@ -144,69 +157,85 @@ class RemoteHits(Sequence[Found], Displayed):
         return len(self.answer.memories)
 
     @overload
-    def __getitem__(self, index: int) -> Found: ...
+    def __getitem__(self, index: int) -> MemoryAnswer: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Found]: ...
-    def __getitem__(self, index: int | slice) -> Found | Sequence[Found]:
+    def __getitem__(self, index: slice) -> Sequence[MemoryAnswer]: ...
+    def __getitem__(self, index: int | slice) -> MemoryAnswer | Sequence[MemoryAnswer]:
         return (
             self.answer.memories[index]
             if isinstance(index, slice)
             else get_item(self.answer.memories, index, "hit")
         )
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[MemoryAnswer]:
         return iter(self.answer.memories)
 
     @property
     def _caption(self) -> str:
+        """The heading of the table of hits."""
         number = "not logged" if self.recall is None else f"recall {self.recall}"
-        return f"{len(self)} memories for {clip(self.query, 70)!r}, {number}{f'; {self.off}' if self.off else ''}"
+        return f"{count_memories(len(self))} for {clip(self.query, 70)!r}, {number}{f'; {self.off}' if self.off else ''}"
 
     def __repr__(self) -> str:
         lines = [f"{hit.score:7.4f}  #{hit.id:<6} {clip(hit.text, 84)}" for hit in self]
         return printable("\n".join([self._caption, *lines]))
 
     def _display(self) -> object:
+        """Return the table that a notebook shows."""
         rows = [(f"{hit.score:.4f}", hit.id, hit.text, hit.kind) for hit in self]
         return table(self._caption, ("score", "id", "memory", "kind"), rows)
 
 
-def _takes(form: type[BaseModel]) -> Callable[[_Verb], _Verb]:
-    """Give a verb the arguments of its tool, for help and completion: the form alone lists them."""
+def _add_options(form: type[BaseModel]) -> Callable[[_Verb], _Verb]:
+    """Return a decorator that adds the arguments of a tool to a method's signature.
 
-    def signed(verb: _Verb) -> _Verb:
-        own = inspect.signature(verb, eval_str=False)
-        named = [
-            one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD
+    Help and completion show them; the method itself declares ``**options``, so that the form alone lists them.
+    """
+
+    def decorate(verb: _Verb) -> _Verb:
+        """Set the signature of a method."""
+        signature = inspect.signature(verb, eval_str=False)
+        explicit = [
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         ]
-        others = [
+        options = [
             inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.annotation
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=field.annotation,
             )
-            for name, one in form.model_fields.items()
-            if name not in own.parameters
+            for name, field in form.model_fields.items()
+            if name not in signature.parameters
         ]
-        verb.__signature__ = own.replace(parameters=[*named, *others])  # type: ignore[attr-defined]
+        verb.__signature__ = signature.replace(parameters=[*explicit, *options])  # type: ignore[attr-defined]
         return verb
 
-    return signed
+    return decorate
 
 
 @dataclass(frozen=True, repr=False)
 class RemoteLab:
-    """A lab behind a server of ``memlab serve LAB --http``; ``memlab.io.serving.connect`` makes it.
+    """A lab that ``memlab serve LAB --http`` serves.
 
-    The token decides who asks and writes, in which project and in which role: no argument changes that. Every verb
-    raises ``LabUnavailable`` where the server gives no answer, ``NotPermitted`` where it refuses the token, and
-    otherwise the error that a local lab raises. The arguments of every verb are in
-    docs/reference/serving.md#arguments.
+    ``memlab.io.serving.connect`` returns it. The token determines viewer, project and role. Every method raises
+    ``LabUnavailable`` if the server does not answer, ``NotPermitted`` if it refuses the token, and otherwise the
+    errors of a local lab. All arguments are listed in docs/reference/serving.md#arguments.
 
-    Attributes
+    Parameters
     ----------
     url
         The address of the server.
     timeout
-        Seconds within which an answer is complete.
+        Maximum seconds until an answer is complete.
+
+    Examples
+    --------
+    >>> from memlab.io.serving import connect
+    >>> connect("http://127.0.0.1:8765", token="at-least-16-characters").url
+    'http://127.0.0.1:8765/mcp'
     """
 
     url: str
@@ -215,8 +244,8 @@ class RemoteLab:
     _token: str = field(compare=False)
 
     @classmethod
-    def at(cls, url: str, token: str, timeout: float, *, insecure: bool) -> RemoteLab:
-        """Return the lab behind an address that was checked; nothing is sent."""
+    def _at(cls, url: str, token: str, timeout: float, *, insecure: bool) -> RemoteLab:
+        """Return the lab behind a valid address, without sending a request."""
         check_token(token, "token")
         to = _split(url, insecure=insecure)
         return cls(to.geturl(), timeout, to, token)
@@ -224,63 +253,125 @@ class RemoteLab:
     def __repr__(self) -> str:
         return printable(f"<RemoteLab {self.url}>")
 
-    @_takes(RememberForm)
+    @_add_options(RememberForm)
     def remember(self, text: str, **options: Any) -> RememberAnswer:
-        """Remember a text.
+        """Store a text as a memory.
 
         Parameters
         ----------
         text
-            One statement that needs no context.
+            One statement in full sentences, clear without context.
         **options
             Other arguments of the tool ``remember``, such as ``kind``, ``tags``, ``project`` and ``replaces``.
+
+        Returns
+        -------
+        RememberAnswer
+            Id and outcome, and what was superseded or redacted.
+
+        Raises
+        ------
+        LabUnavailable
+            If the server does not answer.
+
+        Examples
+        --------
+        >>> lab.remember("The user prefers tabs", kind="preference").id  # doctest: +SKIP
+        1
         """
         return self._call("remember", RememberForm, RememberAnswer, {"text": text, **options})
 
-    @_takes(RecallForm)
+    @_add_options(RecallForm)
     def recall(self, query: str, **options: Any) -> RemoteHits:
-        """Recall what answers a query.
+        """Retrieve the memories that answer a query best.
 
         Parameters
         ----------
         query
-            What is asked.
+            The query, a text.
         **options
             Other arguments of the tool ``recall``: ``limit``, ``project``, ``session``, ``again``.
+
+        Returns
+        -------
+        RemoteHits
+            The memories, best first.
+
+        Raises
+        ------
+        LabUnavailable
+            If the server does not answer.
+
+        Examples
+        --------
+        >>> lab.recall("tabs or spaces?")[0].text  # doctest: +SKIP
+        'The user prefers tabs'
         """
         return RemoteHits(
             query, self._call("recall", RecallForm, RecallAnswer, {"query": query, **options})
         )
 
-    @_takes(FeedbackForm)
+    @_add_options(FeedbackForm)
     def feedback(
         self, memories: Memories = (), outcome: str | None = None, **options: Any
     ) -> FeedbackAnswer:
-        """Record feedback on memories, or on an answer that was made of a recall.
+        """Record feedback on memories, or on an answer that used the results of a recall.
 
         Parameters
         ----------
         memories
-            Ids or hits. Default: all that the recall showed.
+            Ids or hits. Default: all results of the recall.
         outcome
             "success" or "fail".
         **options
             Other arguments of the tool ``feedback``: ``recall``, ``answer``, ``reply``.
+
+        Returns
+        -------
+        FeedbackAnswer
+            The logged judgements and rewards.
+
+        Raises
+        ------
+        LabUnavailable
+            If the server does not answer.
+
+        Examples
+        --------
+        >>> lab.feedback(hits[0], "success").judged[0].memory  # doctest: +SKIP
+        1
         """
-        given = {"memories": _ids(memories), "outcome": outcome, **options}
-        return self._call("feedback", FeedbackForm, FeedbackAnswer, given)
+        arguments = {"memories": _ids_of(memories), "outcome": outcome, **options}
+        return self._call("feedback", FeedbackForm, FeedbackAnswer, arguments)
 
     def forget(self, memories: Memories) -> ForgetAnswer:
-        """Take memories out of use; ``memlab restore`` on the server's machine restores them.
+        """Exclude memories from recall.
+
+        ``memlab restore`` on the server's machine restores them.
 
         Parameters
         ----------
         memories
             Ids or hits.
-        """
-        return self._call("forget", ForgetForm, ForgetAnswer, {"memories": _ids(memories)})
 
-    @_takes(ContextForm)
+        Returns
+        -------
+        ForgetAnswer
+            Ids of the forgotten memories, and of memories that were not in use.
+
+        Raises
+        ------
+        LabUnavailable
+            If the server does not answer.
+
+        Examples
+        --------
+        >>> lab.forget([1, 4]).forgotten  # doctest: +SKIP
+        (1, 4)
+        """
+        return self._call("forget", ForgetForm, ForgetAnswer, {"memories": _ids_of(memories)})
+
+    @_add_options(ContextForm)
     def context(self, task: str, **options: Any) -> ContextAnswer:
         """Build a prompt context for a task within a token budget.
 
@@ -290,38 +381,55 @@ class RemoteLab:
             The task in a sentence or two.
         **options
             Other arguments of the tool ``context``: ``budget``, ``files``, ``project``, ``session``.
+
+        Returns
+        -------
+        ContextAnswer
+            Text for a prompt, its number of tokens, and the memories in it.
+
+        Raises
+        ------
+        LabUnavailable
+            If the server does not answer.
+
+        Examples
+        --------
+        >>> lab.context("fix the token refresh", budget=500).tokens  # doctest: +SKIP
+        148
         """
         return self._call("context", ContextForm, ContextAnswer, {"task": task, **options})
 
     def _call(
-        self, tool: str, form: type[BaseModel], answer: type[_A], given: dict[str, Any]
+        self, tool: str, form: type[BaseModel], answer: type[_A], options: dict[str, Any]
     ) -> _A:
+        """Call a tool and return its validated answer, or raise the server's error."""
         try:
-            arguments = form.model_validate(given).model_dump(
+            arguments = form.model_validate(options).model_dump(
                 mode="json", exclude_unset=True, exclude_none=True
             )
         except ValidationError as error:
-            raise InputError(f"{tool}: {faults_of(error, form)}") from None
-        asked = {"name": tool, "arguments": arguments}
-        message = {"jsonrpc": "2.0", "id": _NUMBER, "method": "tools/call", "params": asked}
+            raise InputError(f"{tool}: {describe_faults(error, form)}") from None
+        params = {"name": tool, "arguments": arguments}
+        message = {"jsonrpc": "2.0", "id": _REQUEST_ID, "method": "tools/call", "params": params}
         try:
             body = json.dumps(message, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            half = error.object[error.start]
+            surrogate = error.object[error.start]
             raise InputError(
-                f"{tool}: a text holds half of a character ({half!a}), which no text can."
+                f"{tool}: a text contains a lone surrogate ({surrogate!a}). Decode its source as UTF-8."
             ) from None
         if len(body) > LONGEST_REQUEST:
             raise InputError(
-                f"{tool}: the request has {len(body):,} bytes; the server takes {LONGEST_REQUEST:,}."
+                f"{tool}: the request has {len(body):,} bytes; the maximum is {LONGEST_REQUEST:,}. Shorten the text."
             )
-        result = self._result(self._post(body), tool)
+        result = self._parse_result(self._post(body), tool)
         try:
             return answer.model_validate(result.structured)
         except ValidationError:
-            raise self._no_answer(f"what it answers is no answer of {tool}", sent=True) from None
+            raise self._unavailable(f"its answer is not one of {tool}", sent=True) from None
 
     def _post(self, body: bytes) -> Reply:
+        """Send a request and return the reply."""
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": "application/json",
@@ -329,79 +437,82 @@ class RemoteLab:
             "MCP-Protocol-Version": _PROTOCOL,
         }
         try:
-            return post(self._to, body, headers, self.timeout, max_bytes=_LONGEST_ANSWER)
+            return post(self._to, body, headers, self.timeout, max_bytes=_MAX_ANSWER_BYTES)
         except ModelError as error:
-            raise self._no_answer(str(error), sent=not isinstance(error, Unreached)) from None
+            raise self._unavailable(str(error), sent=not isinstance(error, Unreached)) from None
 
-    def _result(self, reply: Reply, tool: str) -> _Result:
-        """Return the result of a tool that did its work; otherwise raise the error that the reply stands for."""
+    def _parse_result(self, reply: Reply, tool: str) -> _Result:
+        """Return the result of a successful call, or raise the error of a reply."""
         if reply.status in (401, 403):
             raise NotPermitted(
-                f"{self.url} refuses the token (status {reply.status}). Nothing was done: check the token."
+                f"{self.url} refuses the token (status {reply.status}), so nothing was done. Check the token."
             )
         if reply.status != 200:
-            raise self._no_answer(
-                _meaning(reply.status), sent=reply.status < 300 or reply.status >= 500
+            raise self._unavailable(
+                _describe_status(reply.status), sent=reply.status < 300 or reply.status >= 500
             )
         try:
             message = _Message.model_validate_json(reply.body)
         except ValidationError:
-            raise self._no_answer(
-                "what it sends is no message of memlab serve", sent=True
+            raise self._unavailable(
+                "its answer is not a message of memlab serve", sent=True
             ) from None
         if message.error is not None:
             why = clip(message.error.message, 300)
             raise MemlabError(
-                f"{tool}: the server at {self.url} failed, maybe after writing: {why}"
+                f"{tool}: the server at {self.url} failed, possibly after it wrote to the lab: {why}"
             )
         if message.result is None:
-            raise self._no_answer("its message has no result", sent=True)
+            raise self._unavailable("its message has no result", sent=True)
         if message.result.refused:
             text = (
-                " ".join(one.text for one in message.result.content)
-                or f"{tool}: refused without a reason"
+                " ".join(part.text for part in message.result.content)
+                or f"{tool}: the server refused the call without a reason"
             )
-            raise restore_error(message.result.beside, text)
+            raise restore_error(message.result.metadata, text)
         return message.result
 
-    def _no_answer(self, why: str, *, sent: bool) -> LabUnavailable:
+    def _unavailable(self, why: str, *, sent: bool) -> LabUnavailable:
+        """Return the error for a request without a usable answer."""
         return LabUnavailable.behind(self.url, why, sent=sent)
 
 
 def _split(url: str, *, insecure: bool) -> SplitResult:
-    """Return the parts of an address that a token may be sent to; InputError for another."""
-    wanted = "An address is such as http://127.0.0.1:8765/mcp, as memlab serve prints it"
+    """Return the parts of a server's address; InputError if it is invalid or unsafe."""
+    expected = "An address has the form http://127.0.0.1:8765/mcp, as memlab serve prints it"
     try:
-        to = urlsplit(url)
-        host, port = to.hostname, to.port
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise InputError(f"{wanted}: {error}.") from None
-    if to.scheme not in ("http", "https") or not host:
-        raise InputError(f"{wanted}, with http or https and a host.")
-    if "@" in to.netloc or to.query or to.fragment:
-        raise InputError(f"{wanted}: without a name, a password, a query or a fragment.")
+        raise InputError(f"{expected}: {error}.") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise InputError(f"{expected}, with http or https and a host.")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise InputError(f"{expected}, without a name, a password, a query or a fragment.")
     if not url.isascii() or not url.isprintable() or " " in url or port == 0:
-        raise InputError(f"{wanted}: of ASCII without spaces, and with a port from 1.")
-    if to.scheme == "http" and not is_loopback(host) and not insecure:
+        raise InputError(f"{expected}, in ASCII without spaces, and with a port of at least 1.")
+    if parts.scheme == "http" and not is_loopback(host) and not insecure:
         raise InputError(
-            f"Over plain http anybody on the way to {host} can read the token and the memories. Use https, or a tunnel "
-            "to this machine such as SSH's; insecure=True sends them all the same."
+            f"Plain http to {host} would expose the token and the memories to the network. Use https, or a tunnel to "
+            "this machine such as SSH's; insecure=True sends them anyway."
         )
-    return to._replace(path=to.path if to.path.strip("/") else "/mcp")
+    return parts._replace(path=parts.path if parts.path.strip("/") else "/mcp")
 
 
-def _meaning(status: int) -> str:
-    known = {
-        404: "there is no server of memlab under this path",
+def _describe_status(status: int) -> str:
+    """Return what an HTTP status other than 200 says about the server."""
+    reasons = {
+        404: "there is no memlab server under this path",
         413: "the request is too large for it",
-        421: "it is addressed by another name or port than its own; a tunnel needs the same port at both ends",
+        421: "it was addressed by another name or port; a tunnel needs the same port at both ends",
     }
-    redirected = (
+    default = (
         "it redirects, and a token is not sent elsewhere" if 300 <= status < 400 else "it failed"
     )
-    return f"status {status}: {known.get(status, redirected)}"
+    return f"status {status}: {reasons.get(status, default)}"
 
 
-def _ids(memories: Memories) -> list[Any]:
+def _ids_of(memories: Memories) -> list[Any]:
+    """Return the ids of one or several memories, unchecked."""
     several = isinstance(memories, Iterable) and not isinstance(memories, BaseModel | str)
-    return [getattr(one, "id", one) for one in (memories if several else (memories,))]  # type: ignore[union-attr]
+    return [getattr(item, "id", item) for item in (memories if several else (memories,))]  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Large arrays of zeros, lent again and again.
+"""Large arrays of zeros that are lent and reused, and arrays that grow.
 
 An array for a million rows that is new costs a page fault for each 4 KB touched, a millisecond for a thousand rows all
 over it; one that is kept costs nothing. So whoever borrows puts back the zeros, and touches no more than it must.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["zeros"]
+__all__ = ["enlarge", "zeros"]
 
 _SMALL = 4096
 _MAX_FREE = 4
@@ -43,3 +43,19 @@ def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
     yield found[:size]
     if len(arrays) < _MAX_FREE:
         arrays.append(found)
+
+
+def enlarge(array: NDArray[Any], size: int, needed: int) -> NDArray[Any]:
+    """Return an array with room for ``needed`` rows that begins with the first ``size`` rows of ``array``.
+
+    Returns ``array`` itself where it is long enough, and otherwise a copy of at least twice its length, so that
+    appending rows one by one takes amortised constant time.
+
+    >>> len(enlarge(np.zeros((4, 2)), 3, 4)), len(enlarge(np.zeros((4, 2)), 4, 5))
+    (4, 8)
+    """
+    if needed <= len(array):
+        return array
+    longer = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
+    longer[:size] = array[:size]
+    return longer

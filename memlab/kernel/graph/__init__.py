@@ -6,13 +6,13 @@ spread(edges, [0], [1.0], lambda batch: 0.5 * batch.activation * batch.weight, s
 
 from memlab.kernel.graph._edges import Crossings, Edges
 from memlab.kernel.graph._nodes import (
-    LEAST_ROOM,
+    MIN_ROOM,
     NODE_KINDS,
     Layout,
     Nodes,
-    kind_of,
     node_codes,
-    number_of,
+    node_kinds,
+    node_numbers,
 )
 from memlab.kernel.graph._shape import (
     Clustering,
@@ -32,12 +32,12 @@ from memlab.kernel.graph._spread import (
     EdgeBatch,
     Spread,
     activate,
-    first_within,
+    select_within,
     spread,
 )
 
 __all__ = [
-    "LEAST_ROOM",
+    "MIN_ROOM",
     "NODE_KINDS",
     "SPREAD_MODES",
     "Clustering",
@@ -56,10 +56,10 @@ __all__ = [
     "clustering",
     "communities",
     "density",
-    "first_within",
-    "kind_of",
     "node_codes",
-    "number_of",
+    "node_kinds",
+    "node_numbers",
+    "select_within",
     "simple_graph",
     "spread",
     "trace",

@@ -16,12 +16,12 @@ from memlab.kernel.graph._nodes import (
     NODE_KINDS,
     SHIFT,
     Adjacency,
+    IncidentEdges,
     Layout,
-    Meeting,
     Nodes,
-    as_integers,
-    read,
-    write,
+    read_edges,
+    to_integers,
+    write_edges,
 )
 from memlab.kernel.schema import RELATIONS
 
@@ -167,17 +167,17 @@ class Edges:
         is itself among the weakest is not added and has number -1. Other nodes and relations are left alone.
         The outcome depends on the edges so far and on this call alone, so a log of calls replays to the same edges.
         """
-        sources, targets = as_integers("source", source), as_integers("target", target)
+        sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
             raise InputError(f"{sources.size} sources do not pair with {targets.size} targets.")
         count = len(sources)
         given = {
-            "relation": _filled("relation", as_integers("relation", relation), count),
+            "relation": _filled("relation", to_integers("relation", relation), count),
             "weight": _filled("weight", np.asarray(weight, dtype=np.float64), count),
             "reinforcements": _filled(
-                "reinforcements", as_integers("reinforcements", reinforcements), count
+                "reinforcements", to_integers("reinforcements", reinforcements), count
             ),
-            "created": _filled("created", as_integers("created", created), count),
+            "created": _filled("created", to_integers("created", created), count),
         }
         _check(sources, targets, given, nodes)
         if self._size + count > _MOST_EDGES:
@@ -250,7 +250,7 @@ class Edges:
 
     def degree(self, rows: ArrayLike) -> Ints:
         """How many edges meet each node, in either direction."""
-        places = self.layout.place_or_end(as_integers("row", rows))
+        places = self.layout.place_or_end(to_integers("row", rows))
         inside = places < self.layout.size
         degree = np.zeros(len(places), dtype=np.int64)
         degree[inside] = self._degree[places[inside]]
@@ -261,7 +261,7 @@ class Edges:
 
         With ``newest``, only that many of the latest edges of each row.
         """
-        met = self._meet(as_integers("row", rows), newest)
+        met = self._meet(to_integers("row", rows), newest)
         return Crossings(met.position, met.edge, self._across(met), met.outgoing)
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
@@ -281,7 +281,7 @@ class Edges:
             free = first[places] < 0
             first[places[free]] = self._ends[int(outgoing), numbers[free]]
             self._first[relation, outgoing] = layout, self._size, first
-        return first[layout.place_or_end(as_integers("row", rows))]
+        return first[layout.place_or_end(to_integers("row", rows))]
 
     def weigh(self, edges: Ints) -> tuple[Floats, NDArray[np.int16]]:
         """The weight and the relation of each of these edges, which exist."""
@@ -294,10 +294,10 @@ class Edges:
 
         ``either`` counts an edge from target to source too. It costs as many steps as the end with fewer edges has.
         """
-        sources, targets = as_integers("source", source), as_integers("target", target)
+        sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
             raise InputError(f"{sources.size} sources do not pair with {targets.size} targets.")
-        relations = _filled("relation", as_integers("relation", relation), len(sources))
+        relations = _filled("relation", to_integers("relation", relation), len(sources))
         forward = self.degree(sources) <= self.degree(targets)
         near, far = np.where(forward, sources, targets), np.where(forward, targets, sources)
         met = self._meet(near)
@@ -321,7 +321,9 @@ class Edges:
     def save(self, path: str | Path) -> None:
         """Write one file, columns and base, with room to grow. Replaces it whole."""
         self._refresh(seal=True)
-        write(Path(path), self._size, self.live, self._columns, self._degree, self._adjacency.base)
+        write_edges(
+            Path(path), self._size, self.live, self._columns, self._degree, self._adjacency.base
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Edges:
@@ -330,7 +332,7 @@ class Edges:
         Changes stay in memory: the file is not written to.
         """
         edges = cls()
-        stored = read(Path(path))
+        stored = read_edges(Path(path))
         edges._size, edges.live, edges._columns = stored.size, stored.live, stored.columns
         edges.layout, edges._degree, edges._adjacency = (
             stored.layout,
@@ -351,7 +353,7 @@ class Edges:
         return values
 
     def _numbers(self, edges: ArrayLike) -> Ints:
-        numbers = as_integers("edge", edges)
+        numbers = to_integers("edge", edges)
         if numbers.ndim != 1 or (
             len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)
         ):
@@ -385,7 +387,7 @@ class Edges:
             self.layout, self._degree = layout, degree
         np.add.at(self._degree, layout.place(nodes), np.int32(change))
 
-    def _meet(self, nodes: Ints, newest: int | None = None) -> Meeting:
+    def _meet(self, nodes: Ints, newest: int | None = None) -> IncidentEdges:
         if self._ordered != self._size or self._removed_since_seal:
             self._refresh()
         wanted = None if newest is None else np.full(len(nodes), newest)
@@ -400,7 +402,7 @@ class Edges:
         after = np.searchsorted(met.position, np.arange(len(nodes)), side="right")
         return met.only(after[met.position] - np.arange(len(met.edge)) <= newest)
 
-    def _across(self, met: Meeting) -> Ints:
+    def _across(self, met: IncidentEdges) -> Ints:
         ends = self._columns["ends"]
         place = met.edge + np.where(met.outgoing, ends.shape[1], 0)
         return np.asarray(ends.ravel().take(place), dtype=np.int64)

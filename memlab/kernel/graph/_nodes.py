@@ -21,16 +21,16 @@ __all__ = [
     "Adjacency",
     "Base",
     "Ends",
+    "IncidentEdges",
     "Layout",
-    "Meeting",
     "Nodes",
-    "Stored",
-    "as_integers",
-    "kind_of",
+    "StoredEdges",
     "node_codes",
-    "number_of",
-    "read",
-    "write",
+    "node_kinds",
+    "node_numbers",
+    "read_edges",
+    "to_integers",
+    "write_edges",
 ]
 
 
@@ -51,7 +51,7 @@ def node_codes(kind: str, numbers: ArrayLike) -> Ints:
     >>> node_codes("tag", [0, 2]).tolist()
     [268435456, 268435458]
     """
-    within = as_integers("number of a node", numbers)
+    within = to_integers("number of a node", numbers)
     if within.size and not (within.min() >= 0 and within.max() < _MOST):
         raise InputError(
             f"Nodes of a kind are numbered 0..{_MOST - 1}, not {within.min()}..{within.max()}."
@@ -59,13 +59,13 @@ def node_codes(kind: str, numbers: ArrayLike) -> Ints:
     return within + (_place(kind) << SHIFT)
 
 
-def kind_of(nodes: ArrayLike) -> NDArray[np.int64]:
+def node_kinds(nodes: ArrayLike) -> NDArray[np.int64]:
     """The kind of each node, as its place in ``NODE_KINDS``.
 
-    >>> kind_of([7, 268435456]).tolist()
+    >>> node_kinds([7, 268435456]).tolist()
     [0, 1]
     """
-    codes = as_integers("node", nodes)
+    codes = to_integers("node", nodes)
     if codes.size and not (codes.min() >= 0 and codes.max() < len(NODE_KINDS) << SHIFT):
         raise InputError(
             f"Nodes lie in 0..{(len(NODE_KINDS) << SHIFT) - 1}, not {codes.min()}..{codes.max()}."
@@ -73,13 +73,13 @@ def kind_of(nodes: ArrayLike) -> NDArray[np.int64]:
     return codes >> SHIFT
 
 
-def number_of(nodes: ArrayLike) -> Ints:
+def node_numbers(nodes: ArrayLike) -> Ints:
     """The number of each node within its kind: a memory's row.
 
-    >>> number_of([7, 268435457]).tolist()
+    >>> node_numbers([7, 268435457]).tolist()
     [7, 1]
     """
-    return as_integers("node", nodes) & (_MOST - 1)
+    return to_integers("node", nodes) & (_MOST - 1)
 
 
 class Nodes:
@@ -151,9 +151,9 @@ class Nodes:
 
     def labels(self, nodes: ArrayLike) -> list[str]:
         """Kind and name of each node; a memory's number is its row. InputError for a node that does not exist."""
-        codes = as_integers("node", nodes)
+        codes = to_integers("node", nodes)
         labels = []
-        for code, place in zip(codes.tolist(), kind_of(codes).tolist(), strict=True):
+        for code, place in zip(codes.tolist(), node_kinds(codes).tolist(), strict=True):
             number, kind = code - (place << SHIFT), NODE_KINDS[place]
             if number >= self.count(kind):
                 raise InputError(f"There is no {kind} {number}; there are {self.count(kind)}.")
@@ -162,8 +162,8 @@ class Nodes:
 
     def names(self, nodes: ArrayLike) -> list[str | None]:
         """What each tag, cluster or entity is called; None for a memory."""
-        codes = as_integers("node", nodes)
-        pairs = zip(number_of(codes).tolist(), kind_of(codes).tolist(), strict=True)
+        codes = to_integers("node", nodes)
+        pairs = zip(node_numbers(codes).tolist(), node_kinds(codes).tolist(), strict=True)
         return [self._names[place][number] if place else None for number, place in pairs]
 
     def vocabularies(self) -> dict[str, list[str]]:
@@ -251,7 +251,7 @@ class Layout:
         )
 
 
-def as_integers(what: str, values: ArrayLike) -> Ints:
+def to_integers(what: str, values: ArrayLike) -> Ints:
     """``values`` as int64; InputError if they are not whole numbers."""
     array = np.asarray(values)
     if array.size and (
@@ -277,7 +277,7 @@ Ends = NDArray[np.uint32]
 TAIL = 1024
 """Edges beyond the run: merging into so few is what a look-up after an append costs, some 20 microseconds."""
 
-RUN_LEAST, RUN_SHARE = 65_536, 16
+RUN_MIN, RUN_SHARE = 65_536, 16
 """Edges beyond the base are merged into it when they are more than this, and than a sixteenth of the base."""
 
 _WORD = 32
@@ -285,18 +285,18 @@ _LOW = (1 << _WORD) - 1
 
 
 @dataclass(frozen=True)
-class Meeting:
+class IncidentEdges:
     """Edges met from some nodes: the place among those nodes, the edge, and whether it leaves; by place, then edge."""
 
     position: Ints
     edge: Ints
     outgoing: NDArray[np.bool_]
 
-    def only(self, keep: NDArray[np.bool_]) -> Meeting:
+    def only(self, keep: NDArray[np.bool_]) -> IncidentEdges:
         return (
             self
             if keep.all()
-            else Meeting(self.position[keep], self.edge[keep], self.outgoing[keep])
+            else IncidentEdges(self.position[keep], self.edge[keep], self.outgoing[keep])
         )
 
 
@@ -348,7 +348,7 @@ class Adjacency:
         """
         size = ends.shape[1]
         fresh = size - self._base.stop
-        seal = seal or fresh > max(RUN_LEAST, self._base.stop // RUN_SHARE)
+        seal = seal or fresh > max(RUN_MIN, self._base.stop // RUN_SHARE)
         if seal:
             self._base = _compressed(ends, layout, alive)
             self._run = self._tail = _Run(size, size, _NO_KEYS)
@@ -367,7 +367,7 @@ class Adjacency:
             count += stop - start
         return count
 
-    def meet(self, nodes: Ints, newest: Ints | None = None) -> Meeting:
+    def meet(self, nodes: Ints, newest: Ints | None = None) -> IncidentEdges:
         """The edges that meet each node, removed ones among them; only its ``newest`` ones of each part if given."""
         keys = [_gathered(self._base.met, *self._span(nodes), newest)] if self._base.stop else []
         keys += [
@@ -381,7 +381,7 @@ class Adjacency:
         else:
             merged = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
             merged.sort()
-        return Meeting(merged >> _WORD, (merged & _LOW) >> 1, (merged & 1).astype(np.bool_))
+        return IncidentEdges(merged >> _WORD, (merged & _LOW) >> 1, (merged & 1).astype(np.bool_))
 
     def _span(self, nodes: Ints) -> tuple[Ints, Ints]:
         base = self._base
@@ -455,7 +455,7 @@ COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
 
 _FORMAT = "memlab edges 1"
 _HEADER = 4096
-LEAST_ROOM, _ROOM_SHARE = 65_536, 8
+MIN_ROOM, _ROOM_SHARE = 65_536, 8
 """A file has room for this many more edges, and an eighth; holes in the file, which take no space on disk."""
 
 
@@ -469,7 +469,7 @@ class _Header(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredEdges:
     """What a file holds."""
 
     size: int
@@ -480,7 +480,7 @@ class Stored:
     base: Base
 
 
-def write(
+def write_edges(
     path: Path,
     size: int,
     live: int,
@@ -493,7 +493,7 @@ def write(
         _FORMAT,
         size,
         live,
-        size + max(LEAST_ROOM, size // _ROOM_SHARE),
+        size + max(MIN_ROOM, size // _ROOM_SHARE),
         base.layout.room,
         len(base.met),
     )
@@ -511,7 +511,7 @@ def write(
     draft.replace(path)
 
 
-def read(path: Path) -> Stored:
+def read_edges(path: Path) -> StoredEdges:
     """Map a file; what is changed later stays in memory. DamagedLab if the file is not whole."""
     try:
         with path.open("rb") as file:
@@ -540,7 +540,7 @@ def read(path: Path) -> Stored:
     offsets, layout = arrays["offsets"], Layout(header.layout)
     if offsets[0] != 0 or offsets[-1] != header.met:
         raise DamagedLab(f"{path} does not hold the edges that its header announces.")
-    return Stored(
+    return StoredEdges(
         header.size,
         header.live,
         {name: arrays[name] for name in COLUMNS},

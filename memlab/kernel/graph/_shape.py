@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from memlab.errors import InputError
 from memlab.kernel.base.printable import printable
 from memlab.kernel.graph._edges import Edges
-from memlab.kernel.graph._nodes import as_integers, kind_of
+from memlab.kernel.graph._nodes import node_kinds, to_integers
 
 __all__ = [
     "Clustering",
@@ -107,7 +107,7 @@ def clustering(
     Of more than ``most`` rows that many are drawn by ``seed``; the mean of 1,000 has a standard error of at most 0.016.
     """
     graph = edges if isinstance(edges, SimpleGraph) else simple_graph(edges)
-    wanted = np.unique(as_integers("row", rows))
+    wanted = np.unique(to_integers("row", rows))
     exact = len(wanted) <= most
     if not exact:
         wanted = np.sort(np.random.default_rng(seed).choice(wanted, most, replace=False))
@@ -127,7 +127,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
     ``labels[i]`` is the community of ``rows[i]``; edges of other nodes do not count. Most weight first.
     """
-    nodes, groups = as_integers("row", rows), as_integers("label", labels)
+    nodes, groups = to_integers("row", rows), to_integers("label", labels)
     if nodes.ndim != 1 or nodes.shape != groups.shape:
         raise InputError(f"{nodes.size} rows do not pair with {groups.size} labels.")
     order = np.argsort(nodes, kind="stable")
@@ -411,7 +411,7 @@ def trace(edges: Edges, node: int, depth: int, *, most: int = 100) -> Trace:
         raise InputError(
             f"A trace has at least one path of at least one edge, not {most} of {depth}."
         )
-    kind_of([node])
+    node_kinds([node])
     start = Path((node,), (), (), (), (), 1.0)
     # strongest first, then short, then by the numbers of its edges, which no two paths share
     waiting: list[tuple[float, int, tuple[int, ...], Path]] = [(-1.0, 0, (), start)]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.scratch import zeros
 from memlab.kernel.graph._edges import Edges
-from memlab.kernel.graph._nodes import NODE_KINDS, SHIFT, Layout, Nodes, kind_of
+from memlab.kernel.graph._nodes import NODE_KINDS, SHIFT, Layout, Nodes, node_kinds
 
 __all__ = [
     "SPREAD_MODES",
@@ -22,9 +22,9 @@ __all__ = [
     "Seeds",
     "Spread",
     "activate",
-    "distinct",
     "pagerank",
     "spread",
+    "unique_places",
 ]
 
 
@@ -130,7 +130,7 @@ class Limits:
             self.narrowed += int(narrow.sum())
             return slice(None)
         leaves = np.zeros(len(nodes), dtype=np.bool_)
-        leaves[first_within(activation, degree, self.most_crossings)] = True
+        leaves[select_within(activation, degree, self.most_crossings)] = True
         self.unexpanded += int((~leaves).sum())
         self.narrowed += int((leaves & narrow).sum())
         return leaves
@@ -162,7 +162,7 @@ class Limits:
         return crossed.position[arrives], crossed.neighbour[arrives], passed[arrives]
 
 
-def first_within(activation: Floats, degree: Ints, most: int) -> Ints:
+def select_within(activation: Floats, degree: Ints, most: int) -> Ints:
     """Places by falling activation, ties by place, for as long as their degrees sum to at most ``most``."""
     count = len(activation)
     # most waves that meet their limit leave from a small part of their nodes: order no more than needed
@@ -181,7 +181,7 @@ def first_within(activation: Floats, degree: Ints, most: int) -> Ints:
         wanted *= 4
 
 
-def distinct(places: Ints, size: int) -> Ints:
+def unique_places(places: Ints, size: int) -> Ints:
     """The different ones of ``places``, ascending; all lie in ``0..size - 1``."""
     if len(places) * 16 < size:
         ordered = np.sort(places)
@@ -235,11 +235,11 @@ def pagerank(
         stuck = float(amount[weight_of == 0].sum())
         if stuck:
             held[seeds.places] += damping * stuck * (own / total)
-        reached = distinct(places, size)
+        reached = unique_places(places, size)
         fresh = reached[hops[reached] == _FAR]
         np.minimum.at(hops, places, hops[pushing][position] + 1)
         if len(fresh):
-            known = distinct(np.concatenate((known, fresh)), size)
+            known = unique_places(np.concatenate((known, fresh)), size)
     activation = settled[known] + (1.0 - damping) * held[known]
     received = activation.copy()
     received[np.searchsorted(known, seeds.places)] -= (1.0 - damping) * own
@@ -258,7 +258,7 @@ Mode = Literal["cascade", "energy", "hops", "ppr"]
 
 SPREAD_MODES: tuple[Mode, ...] = ("cascade", "energy", "hops", "ppr")
 
-MOST_CROSSINGS = 100_000
+MAX_CROSSINGS = 100_000
 """Crossings in one wave unless the caller says: 5 to 10 ms of work."""
 
 FAN_OUT = 10_000
@@ -276,7 +276,7 @@ def spread(
     mode: Mode = "cascade",
     threshold: float = 0.0,
     damping: float = 0.85,
-    most_crossings: int = MOST_CROSSINGS,
+    most_crossings: int = MAX_CROSSINGS,
     fan_out: int = FAN_OUT,
     sound: bool = False,
 ) -> Spread:
@@ -401,7 +401,7 @@ def _waves(
                 strong = passed >= threshold
                 target, passed = target[strong], passed[strong]
             places = layout.place(target)
-            reached = distinct(places, size)
+            reached = unique_places(places, size)
             fresh = reached[wave[reached] == 0]
             wave[fresh] = depth + 1
             if mode == "energy":
@@ -419,7 +419,7 @@ def _waves(
                 others = reached[wave[reached] > 1]  # a seed has the wave 1
                 activation[others] = received[others]
             if len(fresh):
-                known = distinct(np.concatenate((known, fresh)), size)
+                known = unique_places(np.concatenate((known, fresh)), size)
             frontier = known if mode == "energy" else fresh
             if not len(frontier):
                 break
@@ -452,7 +452,7 @@ def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints
     if not (lowest >= 0 and highest < memories):
         if not isinstance(nodes, Nodes):
             raise InputError(f"Seeds are rows 0..{nodes - 1}, not {lowest}..{highest}.")
-        last_of_kind = np.flatnonzero(np.diff(kind_of(codes), append=-1))
+        last_of_kind = np.flatnonzero(np.diff(node_kinds(codes), append=-1))
         nodes.labels(codes[last_of_kind])  # names one that does not exist
     if (codes[1:] == codes[:-1]).any():
         raise InputError(f"Seed {codes[:-1][codes[1:] == codes[:-1]][0]} is given more than once.")

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.kernel.base.scratch import enlarge
+
 __all__ = ["Grown", "among", "best", "compact", "products", "products_below", "ranges"]
 
 
@@ -101,19 +103,11 @@ class Grown:
 
     def append(self, *blocks: NDArray[Any]) -> None:
         needed = self.size + len(blocks[0])
-        if needed > len(self._buffers[0]):
-            # the first block is taken as it comes: most views and bases never grow
-            room = max(needed, 2 * len(self._buffers[0]))
-            self._buffers = [_with_room(buffer[: self.size], room) for buffer in self._buffers]
+        # the first block is taken as it comes: most views and bases never grow
+        self._buffers = [enlarge(buffer, self.size, needed) for buffer in self._buffers]
         for buffer, block in zip(self._buffers, blocks, strict=True):
             buffer[self.size : needed] = block
         self.size = needed
-
-
-def _with_room(old: NDArray[Any], room: int) -> NDArray[Any]:
-    new = np.empty((room, *old.shape[1:]), dtype=old.dtype)
-    new[: len(old)] = old
-    return new
 
 
 # Products of matrices of whole numbers, in the calling thread.

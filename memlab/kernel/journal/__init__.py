@@ -6,22 +6,22 @@ slates joined to an event, policy sources by hash, and named values.
 
 from memlab.kernel.journal._copies import (
     Fault,
-    connected,
-    copied,
-    faults,
-    head_of,
-    is_complete,
+    copy_journal,
+    find_faults,
+    is_intact,
+    open_connection,
+    read_head,
     replace_rows,
-    stamp,
+    stamp_copy,
 )
-from memlab.kernel.journal._database import FILE, HEAD, LOCK, VERSION, Mend, present
+from memlab.kernel.journal._database import FILE, HEAD, LOCK, VERSION, RepairEvent, lab_exists
 from memlab.kernel.journal._events import (
     FORMAT,
     RESTORE,
     Event,
     check_event_format,
     checksum,
-    digest_of_parts,
+    digest_parts,
 )
 from memlab.kernel.journal._files import RESTORED, Head, HeadFile, WriterLock
 from memlab.kernel.journal._journal import Journal, JournalView
@@ -42,20 +42,20 @@ __all__ = [
     "HeadFile",
     "Journal",
     "JournalView",
-    "Mend",
     "Reading",
+    "RepairEvent",
     "Scrub",
     "Transaction",
     "WriterLock",
     "check_event_format",
     "checksum",
-    "connected",
-    "copied",
-    "digest_of_parts",
-    "faults",
-    "head_of",
-    "is_complete",
-    "present",
+    "copy_journal",
+    "digest_parts",
+    "find_faults",
+    "is_intact",
+    "lab_exists",
+    "open_connection",
+    "read_head",
     "replace_rows",
-    "stamp",
+    "stamp_copy",
 ]

@@ -13,19 +13,25 @@ from memlab.errors import DamagedLab, LabError
 from memlab.kernel.base.disk import sync, writing
 from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import _database
-from memlab.kernel.journal._database import GENERATION, IDENTITY, Mode, in_memory_copy, translated
+from memlab.kernel.journal._database import (
+    GENERATION,
+    IDENTITY,
+    Mode,
+    copy_to_memory,
+    translate_errors,
+)
 from memlab.kernel.journal._events import (
     RESTORE,
     checksum,
-    content_of,
-    decoded,
-    digest_of_parts,
-    first_link,
+    decode_body,
+    digest_parts,
+    hash_digests,
+    initial_chain,
 )
 from memlab.kernel.journal._files import Head, HeadFile
 from memlab.kernel.journal._reading import (
     Reading,
-    link_of,
+    compute_link,
     row_is_sound,
     text_is_sound,
     vectors_are_sound,
@@ -33,13 +39,13 @@ from memlab.kernel.journal._reading import (
 
 __all__ = [
     "Fault",
-    "connected",
-    "copied",
-    "faults",
-    "head_of",
-    "is_complete",
+    "copy_journal",
+    "find_faults",
+    "is_intact",
+    "open_connection",
+    "read_head",
     "replace_rows",
-    "stamp",
+    "stamp_copy",
 ]
 
 
@@ -80,11 +86,11 @@ class Fault:
         return printable(f"{what}: {self.detail}")
 
 
-def faults(connection: sqlite3.Connection, where: Path | None) -> list[Fault]:
+def find_faults(connection: sqlite3.Connection, where: Path | None) -> list[Fault]:
     """Every row of a journal that is not what was written, in the order of tables and keys. Reads all of it, as it is
     at one moment; ``where`` is the lab's folder, for messages.
     """
-    with translated(where):
+    with translate_errors(where):
         began = not connection.in_transaction
         if began:
             connection.execute("BEGIN")
@@ -111,13 +117,13 @@ def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
         yield Fault("meta", (IDENTITY,), "is missing")
         return
     contents = _contents(connection)
-    before: bytes | None = first_link(identity[0])
+    before: bytes | None = initial_chain(identity[0])
     last = 0
     rows = connection.execute("SELECT seq, at, kind, body, content, chain FROM event ORDER BY seq")
     for seq, at, kind, body, content, link in rows:
         for missing in range(last + 1, seq):
             yield Fault("event", (missing,), "is missing")
-        if before is not None and link_of(before, seq, at, kind, body, content) != link:
+        if before is not None and compute_link(before, seq, at, kind, body, content) != link:
             yield Fault("event", (seq,), "is not what was written")
         elif content is not None and contents.get(seq) != content:
             yield Fault(
@@ -132,7 +138,7 @@ def _contents(connection: sqlite3.Connection) -> dict[int, bytes]:
     digests: dict[int, list[bytes]] = {}
     for event, digest in connection.execute("SELECT event, digest FROM payload ORDER BY id"):
         digests.setdefault(event, []).append(digest if isinstance(digest, bytes) else b"")
-    return {event: content_of(of) for event, of in digests.items()}
+    return {event: hash_digests(of) for event, of in digests.items()}
 
 
 def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
@@ -166,7 +172,7 @@ def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
                 held.append((name, data))
             else:
                 yield Fault("segment", (upto, name), f"the part {name!r} is not what was written")
-        if digest_of_parts(held) != digest:
+        if digest_parts(held) != digest:
             # named by the part that all segments have, so that a backup is asked for each that it holds
             yield Fault("segment", (upto, ""), "is not what the chain says")
 
@@ -181,7 +187,7 @@ def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple
     )
     for seq, kind, blob in rows:
         try:
-            body = decoded(seq, blob)
+            body = decode_body(seq, blob)
             if kind == "seal":
                 began[body["upto"]], digests[body["upto"]] = body["after"], body["digest"]
                 continue
@@ -238,7 +244,7 @@ def replace_rows(
 _COPY_TIMEOUT = 30.0
 
 
-def copied(journal: Reading, folder: Path, *, without: tuple[str, ...] = ()) -> None:
+def copy_journal(journal: Reading, folder: Path, *, without: tuple[str, ...] = ()) -> None:
     """Make the directory ``folder``, which must be new, a lab that holds what the journal does now.
 
     Writers go on meanwhile and are not in it. Every row is compared with its chain or checksum before the copy is
@@ -249,7 +255,7 @@ def copied(journal: Reading, folder: Path, *, without: tuple[str, ...] = ()) -> 
     except OSError as error:
         raise LabError(f"No copy can be made at {folder}: {error.strerror}.") from None
     file = folder / _database.FILE
-    with translated(journal.path):
+    with translate_errors(journal.path):
         if journal.path is None:
             with journal._reading:
                 journal._reader.execute("VACUUM INTO ?", (str(file),))
@@ -260,11 +266,11 @@ def copied(journal: Reading, folder: Path, *, without: tuple[str, ...] = ()) -> 
                 _check_structure(source, journal.path)
                 source.execute("VACUUM INTO ?", (str(file),))
     with (
-        translated(folder),
+        translate_errors(folder),
         contextlib.closing(_database.connect(file, "rw", _COPY_TIMEOUT)) as copy,
     ):
         copy.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in without])
-        stamp(copy, {})
+        stamp_copy(copy, {})
         _check(copy, folder)
         head = _head_of(copy)
     with writing(f"The copy {folder.name}"):
@@ -278,7 +284,7 @@ def copied(journal: Reading, folder: Path, *, without: tuple[str, ...] = ()) -> 
         sync(folder)
 
 
-def stamp(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
+def stamp_copy(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
     """Make a copy by ``VACUUM INTO`` a journal, as that leaves out of what format it is, and give it ``values``."""
     columns = [name for _, name, *_ in copy.execute("PRAGMA table_info(event)")]
     checked = "chain" in columns
@@ -306,7 +312,7 @@ def _head_of(connection: sqlite3.Connection) -> Head:
 
 
 @contextlib.contextmanager
-def connected(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+def open_connection(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
     """A connection of its own to the journal of the lab at ``folder``; who writes needs the writer's lock.
 
     NewerLab where its format is a later one: read as this one it would be misread, and copied as it is.
@@ -314,19 +320,19 @@ def connected(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connecti
     file = folder / _database.FILE
     mode: Mode = "rw" if write else "ro"
     with (
-        translated(folder),
+        translate_errors(folder),
         contextlib.closing(_database.connect(file, mode, _COPY_TIMEOUT)) as connection,
     ):
         _database.refuse_newer(connection, folder)
-        _database.stand_in(connection)
+        _database.add_missing_tables(connection)
         yield connection
 
 
-def head_of(folder: Path) -> Head:
+def read_head(folder: Path) -> Head:
     """The last event of the journal of the lab at ``folder``; DamagedLab unless every row is what was written."""
-    with connected(folder) as connection:
+    with open_connection(folder) as connection:
         if connection.execute("PRAGMA user_version").fetchone() == (1,):
-            with contextlib.closing(in_memory_copy(connection, folder, None)) as copy:
+            with contextlib.closing(copy_to_memory(connection, folder, None)) as copy:
                 return _sound_head(copy, folder)
         return _sound_head(connection, folder)
 
@@ -340,10 +346,10 @@ def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
         connection.execute("ROLLBACK")
 
 
-def is_complete(folder: Path) -> bool:
+def is_intact(folder: Path) -> bool:
     """Whether every row of the journal of the lab at ``folder`` is what was written."""
     try:
-        head_of(folder)
+        read_head(folder)
     except LabError:
         return False
     return True
@@ -356,7 +362,7 @@ def _check_structure(connection: sqlite3.Connection, folder: Path) -> None:
 
 
 def _check(connection: sqlite3.Connection, folder: Path) -> None:
-    found = faults(connection, folder)
+    found = find_faults(connection, folder)
     if found:
         more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
         raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({found[0]}{more}). {RESTORE}")

@@ -29,13 +29,13 @@ from memlab.kernel.journal._events import (
     RESTORE,
     SALT_BYTES,
     Event,
-    chained,
+    chain_event,
     checksum,
-    content_of,
-    decoded,
-    digest_of,
-    encoded,
-    first_link,
+    decode_body,
+    digest_text,
+    encode_body,
+    hash_digests,
+    initial_chain,
 )
 from memlab.kernel.version import __version__
 
@@ -48,22 +48,22 @@ __all__ = [
     "LOCK",
     "SCHEMA",
     "VERSION",
-    "Mend",
     "Mode",
+    "RepairEvent",
     "Synchronous",
-    "check",
+    "add_missing_tables",
+    "check_format",
     "connect",
-    "create",
-    "in_memory",
-    "in_memory_copy",
+    "copy_to_memory",
+    "create_database",
+    "create_in_memory",
+    "lab_exists",
     "make_directory",
     "mark_format",
     "migrate",
-    "present",
     "refuse_newer",
-    "stand_in",
-    "translated",
-    "translation",
+    "translate_error",
+    "translate_errors",
 ]
 
 
@@ -73,7 +73,7 @@ _DERIVED_LOCK = "derived.lock"
 
 APPLICATION = 0x6D656D6C  # "meml"
 VERSION = 4
-"""The format of a journal, SQLite's ``user_version``. ``check`` refuses a later one.
+"""The format of a journal, SQLite's ``user_version``. ``check_format`` refuses a later one.
 
 Format 1 has neither chain nor checksums. Format 2 has the tables of today but ``segment``. Format 3 has the same tables
 and ``FORMAT_BY``; a memlab that knows only format 2 refuses it, and does not blame texts of packs that it cannot read.
@@ -118,7 +118,7 @@ _LONGEST_VERSION = 40
 """Characters of a version of memlab that a message repeats."""
 
 
-def identified(connection: sqlite3.Connection, identity: str | None = None) -> None:
+def write_identity(connection: sqlite3.Connection, identity: str | None = None) -> None:
     """Give a new journal its identity."""
     for key, value in ((IDENTITY, identity or secrets.token_hex(16)), (GENERATION, "0")):
         connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, checksum(key, value)))
@@ -139,7 +139,7 @@ def refuse_newer(connection: sqlite3.Connection, folder: Path) -> None:
         raise NewerLab.of_format(str(folder), version, VERSION, written_by=_format_by(connection))
 
 
-def stand_in(connection: sqlite3.Connection) -> None:
+def add_missing_tables(connection: sqlite3.Connection) -> None:
     """Let what reads the tables of today read a journal of format 2 or 3, which is not written."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version in (2, 3):
@@ -158,10 +158,10 @@ def _format_by(connection: sqlite3.Connection) -> str:
     return row[0][:_LONGEST_VERSION] if sound else ""
 
 
-def in_memory() -> sqlite3.Connection:
+def create_in_memory() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection.executescript(SCHEMA)
-    identified(connection)
+    write_identity(connection)
     mark_format(connection)
     return connection
 
@@ -177,22 +177,22 @@ def make_directory(folder: Path) -> None:
         raise _refused(folder, error) from None
 
 
-def create(folder: Path) -> None:
+def create_database(folder: Path) -> None:
     """Make the directory ``folder`` a lab unless it is one; under the writer's lock.
 
     The database is written and synced under another name, then renamed, so ``journal.db`` is never half made.
     """
-    if present(folder):
+    if lab_exists(folder):
         return
     draft = folder / _DRAFT
     try:
         for leftover in folder.glob(f"{_DRAFT}*"):
             leftover.unlink()
-        with translated(folder), contextlib.closing(_open(draft, "rwc")) as connection:
+        with translate_errors(folder), contextlib.closing(_open(draft, "rwc")) as connection:
             connection.executescript(
                 f"PRAGMA synchronous=FULL; BEGIN; {SCHEMA} PRAGMA application_id={APPLICATION};"
             )
-            identified(connection)
+            write_identity(connection)
             mark_format(connection)
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode=WAL").fetchone()
@@ -203,7 +203,7 @@ def create(folder: Path) -> None:
         raise _refused(folder, error) from None
 
 
-def present(folder: Path) -> bool:
+def lab_exists(folder: Path) -> bool:
     """Whether ``folder`` holds a lab; False if one can be made there, NotALab if neither."""
     try:
         if not folder.exists():
@@ -250,7 +250,7 @@ def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
     )
 
 
-def check(connection: sqlite3.Connection, path: Path) -> int:
+def check_format(connection: sqlite3.Connection, path: Path) -> int:
     """The format of an open database; NotALab, NewerLab or DamagedLab unless it is a whole one of ours.
 
     All is asked of SQLite: to open and close the file beside it would drop this process's POSIX locks on it.
@@ -287,15 +287,15 @@ def check(connection: sqlite3.Connection, path: Path) -> int:
 
 
 @contextlib.contextmanager
-def translated(folder: Path | None) -> Iterator[None]:
+def translate_errors(folder: Path | None) -> Iterator[None]:
     """Raise what SQLite reports as an error of memlab's tree."""
     try:
         yield
     except sqlite3.Error as error:
-        raise translation(error, folder) from error
+        raise translate_error(error, folder) from error
 
 
-def translation(error: sqlite3.Error, folder: Path | None) -> LabError | InputError:
+def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | InputError:
     """What an error of SQLite says of the lab in ``folder``, or of one in memory."""
     where = folder or Path("the lab in memory")
     code = getattr(error, "sqlite_errorcode", None)
@@ -349,7 +349,7 @@ def _refused(folder: Path, error: OSError) -> LabError:
 # versions could commit events that cannot be applied.
 
 
-Mend = Callable[[Event], dict[str, Any] | None]
+RepairEvent = Callable[[Event], dict[str, Any] | None]
 """The body that an event should have had; None where it is right."""
 
 _AT_ONCE = 1000
@@ -364,7 +364,7 @@ _CHECKED = {
 """The tables whose rows have a checksum over these columns."""
 
 
-def migrate(connection: sqlite3.Connection, path: Path, mend: Mend | None) -> None:
+def migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | None) -> None:
     """Migrate the open database unless another process has; under the writer's lock."""
     connection.create_function(
         "memlab_sum", -1, lambda *values: checksum(*values), deterministic=True
@@ -386,7 +386,9 @@ def migrate(connection: sqlite3.Connection, path: Path, mend: Mend | None) -> No
         connection.execute("PRAGMA synchronous=FULL")
 
 
-def in_memory_copy(reader: sqlite3.Connection, path: Path, mend: Mend | None) -> sqlite3.Connection:
+def copy_to_memory(
+    reader: sqlite3.Connection, path: Path, mend: RepairEvent | None
+) -> sqlite3.Connection:
     """What the database holds, migrated in memory: a lab that may not be written can be read all the same."""
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     reader.backup(copy)
@@ -394,7 +396,7 @@ def in_memory_copy(reader: sqlite3.Connection, path: Path, mend: Mend | None) ->
     return copy
 
 
-def _migrate(connection: sqlite3.Connection, path: Path, mend: Mend | None) -> None:
+def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | None) -> None:
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(event)")]
     if columns != ["seq", "at", "kind", "body"]:
         raise DamagedLab(
@@ -413,7 +415,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, mend: Mend | None) -> N
     began = connection.execute(
         "SELECT at, kind, body FROM old_event ORDER BY seq LIMIT 2"
     ).fetchall()
-    identified(
+    write_identity(
         connection,
         hashlib.blake2b(repr(began).encode(), digest_size=16).hexdigest() if began else None,
     )
@@ -432,7 +434,7 @@ def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
         connection.executemany(
             "INSERT INTO payload VALUES (?, ?, ?, ?, ?)",
             [
-                (id, text, event, salt, digest_of(salt, id, text))
+                (id, text, event, salt, digest_text(salt, id, text))
                 for id, text, event, salt in salted
             ],
         )
@@ -468,21 +470,21 @@ def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _migrate_events(connection: sqlite3.Connection, last: int, mend: Mend | None) -> None:
+def _migrate_events(connection: sqlite3.Connection, last: int, mend: RepairEvent | None) -> None:
     (identity,) = connection.execute("SELECT value FROM meta WHERE key = 'lab'").fetchone()
     digests = connection.execute(
         "SELECT digest FROM payload WHERE event = ? ORDER BY id", (last,)
     ).fetchall()
-    link = first_link(identity)
+    link = initial_chain(identity)
     rows = connection.execute("SELECT seq, at, kind, body FROM old_event ORDER BY seq")
     while some := rows.fetchmany(_AT_ONCE):
         chain = []
         for seq, at, kind, body in some:
-            mended = None if mend is None else mend(Event(seq, at, kind, decoded(seq, body)))
-            body = body if mended is None else encoded(kind, mended)
+            mended = None if mend is None else mend(Event(seq, at, kind, decode_body(seq, body)))
+            body = body if mended is None else encode_body(kind, mended)
             content = (
-                content_of(digest for (digest,) in digests) if seq == last and digests else None
+                hash_digests(digest for (digest,) in digests) if seq == last and digests else None
             )
-            link = chained(link, seq, at, kind, body, content)
+            link = chain_event(link, seq, at, kind, body, content)
             chain.append((seq, at, kind, body, content, link))
         connection.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", chain)

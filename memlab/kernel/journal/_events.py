@@ -25,15 +25,15 @@ __all__ = [
     "RESTORE",
     "SALT_BYTES",
     "Event",
-    "chained",
+    "chain_event",
     "check_event_format",
     "checksum",
-    "content_of",
-    "decoded",
-    "digest_of",
-    "digest_of_parts",
-    "encoded",
-    "first_link",
+    "decode_body",
+    "digest_parts",
+    "digest_text",
+    "encode_body",
+    "hash_digests",
+    "initial_chain",
 ]
 
 
@@ -44,14 +44,14 @@ CHAIN_BYTES = SALT_BYTES = 16
 _ROW = struct.Struct("<qqqq")
 
 
-def first_link(identity: str) -> bytes:
+def initial_chain(identity: str) -> bytes:
     """The chain value before the first event."""
     return hashlib.blake2b(
         identity.encode(), digest_size=CHAIN_BYTES, person=b"memlab journal"
     ).digest()
 
 
-def chained(
+def chain_event(
     before: bytes, seq: int, at: int, kind: str, body: bytes, content: bytes | None
 ) -> bytes:
     """The chain value of an event; ``content`` is that of the texts that came with it."""
@@ -64,12 +64,12 @@ def chained(
     return hashed.digest()
 
 
-def content_of(digests: Iterable[bytes]) -> bytes:
+def hash_digests(digests: Iterable[bytes]) -> bytes:
     """What an event keeps of the digests of its texts, in the order of their ids."""
     return hashlib.blake2b(b"".join(digests), digest_size=CHAIN_BYTES).digest()
 
 
-def digest_of(salt: bytes, id: int, text: str) -> bytes:
+def digest_text(salt: bytes, id: int, text: str) -> bytes:
     """The digest of the text of one id."""
     hashed = hashlib.blake2b(
         text.encode(), digest_size=CHAIN_BYTES, salt=salt, person=id.to_bytes(8, "little")
@@ -77,7 +77,7 @@ def digest_of(salt: bytes, id: int, text: str) -> bytes:
     return hashed.digest()
 
 
-def digest_of_parts(parts: Iterable[tuple[str, bytes]]) -> str:
+def digest_parts(parts: Iterable[tuple[str, bytes]]) -> str:
     """The digest of a sealed segment, of its parts in the order of their names; it stands in the chain."""
     hashed = hashlib.blake2b(digest_size=32)
     for name, data in parts:
@@ -112,7 +112,7 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(dict[str, Any])
 
 
-def encoded(kind: str, body: dict[str, Any]) -> bytes:
+def encode_body(kind: str, body: dict[str, Any]) -> bytes:
     """The msgpack of a body: None, bool, int of 64 bits, float, str, bytes, lists and dicts."""
     if not isinstance(body, dict) or set(map(type, body)) - {str}:
         raise InputError(
@@ -127,7 +127,7 @@ def encoded(kind: str, body: dict[str, Any]) -> bytes:
         ) from None
 
 
-def decoded(seq: int, blob: bytes) -> dict[str, Any]:
+def decode_body(seq: int, blob: bytes) -> dict[str, Any]:
     try:
         return _decoder.decode(blob)
     except (msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError) as error:

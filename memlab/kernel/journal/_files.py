@@ -40,7 +40,7 @@ class WriterLock:
         self._threads = ThreadLock()
 
     @contextlib.contextmanager
-    def held(self, timeout: float) -> Iterator[None]:
+    def hold(self, timeout: float) -> Iterator[None]:
         """Hold the lock; LabBusy after ``timeout`` seconds of waiting."""
         deadline = time.monotonic() + timeout
         # both halves in one block: each generator more would cost a write some microseconds

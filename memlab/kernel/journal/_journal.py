@@ -27,15 +27,15 @@ from memlab.errors import (
 from memlab.kernel.base.disk import writing
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.journal import _database
-from memlab.kernel.journal._copies import Fault, faults
+from memlab.kernel.journal._copies import Fault, find_faults
 from memlab.kernel.journal._database import (
-    Mend,
     Mode,
+    RepairEvent,
     Synchronous,
-    in_memory_copy,
+    copy_to_memory,
     migrate,
-    translated,
-    translation,
+    translate_error,
+    translate_errors,
 )
 from memlab.kernel.journal._events import Event
 from memlab.kernel.journal._files import RESTORED, Head, HeadFile, WriterLock
@@ -120,7 +120,7 @@ class Journal(Reading):
         read_only: bool = False,
         immutable: bool = False,
         timeout: float = 30.0,
-        mend: Mend | None = None,
+        mend: RepairEvent | None = None,
         _synchronous: Synchronous = "FULL",
     ) -> Journal:
         """Open the lab at the directory ``path``, creating it where there is nothing; None keeps it in memory.
@@ -139,39 +139,39 @@ class Journal(Reading):
                 raise InputError(
                     "A lab in memory starts empty: there is nothing to open with read_only=True."
                 )
-            memory = _database.in_memory()
+            memory = _database.create_in_memory()
             return cls(
                 None, memory, memory, timeout=timeout, synchronous=_synchronous, immutable=False
             )
         path = Path(path).absolute()
-        if not _database.present(path):
+        if not _database.lab_exists(path):
             if read_only or not create:
                 raise NotALab(
                     f"There is no lab at {path}. Check the path, or open it for writing to create one."
                 )
             _database.make_directory(path)
-            with WriterLock(path / _database.LOCK).held(timeout):
-                _database.create(path)
+            with WriterLock(path / _database.LOCK).hold(timeout):
+                _database.create_database(path)
         file = path / _database.FILE
         # asked of the kernel, which also knows of read-only mounts and immutable files; SQLite would notice at a write
         if not read_only and not (os.access(file, os.W_OK) and os.access(path, os.W_OK)):
             raise ReadOnlyLab(f"{path} cannot be written. Open it with read_only=True.")
-        with contextlib.ExitStack() as opened, translated(path):
+        with contextlib.ExitStack() as opened, translate_errors(path):
             reader = _open_reader(path, immutable, timeout, opened)
-            version, writer = _database.check(reader, file), None
+            version, writer = _database.check_format(reader, file), None
             if not read_only:
                 writer = opened.enter_context(
                     contextlib.closing(_database.connect(file, "rw", timeout))
                 )
             if version != _database.VERSION and writer is not None:
-                with WriterLock(path / _database.LOCK).held(timeout):
+                with WriterLock(path / _database.LOCK).hold(timeout):
                     migrate(writer, path, mend)
             elif version == 1:
                 reader = opened.enter_context(
-                    contextlib.closing(in_memory_copy(reader, path, mend))
+                    contextlib.closing(copy_to_memory(reader, path, mend))
                 )
             elif version != _database.VERSION:
-                _database.stand_in(reader)
+                _database.add_missing_tables(reader)
             journal = cls(
                 path, reader, writer, timeout=timeout, synchronous=_synchronous, immutable=immutable
             )
@@ -187,7 +187,7 @@ class Journal(Reading):
         self.lost = self._lost_by(self._recorded_head())
         if self._writer is not None:
             # another process may have committed since the head was read, and it writes the head itself
-            with contextlib.suppress(LabBusy), self._lock.held(0.0):
+            with contextlib.suppress(LabBusy), self._lock.hold(0.0):
                 self.lost = self._lost_by(self._recorded_head() if self.lost else None)
                 self._write_head()
 
@@ -257,11 +257,11 @@ class Journal(Reading):
         """Every row that is not what was written."""
         self._check_usable()
         with self._reading:
-            return faults(self._reader, self.path)
+            return find_faults(self._reader, self.path)
 
     def settle(self) -> None:
         """Accept the journal as it is: what was missing is no longer reported."""
-        with self._lock.held(self._timeout):
+        with self._lock.hold(self._timeout):
             self.lost, self._lost_is_written = "", False
             self._write_head()
             self.sync_head()
@@ -286,7 +286,7 @@ class Journal(Reading):
         writer = self._writer
         if writer is None:
             raise ReadOnlyLab(f"{self.path} was opened with read_only=True.")
-        with self._lock.held(self._timeout):
+        with self._lock.hold(self._timeout):
             self._check_open()
             self._check_in_place()
             with contextlib.ExitStack() if self.path is None else _NOTHING_HIDDEN as hidden:
@@ -295,7 +295,7 @@ class Journal(Reading):
                     # in memory the reader is the same connection, and must not see what is not committed
                     if hidden is not None:
                         hidden.enter_context(self._guard.held())
-                    with translated(self.path):
+                    with translate_errors(self.path):
                         tx._apply(writer)
                     return Reading(self.path, writer, contextlib.nullcontext())
 
@@ -309,7 +309,7 @@ class Journal(Reading):
                         # asked of the writer, whose pages are good; a reader must read them again after every write
                         head, link, generation, next_id = writer.execute(_LAST).fetchone()
                     except sqlite3.Error as error:
-                        raise translation(error, self.path) from error
+                        raise translate_error(error, self.path) from error
                     tx = Transaction(
                         int(head or 0),
                         bytes(link or self.chain(0) or b""),
@@ -327,12 +327,12 @@ class Journal(Reading):
                         wrote = tx._apply(writer)
                         writer.execute("COMMIT" if wrote else "ROLLBACK")
                     except sqlite3.Error as error:
-                        raise translation(error, self.path) from error
+                        raise translate_error(error, self.path) from error
                     if wrote:
                         self._write_head(tx.last, None if tx.rewrites else int(generation or 0))
                 finally:
                     if writer.in_transaction:
-                        with translated(self.path):
+                        with translate_errors(self.path):
                             _undo(writer)
 
     def expunge(self) -> None:
@@ -345,7 +345,7 @@ class Journal(Reading):
             raise ReadOnlyLab(f"{self.path} was opened with read_only=True.")
         if self.path is None:
             return
-        with self._lock.held(self._timeout), translated(self.path):
+        with self._lock.hold(self._timeout), translate_errors(self.path):
             writer.execute(f"PRAGMA busy_timeout={round(self._timeout * 1000)}")
             writer.execute("PRAGMA secure_delete=ON")
             writer.execute("VACUUM")

@@ -13,18 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, UnknownName
-from memlab.kernel.journal._database import GENERATION, IDENTITY, translation
+from memlab.kernel.journal._database import GENERATION, IDENTITY, translate_error
 from memlab.kernel.journal._events import (
     RESTORE,
     Event,
-    chained,
+    chain_event,
     checksum,
-    decoded,
-    digest_of,
-    first_link,
+    decode_body,
+    digest_text,
+    initial_chain,
 )
 
-__all__ = ["SEALING", "Reading", "link_of", "row_is_sound", "text_is_sound", "vectors_are_sound"]
+__all__ = [
+    "SEALING",
+    "Reading",
+    "compute_link",
+    "row_is_sound",
+    "text_is_sound",
+    "vectors_are_sound",
+]
 
 SEALING = ("seal", "thin")
 """The kinds of events that hold the digests of segments: of one that was written, and of some that were thinned."""
@@ -88,7 +95,7 @@ class Reading:
         Two journals have the same one only if they hold the same events and texts up to there.
         """
         if seq == 0:
-            return first_link(self.identity)
+            return initial_chain(self.identity)
         rows = self._rows("SELECT chain FROM event WHERE seq = ?", (seq,))
         return bytes(rows[0][0]) if rows and isinstance(rows[0][0], bytes) else None
 
@@ -101,7 +108,7 @@ class Reading:
         upto = self.head if upto is None else upto
         if kinds is None:
             for seq, at, kind, body in self._chained(after, upto):
-                yield Event(seq, at, kind, decoded(seq, body))
+                yield Event(seq, at, kind, decode_body(seq, body))
             return
         # an event whose kind is damaged would not be among them
         self.verify_events(upto)
@@ -113,7 +120,7 @@ class Reading:
                 (after, upto, *chosen, _EVENTS_AT_ONCE),
             )
             for seq, at, kind, body in rows:
-                yield Event(seq, at, kind, decoded(seq, body))
+                yield Event(seq, at, kind, decode_body(seq, body))
             if len(rows) < _EVENTS_AT_ONCE:
                 return
             after = rows[-1][0]
@@ -343,7 +350,7 @@ class Reading:
                             break
                 return rows
         except sqlite3.Error as error:
-            raise translation(error, self.path) from error
+            raise translate_error(error, self.path) from error
 
     def _no_text(self, id: int) -> UnknownName:
         below = self._rows("SELECT max(id) FROM payload WHERE id < ?", (id,))
@@ -358,14 +365,16 @@ class Reading:
 def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
     """The chain value of a row if it is the event after ``after`` as it was written."""
     link: bytes = row[5]
-    right = before is not None and row[0] == after + 1 and link_of(before, *row[:5]) == link
+    right = before is not None and row[0] == after + 1 and compute_link(before, *row[:5]) == link
     return link if right else None
 
 
-def link_of(before: bytes, seq: Any, at: Any, kind: Any, body: Any, content: Any) -> bytes | None:
+def compute_link(
+    before: bytes, seq: Any, at: Any, kind: Any, body: Any, content: Any
+) -> bytes | None:
     """The chain value of an event with these values; None if no event has such values."""
     try:
-        return chained(before, seq, at, kind, body, content)
+        return chain_event(before, seq, at, kind, body, content)
     except (*_UNREADABLE, struct.error):
         return None
 
@@ -374,10 +383,10 @@ def text_is_sound(id: int, text: Any, salt: Any, digest: Any) -> bool:
     """Whether a row of ``payload`` is as it was written. One that was purged has no salt and no text."""
     if salt is None:
         return (
-            text == "" and isinstance(digest, bytes) and len(digest) == len(digest_of(b"", 0, ""))
+            text == "" and isinstance(digest, bytes) and len(digest) == len(digest_text(b"", 0, ""))
         )
     try:
-        return bool(digest_of(salt, id, text) == digest)
+        return bool(digest_text(salt, id, text) == digest)
     except _UNREADABLE:
         return False
 

@@ -24,13 +24,13 @@ from memlab.kernel.journal._events import (
     RESTORE,
     SALT_BYTES,
     Event,
-    chained,
+    chain_event,
     checksum,
-    content_of,
-    decoded,
-    digest_of,
-    encoded,
-    first_link,
+    decode_body,
+    digest_text,
+    encode_body,
+    hash_digests,
+    initial_chain,
 )
 from memlab.kernel.journal._reading import vectors_are_sound
 from memlab.kernel.privacy import refuse, refuse_strings
@@ -68,7 +68,7 @@ class Scrub:
         """
         # freed bytes are zeroed at once: if the disk is too full for a new database, the old one holds little already
         connection.execute("PRAGMA secure_delete=ON")
-        bodies = [(encoded("rewritten", body), seq) for seq, body in self.bodies.items()]
+        bodies = [(encode_body("rewritten", body), seq) for seq, body in self.bodies.items()]
         connection.executemany("UPDATE event SET body = ? WHERE seq = ?", bodies)
         slates = [(blob, checksum(seq, blob), seq) for seq, blob in self.slates.items()]
         connection.executemany("UPDATE slate SET data = ?, sum = ? WHERE seq = ?", slates)
@@ -105,14 +105,14 @@ def rechain(
     row = connection.execute(
         "SELECT chain FROM event WHERE seq < ? ORDER BY seq DESC LIMIT 1", (first,)
     ).fetchone()
-    link: bytes = first_link(identity) if row is None else row[0]
+    link: bytes = initial_chain(identity) if row is None else row[0]
     rows = connection.execute(
         "SELECT seq, at, kind, body, content FROM event WHERE seq >= ? ORDER BY seq", (first,)
     )
     links = []
     for seq, at, kind, body, known in rows:
         content = contents.get(seq, known)
-        link = chained(link, seq, at, kind, body, content)
+        link = chain_event(link, seq, at, kind, body, content)
         links.append((content, link, seq))
     connection.executemany("UPDATE event SET content = ?, chain = ? WHERE seq = ?", links)
     return link
@@ -128,7 +128,7 @@ def _contents(connection: sqlite3.Connection, events: Sequence[int]) -> dict[int
             f"SELECT event, digest FROM payload WHERE event IN ({marks}) ORDER BY id", some
         ):
             digests.setdefault(event, []).append(digest)
-    return {event: content_of(of) for event, of in digests.items()}
+    return {event: hash_digests(of) for event, of in digests.items()}
 
 
 def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> None:
@@ -213,7 +213,8 @@ class Transaction:
         """Those of them that come after the event ``seq``."""
         first = 0 if seq <= self.head else bisect_right(self._events, seq, key=itemgetter(0))
         return [
-            Event(own, at, kind, decoded(own, blob)) for own, at, kind, blob in self._events[first:]
+            Event(own, at, kind, decode_body(own, blob))
+            for own, at, kind, blob in self._events[first:]
         ]
 
     @property
@@ -272,7 +273,7 @@ class Transaction:
                 f"The time of an event must be microseconds as an int of 64 bits, not {at!r}."
             )
         self._check_open()
-        seq, blob = self._next, encoded(kind, body)
+        seq, blob = self._next, encode_body(kind, body)
         refuse_strings(body, f'event "{kind}"', hashes=self._hash_paths(kind))
         self._events.append((seq, at, kind, blob))
         self._next += 1
@@ -388,14 +389,14 @@ class Transaction:
         texts = []
         for place, (id, text) in enumerate(self._payloads):
             salt = salts[SALT_BYTES * place : SALT_BYTES * (place + 1)]
-            texts.append((id, text, event, salt, digest_of(salt, id, text)))
+            texts.append((id, text, event, salt, digest_text(salt, id, text)))
         if texts:
             texts.sort()
             connection.executemany(_PAYLOAD, texts)
         rows: list[tuple[Any, ...]] = []
         for seq, at, kind, body in self._events:
-            content = content_of(row[4] for row in texts) if texts and not rows else None
-            self._chain = chained(self._chain, seq, at, kind, body, content)
+            content = hash_digests(row[4] for row in texts) if texts and not rows else None
+            self._chain = chain_event(self._chain, seq, at, kind, body, content)
             rows.append((seq, at, kind, body, content, self._chain))
         connection.executemany(_EVENT, rows)
 

@@ -58,8 +58,8 @@ class Feature:
     nullable
         True if a number may be null; arrays hold null as NaN.
     on_demand
-        True if a slate keeps the value only where a policy of the pack reads it. Such features cost a tenth of a
-        recall or more. A log without the value omits the fingerprint.
+        True if a slate stores the value only if a policy of the pack or of a challenger reads it. Such features cost a
+        tenth of a recall or more. A log without the value omits the fingerprint.
     compute
         Function of an extension that computes the values, one for each memory of a `Pool`.
     owner

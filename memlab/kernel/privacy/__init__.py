@@ -10,8 +10,8 @@ finds text that went round the gate; ``refuse_strings`` is for everything else t
 The gate is a net with known holes; docs/secrets.md says which. Personal identifiers are looked for where a pack says.
 """
 
-from memlab.kernel.privacy._disguises import BYTES, VIEWS, Edit, View, views
-from memlab.kernel.privacy._files import Ignored, ignored_by, is_sensitive, without_sensitive
+from memlab.kernel.privacy._disguises import MAX_ENCODED, VIEWS, Edit, View, read_views
+from memlab.kernel.privacy._files import Ignored, find_ignore_file, is_sensitive, split_sensitive
 from memlab.kernel.privacy._kinds import KINDS, Kind
 from memlab.kernel.privacy._screen import (
     Finding,
@@ -26,8 +26,8 @@ from memlab.kernel.privacy._screen import (
 from memlab.kernel.privacy._secret_names import PERSONAL, personal_kinds
 
 __all__ = [
-    "BYTES",
     "KINDS",
+    "MAX_ENCODED",
     "PERSONAL",
     "VIEWS",
     "Edit",
@@ -37,14 +37,14 @@ __all__ = [
     "Screened",
     "Screening",
     "View",
-    "ignored_by",
+    "find_ignore_file",
     "is_sensitive",
     "merge_findings",
     "personal_kinds",
+    "read_views",
     "refuse",
     "refuse_strings",
     "screen",
     "screen_many",
-    "views",
-    "without_sensitive",
+    "split_sensitive",
 ]

@@ -18,16 +18,16 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 __all__ = [
-    "BYTES",
     "DEPTH",
+    "MAX_ENCODED",
     "SPELLED",
     "VIEWS",
     "Edit",
     "View",
     "Way",
-    "joined_lines",
-    "views",
-    "without_disguise",
+    "has_broken_token",
+    "read_views",
+    "strip_disguise",
 ]
 
 
@@ -99,7 +99,7 @@ DEPTH = 4
 VIEWS = 4 + 2 * DEPTH
 """Ways to read one text, at most."""
 
-BYTES = 1_000_000
+MAX_ENCODED = 1_000_000
 """Of how much encoded text, in characters, one way to read a text undoes the encoding."""
 
 Way = Literal["as it is", "joined"]
@@ -117,7 +117,7 @@ _ODD = (
 )
 
 
-def views(text: str) -> Iterator[tuple[View, Way]]:
+def read_views(text: str) -> Iterator[tuple[View, Way]]:
     """The ways to read ``text``, and which each is."""
     own = View(text)
     yield own, "as it is"
@@ -132,18 +132,18 @@ def views(text: str) -> Iterator[tuple[View, Way]]:
         yield spelled, "joined"
 
 
-def without_disguise(text: str) -> str:
+def strip_disguise(text: str) -> str:
     """Without invisible characters, and with a Latin letter for each that looks like one."""
     return _plain(View(text)).text
 
 
-def joined_lines(text: str) -> bool:
+def has_broken_token(text: str) -> bool:
     """Whether a token may run over the end of a line."""
     return _joined(View(text)) is not None
 
 
 def _decoded(view: View) -> Iterator[View]:
-    left = BYTES
+    left = MAX_ENCODED
     for _ in range(DEPTH):
         edits, left = _decoding(view.text, left)
         if not edits:

@@ -15,9 +15,9 @@ __all__ = [
     "IGNORE_FILES",
     "SENSITIVE",
     "Ignored",
-    "ignored_by",
+    "find_ignore_file",
     "is_sensitive",
-    "without_sensitive",
+    "split_sensitive",
 ]
 
 IGNORE_FILES = (".gitignore", ".secretsignore")
@@ -103,7 +103,7 @@ def is_sensitive(path: str) -> bool:
     return bool(parts) and _sensitive().match_file("/".join(parts))
 
 
-def without_sensitive(paths: Iterable[str] | None) -> tuple[list[str] | None, tuple[str, ...]]:
+def split_sensitive(paths: Iterable[str] | None) -> tuple[list[str] | None, tuple[str, ...]]:
     """The paths that may be stored (None if there are none), and those that may not."""
     if not paths:
         return None, ()
@@ -138,7 +138,7 @@ _MOST_FOLDERS = 40
 """Folders above a file whose rules are read."""
 
 
-def ignored_by(path: str) -> Path | None:
+def find_ignore_file(path: str) -> Path | None:
     """Return the .gitignore or .secretsignore that leaves a file out, or None.
 
     The rules of each folder above the file count, up to the root of its repository (the folder that holds .git). A

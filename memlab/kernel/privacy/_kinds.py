@@ -17,13 +17,13 @@ from memlab.kernel.privacy._values import (
     has_digit,
     is_basic,
     is_login,
-    is_made,
     is_path,
     is_placeholder,
     is_random,
     is_random_hex,
     is_url_password,
     is_wallet_key,
+    looks_generated,
 )
 
 __all__ = ["KINDS", "Kind"]
@@ -75,7 +75,7 @@ def _token(name: str, prefixes: str, letters: str, least: int, full: int, most: 
     least_prefix = min(map(len, words))
     size = least_prefix + full
     begins = tuple(word.lower() for word in words)
-    accept = is_random if all(word.isalnum() for word in words) else is_made
+    accept = is_random if all(word.isalnum() for word in words) else looks_generated
     return Kind(
         name,
         begins,

@@ -13,16 +13,16 @@ import msgspec
 import polars as pl
 
 from memlab.errors import PrivacyError
-from memlab.kernel.privacy._disguises import SPELLED, joined_lines, views, without_disguise
+from memlab.kernel.privacy._disguises import SPELLED, has_broken_token, read_views, strip_disguise
 from memlab.kernel.privacy._kinds import KINDS, Kind
 from memlab.kernel.privacy._secret_names import (
-    FEWEST_SEED_WORDS,
-    TELLING,
-    maybe_seed,
-    personal,
-    private_keys,
-    secrets_by_name,
-    seed_phrases,
+    MIN_SEED_WORDS,
+    TELLING_NAMES,
+    find_named_secrets,
+    find_personal,
+    find_private_keys,
+    find_seed_phrases,
+    may_hold_seed_phrase,
 )
 
 __all__ = [
@@ -30,12 +30,12 @@ __all__ = [
     "Finding",
     "Screened",
     "Screening",
+    "are_ordinary",
     "is_ordinary",
     "refuse",
     "refuse_strings",
     "screen",
     "screen_many",
-    "which_are_ordinary",
 ]
 
 
@@ -49,7 +49,9 @@ LONG = 14
 """Characters without a space from which a run may be a credential."""
 
 _NAMED = tuple(
-    word for word in TELLING if not any(other in word for other in TELLING if other != word)
+    word
+    for word in TELLING_NAMES
+    if not any(other in word for other in TELLING_NAMES if other != word)
 )
 _OPERATORS = [
     f"{name}{sign}"
@@ -93,7 +95,7 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
         for word in _OTHER:
             if word in low:
                 return False
-        text = without_disguise(text)
+        text = strip_disguise(text)
     low = text.lower()
     for stem in _STEMS:
         if stem in low and any(word in low for word in _ASCII):
@@ -107,11 +109,15 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
     if len(sizes) >= 8:
         if sizes.count(1) >= 7 and re.search(SPELLED, text):
             return False
-        if len(sizes) >= FEWEST_SEED_WORDS and maybe_seed(low) and next(seed_phrases(low), None):
+        if (
+            len(sizes) >= MIN_SEED_WORDS
+            and may_hold_seed_phrase(low)
+            and next(find_seed_phrases(low), None)
+        ):
             return False
     if ("%" in text or "&" in text or "\\" in text or "=" in text) and _ESCAPE.search(text):
         return False
-    if ("\n" in text or "+" in text or '" "' in text or "' '" in text) and joined_lines(text):
+    if ("\n" in text or "+" in text or '" "' in text or "' '" in text) and has_broken_token(text):
         return False
     return not (personal and _PERSONAL.search(text))
 
@@ -119,11 +125,11 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
 @cache
 def _odd() -> str:
     """A pattern of Polars for all that ``is_ordinary`` does not let through by a word, and for somewhat more."""
-    seed = rf"(?:[A-Za-z]{{3,8}}[^A-Za-z]{{1,12}}){{{FEWEST_SEED_WORDS - 1}}}"
+    seed = rf"(?:[A-Za-z]{{3,8}}[^A-Za-z]{{1,12}}){{{MIN_SEED_WORDS - 1}}}"
     return rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|\+|\" \"|' '|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"
 
 
-def which_are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
+def are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
     """``is_ordinary`` of each, where that can be decided for many at once; False where it has to be asked."""
     column = pl.Series(texts, dtype=pl.String)
     odd = column.str.contains_any(list(_ASCII), ascii_case_insensitive=True) | column.str.contains(
@@ -191,7 +197,7 @@ def screen_many(texts: Iterable[str], *, personal: Collection[str] = ()) -> list
         return [screen(text, personal=personal) for text in texts]
     return [
         Screening(Screened(text)) if ordinary else screen(text, personal=personal)
-        for text, ordinary in zip(texts, which_are_ordinary(texts, personal), strict=True)
+        for text, ordinary in zip(texts, are_ordinary(texts, personal), strict=True)
     ]
 
 
@@ -242,7 +248,7 @@ def _found(text: str, wanted: Collection[str]) -> list[Finding]:
     """Every finding, of every way to read the text, where it stands in the text itself."""
     found: list[Finding] = []
     full_length: dict[int, int] = {}
-    for view, way in views(text):
+    for view, way in read_views(text):
         for kind, start, end, is_full in _found_in(view.text, wanted):
             begin, stop = view.origin(start, end)
             if way == "as it is" and is_full:
@@ -265,11 +271,11 @@ def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, in
         for start, end in _matches(kind, text):
             yield kind.name, start, end, 0 < kind.full_length <= end - start
     if "private key" in low or "PuTTY-User-Key" in text:
-        yield from (("private key", start, end, True) for start, end in private_keys(text))
-    yield from ((*found, False) for found in secrets_by_name(text, low))
-    yield from ((*found, True) for found in seed_phrases(low))
+        yield from (("private key", start, end, True) for start, end in find_private_keys(text))
+    yield from ((*found, False) for found in find_named_secrets(text, low))
+    yield from ((*found, True) for found in find_seed_phrases(low))
     if wanted:
-        yield from ((*found, True) for found in personal(text, wanted))
+        yield from ((*found, True) for found in find_personal(text, wanted))
 
 
 def _begins() -> list[tuple[str, list[int]]]:

@@ -22,15 +22,15 @@ from memlab.kernel.privacy._values import (
 )
 
 __all__ = [
-    "FEWEST_SEED_WORDS",
+    "MIN_SEED_WORDS",
     "PERSONAL",
-    "TELLING",
-    "maybe_seed",
-    "personal",
+    "TELLING_NAMES",
+    "find_named_secrets",
+    "find_personal",
+    "find_private_keys",
+    "find_seed_phrases",
+    "may_hold_seed_phrase",
     "personal_kinds",
-    "private_keys",
-    "secrets_by_name",
-    "seed_phrases",
 ]
 
 
@@ -316,11 +316,11 @@ def _after(word: str, kind: str, text: str, low: str) -> Iterator[Found]:
 # -- all of them ---------------------------------------------------------------------------------------------------
 
 _FOLLOWED = ("token", "secret", "api key", "api_key", "password", "credential")
-TELLING = tuple(_KIND)
+TELLING_NAMES = tuple(_KIND)
 """Words that make a text worth a look, in small letters."""
 
 
-def secrets_by_name(text: str, low: str) -> Iterator[Found]:
+def find_named_secrets(text: str, low: str) -> Iterator[Found]:
     """What is given to a telling name in ``text``, of which ``low`` is the form in small letters, as long."""
     for name, kind in _KIND.items():
         if name not in low:
@@ -346,7 +346,7 @@ def _is_short(value: str, match: re.Match[str], text: str) -> bool:
 # The words from which a wallet is made again: twelve to twenty-four of the 2,048 of BIP-39.
 
 
-FEWEST_SEED_WORDS = 12
+MIN_SEED_WORDS = 12
 """A seed phrase has 12, 15, 18, 21 or 24 words."""
 
 _SEED_WORD = re.compile(r"[a-z]+")
@@ -362,20 +362,20 @@ def _seed_words() -> frozenset[str]:
     )
 
 
-def maybe_seed(low: str) -> bool:
+def may_hold_seed_phrase(low: str) -> bool:
     """Whether a text in small letters may hold a seed phrase: so many words of the list stand in it."""
     known = _seed_words()
-    if len(known.intersection(low.split())) >= _SEEDS_AMONG_WORDS * FEWEST_SEED_WORDS:
+    if len(known.intersection(low.split())) >= _SEEDS_AMONG_WORDS * MIN_SEED_WORDS:
         return True
     apart = low.count(",") + low.count('"') + low.count("'") + low.count(";") + low.count("|")
     return (
-        apart >= FEWEST_SEED_WORDS - 1
+        apart >= MIN_SEED_WORDS - 1
         and len(known.intersection(low.translate(_APART).split()))
-        >= _SEEDS_AMONG_WORDS * FEWEST_SEED_WORDS
+        >= _SEEDS_AMONG_WORDS * MIN_SEED_WORDS
     )
 
 
-def seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
+def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
     """Runs of words of the list, nearly all different, with nothing but spaces, commas and numbers between them. A word
     may be broken in two, and the first have a letter in front.
     """
@@ -406,7 +406,7 @@ def seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
-    if len(run) >= FEWEST_SEED_WORDS and len(set(run)) >= _SEEDS_AMONG_WORDS * len(run):
+    if len(run) >= MIN_SEED_WORDS and len(set(run)) >= _SEEDS_AMONG_WORDS * len(run):
         yield "seed phrase", start, stop
 
 
@@ -421,7 +421,7 @@ _PUTTY = re.compile(
 )
 
 
-def private_keys(text: str) -> Iterator[tuple[int, int]]:
+def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
     """Blocks from their first line to their last; one that was cut short counts as far as its base64 goes."""
     ends = _END.finditer(text)
     end = next(ends, None)
@@ -482,7 +482,7 @@ def _personal_patterns() -> dict[str, re.Pattern[str]]:
     }  # fmt: skip
 
 
-def personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int, int]]:
+def find_personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int, int]]:
     """Identifiers of these kinds. A card's number has the check digit of Luhn, an IBAN that of ISO 7064."""
     for kind, pattern in _personal_patterns().items():
         if kind not in kinds:

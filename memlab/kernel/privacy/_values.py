@@ -15,7 +15,6 @@ __all__ = [
     "has_symbol",
     "is_basic",
     "is_login",
-    "is_made",
     "is_mixed",
     "is_path",
     "is_placeholder",
@@ -23,6 +22,7 @@ __all__ = [
     "is_random_hex",
     "is_url_password",
     "is_wallet_key",
+    "looks_generated",
 ]
 
 
@@ -89,10 +89,10 @@ def is_random(value: str) -> bool:
     return len(set(value[:_LOOKED_AT])) >= 2 and is_mixed(value) and not is_placeholder(value)
 
 
-def is_made(value: str) -> bool:
+def looks_generated(value: str) -> bool:
     """Whether what follows a prefix that says much is a token's, and not a name's: less has to speak for it.
 
-    >>> is_made("SVTBTYERVDWRZBATUOKORWSSXDZXULVNRJ"), is_made("config_from_pretrained")
+    >>> looks_generated("SVTBTYERVDWRZBATUOKORWSSXDZXULVNRJ"), is_made("config_from_pretrained")
     (True, False)
     """
     if is_placeholder(value):

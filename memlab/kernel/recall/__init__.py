@@ -1,7 +1,7 @@
 """Recall: from a question to a slate of scored candidates, and to hits."""
 
 from memlab.kernel.recall._features import Candidates
-from memlab.kernel.recall._hits import Hit, Hits, ScoreExplanation, recalled, similar
+from memlab.kernel.recall._hits import Hit, Hits, ScoreExplanation, read_memories, similar
 from memlab.kernel.recall._mentions import (
     DATE_COUNTS,
     DATE_CUES,
@@ -22,13 +22,13 @@ from memlab.kernel.recall._plan import (
     Plans,
     Run,
     Stage,
-    coded,
+    apply_promote,
     compile_plan,
+    encode_words,
     in_recall,
-    is_over,
+    is_expired,
     own_stage,
-    promoted,
-    status_of,
+    read_statuses,
 )
 from memlab.kernel.recall._population import (
     Filters,
@@ -83,30 +83,30 @@ __all__ = [
     "Triggers",
     "Where",
     "WordOrWords",
+    "apply_promote",
     "choose",
-    "coded",
     "columns",
     "compile_plan",
     "date_spans",
     "days_from",
     "diversifies",
     "draw_challenge",
+    "encode_words",
     "file_namer",
     "first_mention",
     "generator",
     "in_recall",
     "inclusion",
-    "is_over",
+    "is_expired",
     "memory_columns",
     "named_dates",
     "occurs",
     "own_stage",
-    "promoted",
     "rank_all",
     "rank_by_policy",
     "rank_by_score",
-    "recalled",
+    "read_memories",
+    "read_statuses",
     "similar",
-    "status_of",
     "tag_namer",
 ]

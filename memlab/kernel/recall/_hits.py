@@ -1,4 +1,4 @@
-"""What a recall shows: hits that render in a notebook and a terminal, and explain their scores."""
+"""The results of a recall: hits that render in a notebook and a terminal, and explain their scores."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._population import Population
 from memlab.kernel.slates import Slate
-from memlab.kernel.state import State, words_at
+from memlab.kernel.state import State, read_words
 
 if TYPE_CHECKING:
     from memlab.kernel.language import Policy
     from memlab.kernel.privacy import Finding
 
-__all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "recalled", "similar"]
+__all__ = ["Hit", "Hits", "Recalled", "ScoreExplanation", "read_memories", "similar"]
 
 
 class Recalled(NamedTuple):
-    """What a hit shows of its memory."""
+    """The fields of a memory that a hit shows."""
 
     id: int
     text: str
@@ -39,21 +39,46 @@ class Recalled(NamedTuple):
     project: str | None
 
 
-def recalled(state: State, ids: Sequence[int]) -> list[Recalled]:
-    """What hits show of these memories, column by column: a fifth of the cost of whole memories."""
+def read_memories(state: State, ids: Sequence[int]) -> list[Recalled]:
+    """Return the fields of these memories that hits show.
+
+    Reading column by column costs a fifth of reading whole memories.
+    """
     rows = np.array(ids, dtype=np.int64) - 1
     names = [state.names[name] for name in ("kind", "speaker", "session", "project")]
-    kinds, speakers, sessions, projects = words_at(names, rows)
-    texts, refs = state.texts.take(rows), state.refs.take(rows)
+    kinds, speakers, sessions, projects = read_words(names, rows)
+    texts, refs = state.texts.to_list(rows), state.refs.to_list(rows)
     return list(map(Recalled, ids, texts, kinds, refs, speakers, sessions, projects))
 
 
 @dataclass(frozen=True)
 class ScoreExplanation(Displayed):
-    """Why a hit has its score.
+    """The explanation of a hit's score, as returned by ``hit.explain()``.
 
-    ``terms`` are the additive terms of the policy's live branch, which sum to ``score``; ``tree`` is the whole
-    computation.
+    Parameters
+    ----------
+    memory
+        The id of the memory.
+    score
+        The score by the policy.
+    terms
+        The additive terms of the active branch of the policy with their values, which sum to ``score``.
+    policy, hash
+        The name and the hash of the policy.
+    features
+        The values of the features that the policy reads.
+    tree
+        The whole computation.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["Ana prefers tabs", "Ben prefers spaces"])
+    >>> words = "(pack words) (defpolicy recall-score [coverage] (* 2 coverage))"
+    >>> explanation = lab.recall("tabs", pack=words)[0].explain()
+    >>> explanation.terms, explanation.score
+    ((('(* 2 coverage)', 2.0),), 2.0)
     """
 
     memory: int
@@ -66,7 +91,7 @@ class ScoreExplanation(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """``term``, ``value``, in the order of the policy."""
+        """The terms as a frame with the columns ``term`` and ``value``."""
         return pl.DataFrame(
             {"term": [text for text, _ in self.terms], "value": [value for _, value in self.terms]},
             schema={"term": pl.String, "value": pl.Float64},
@@ -92,34 +117,43 @@ class ScoreExplanation(Displayed):
 
 @dataclass(frozen=True)
 class Hit(Displayed):
-    """One memory that a recall showed.
+    """One memory in the results of a recall.
 
-    Attributes
+    Parameters
     ----------
     id
         The id of the memory.
     rank
-        Its position in what was shown, from 1.
+        The position in the results, from 1.
     score
-        What the pack's ``recall-score`` gave it; packs have scales of their own.
+        The score by the pack's ``recall-score``. Scores of different packs have different scales.
     text
         The whole text of the memory.
     kind
-        What sort of memory it is.
+        The kind of the memory, such as "fact".
     ref
-        The caller's own identifier.
+        The caller's own identifier of the memory.
     speaker
-        Who said it.
+        The name of the speaker.
     session
-        The session it came from.
+        The session of the memory.
     project
-        The project it belongs to.
+        The project of the memory.
     decision
-        The number of the logged recall, as ``lab.feedback(decision=)`` takes it; None where it was not logged.
+        The number of the logged recall, as ``lab.feedback(decision=)`` takes it; None if it was not logged.
     probe
-        Whether it was drawn by chance from below the best, to learn about it.
+        Whether the memory is an exploration item, drawn at random from the ranks below the top-k.
     also
-        The ids of memories so near to it that it was shown for them too, by the setting ``collapse-above``.
+        The ids of near-duplicates that are hidden behind this hit, by the setting ``collapse-above``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("Ana prefers tabs", speaker="Ana")
+    >>> hit = lab.recall("tabs")[0]
+    >>> hit.rank, hit.text, hit.speaker
+    (1, 'Ana prefers tabs', 'Ana')
     """
 
     id: int
@@ -137,28 +171,61 @@ class Hit(Displayed):
     _hits: Hits
 
     def explain(self) -> ScoreExplanation:
-        """The terms of the recall score that sum to this hit's score, and the features that they read."""
+        """Explain the score of this hit by the terms of the policy.
+
+        Returns
+        -------
+        ScoreExplanation
+            The terms that sum to the score, and the features that they read.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("Ana prefers tabs")
+        >>> words = "(pack words) (defpolicy recall-score [coverage] (* 2 coverage))"
+        >>> lab.recall("tabs", pack=words)[0].explain().features
+        {'coverage': 1.0}
+        """
         return self._hits.explain(self)
 
     @property
     def passage(self) -> str | None:
-        """Of a long text, the passage that has most of the question's words, by BM25 among its passages.
+        """The passage of a long text that matches the query best, by BM25.
 
-        None where the text is one passage, or shares no word with the question.
+        None if the text is one passage or shares no word with the query.
         """
         span = self._span
         return None if span is None else self.text[slice(*span)].strip()
 
     @property
     def _span(self) -> tuple[int, int] | None:
-        """Where the passage begins and ends."""
-        return _answering(
+        """The start and end of the passage in the text."""
+        return _find_passage(
             self.text, self._hits.slate.query, str(self._hits.pack.settings["language"])
         )
 
     @checked
     def above(self, other: Hit | int | None = None) -> Any:
-        """Why this hit stands above another hit or candidate, or above the best that was not shown."""
+        """Explain why this hit ranks above another candidate.
+
+        Parameters
+        ----------
+        other
+            The other candidate, as a hit or a memory id; by default the best candidate that was not shown.
+
+        Returns
+        -------
+        memlab.subjects.lens.Why
+            The comparison, term by term.
+
+        Raises
+        ------
+        InputError
+            If every candidate was shown and ``other`` is None.
+        UnknownName
+            If ``other`` was no candidate of this recall.
+        """
         return self._hits.why(self, other)
 
     def __repr__(self) -> str:
@@ -167,22 +234,33 @@ class Hit(Displayed):
 
 
 class Hits(Sequence[Hit], Displayed):
-    """The hits of a recall, best first: a sequence of ``Hit``, with a length, to index and to slice.
+    """The results of a recall, best first, as a sequence of ``Hit``.
 
-    Attributes
+    Parameters
     ----------
     slate
-        The whole pool with its features, scores and probabilities.
+        The whole candidate pool with its features, scores and probabilities.
     pack
-        The pack that decided.
+        The pack that ranked the candidates.
     decision
-        The number of the logged recall; None where it was not logged.
+        The number of the logged recall; None if it was not logged.
+    memories
+        The fields of the shown memories, best first.
     redacted
-        What the privacy gate took out of the query before it was asked.
+        The secrets that were removed from the query before the search.
     off
-        Why memory is switched off, so that nothing is shown or logged; None where it is on.
+        The reason why memory is switched off, so that there are no results and no log; None if it is on.
     repeated
-        The ids of memories left out because the agent was given them before in the session; ``again=True`` shows them.
+        The ids of memories left out because the agent received them before in the session. ``again=True`` shows them.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["Ana prefers tabs", "Ben prefers spaces"])
+    >>> hits = lab.recall("tabs")
+    >>> hits.ids, len(hits), hits[0].text
+    ((1, 2), 2, 'Ana prefers tabs')
     """
 
     def __init__(
@@ -190,7 +268,7 @@ class Hits(Sequence[Hit], Displayed):
         slate: Slate,
         pack: Pack,
         decision: int | None,
-        shown: Sequence[Recalled],
+        memories: Sequence[Recalled],
         *,
         redacted: tuple[Finding, ...] = (),
         off: str | None = None,
@@ -202,24 +280,28 @@ class Hits(Sequence[Hit], Displayed):
         self.slate = slate
         self.pack = pack
         self.decision = decision
-        self._shown = shown
+        self._memories = memories
 
     @property
     def known(self) -> float | None:
-        """The probability that these memories contain the answer, by the pack's slot ``known``.
+        """The probability that the results contain the answer, by the slot ``known``.
 
-        None where the pack does not say, or has another ``recall-score`` than its ``known`` was calibrated for.
-        Below the setting ``known-floor`` no more than ``unknown-limit`` are shown.
+        None if the pack has no estimate, or if ``known`` was calibrated for another ``recall-score``. Below the setting
+        ``known-floor`` at most ``unknown-limit`` memories are shown.
         """
         return self.slate.known
 
-    def _hit(self, place: int) -> Hit:
-        """Made where it is asked for: hits and their recall, each knowing the other, would wait for the collector."""
-        memory = self._shown[place]
+    def _hit(self, index: int) -> Hit:
+        """Return the hit at an index of the results.
+
+        Hits are built on access: a hit refers to its recall, and a recall with stored hits would wait for the garbage
+        collector.
+        """
+        memory = self._memories[index]
         return Hit(
             id=memory.id,
-            rank=place + 1,
-            score=float(self.slate.scores[self.slate.places[place]]),
+            rank=index + 1,
+            score=float(self.slate.scores[self.slate.places[index]]),
             text=memory.text,
             kind=memory.kind,
             ref=memory.ref,
@@ -234,11 +316,11 @@ class Hits(Sequence[Hit], Displayed):
 
     @cached_property
     def _position(self) -> dict[int, int]:
-        """The place of each candidate in the slate."""
-        return {memory: place for place, memory in enumerate(self.slate.ids.tolist())}
+        """The index of each candidate in the slate, by memory id."""
+        return {memory: index for index, memory in enumerate(self.slate.ids.tolist())}
 
     def __len__(self) -> int:
-        return len(self._shown)
+        return len(self._memories)
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...
@@ -246,9 +328,11 @@ class Hits(Sequence[Hit], Displayed):
     def __getitem__(self, index: slice) -> list[Hit]: ...
     @checked
     def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
-        places: int | Sequence[int] = get_item(range(len(self)), index, "hit")
+        indices: int | Sequence[int] = get_item(range(len(self)), index, "hit")
         return (
-            self._hit(places) if isinstance(places, int) else [self._hit(place) for place in places]
+            self._hit(indices)
+            if isinstance(indices, int)
+            else [self._hit(position) for position in indices]
         )
 
     def __iter__(self) -> Iterator[Hit]:
@@ -256,17 +340,18 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The memories that were shown, best first."""
+        """The ids of the shown memories, best first."""
         return self.slate.shown
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row for each hit, best first: what was shown, and the features that were logged with it.
+        """The hits with their logged features as a frame, best first.
 
-        Columns: rank, memory_id, score, text, ref, speaker, session, project, then a column for each feature
-        (docs/policy-language.md#features) that the slate holds, spelled as in a policy: ``pl.col("age-days")``,
-        ``pl.col("kind")``. ``probe`` is no column: see ``hit.probe``.
+        Columns: rank, memory_id, score, text, ref, speaker, session, project, then each feature of the slate
+        (docs/policy-language.md#features) under its name in a policy, such as ``pl.col("age-days")``. There is no
+        column for ``hit.probe``.
         """
+        # Iterating makes each hit once per column; a frame has few rows.
         head = pl.DataFrame(
             {
                 "rank": [hit.rank for hit in self],
@@ -305,26 +390,49 @@ class Hits(Sequence[Hit], Displayed):
         return self._policy.aggregates(self.slate.frame)
 
     def _index(self, memory: Hit | int) -> int:
-        """Where a candidate stands in the slate."""
+        """Return the index of a candidate in the slate."""
         wanted = memory.id if isinstance(memory, Hit) else memory
         index = self._position.get(wanted)
         if index is None:
-            raise UnknownName(
-                "candidate of this recall", wanted, (str(known) for known in self.ids)
-            )
+            raise UnknownName("candidate of this recall", wanted, (str(id) for id in self.ids))
         return index
 
     def _values(
         self, index: int
     ) -> tuple[dict[str, float | bool | str | None], dict[str, float | None]]:
-        """What the policy reads of a candidate: its features, and its row of aggregates."""
+        """Return the features and aggregates of a candidate that the policy reads."""
         row = self.slate.frame.row(index, named=True)
         aggregates = self._aggregates.row(index, named=True) if self._aggregates.width else {}
         return {name: row[name] for name in self._policy.inputs}, aggregates
 
     @checked
     def explain(self, memory: Hit | int) -> ScoreExplanation:
-        """Why this candidate, a hit or a memory's id, has its score; it need not have been shown."""
+        """Explain the score of a candidate by the terms of the policy.
+
+        Parameters
+        ----------
+        memory
+            A hit or a memory id. The candidate need not have been shown.
+
+        Returns
+        -------
+        ScoreExplanation
+            The terms that sum to the score, and the features that they read.
+
+        Raises
+        ------
+        UnknownName
+            If the memory was no candidate of this recall.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["Ana prefers tabs", "Ben prefers spaces"])
+        >>> words = "(pack words) (defpolicy recall-score [coverage] (* 2 coverage))"
+        >>> lab.recall("tabs", pack=words).explain(2).score
+        0.0
+        """
         index, policy = self._index(memory), self._policy
         values, aggregates = self._values(index)
         explanation = policy.explain(values, aggregates=aggregates)
@@ -341,11 +449,36 @@ class Hits(Sequence[Hit], Displayed):
 
     @checked
     def why(self, a: Hit | int, b: Hit | int | None = None) -> Any:
-        """Compare two candidates, hits or ids of memories, shown or not, term by term: a ``memlab.subjects.lens.Why``.
+        """Compare the scores of two candidates, term by term.
 
-        Without ``b``, what was not shown is compared with the last that was shown for its score ("why is it not
-        here?"), and what was shown with the best that was not. UnknownName for what was no candidate of this recall:
-        such a memory was not found, not reached or not eligible.
+        Parameters
+        ----------
+        a
+            A hit or a memory id. The candidate need not have been shown.
+        b
+            The candidate to compare with. By default, this is the best candidate that was not shown if ``a`` was
+            shown, and otherwise the last one shown by its score.
+
+        Returns
+        -------
+        memlab.subjects.lens.Why
+            The comparison: the terms in which the scores differ.
+
+        Raises
+        ------
+        InputError
+            If ``b`` is None and there is no candidate to compare with.
+        UnknownName
+            If a memory was no candidate of this recall: it was not found, not reached or not eligible.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["Ana prefers tabs", "Ben prefers spaces"])
+        >>> words = "(pack words) (defpolicy recall-score [coverage] (* 2 coverage))"
+        >>> lab.recall("tabs", pack=words).why(1, 2).difference
+        2.0
         """
         first = self._index(a)
         if b is not None:
@@ -354,7 +487,7 @@ class Hits(Sequence[Hit], Displayed):
             left_out = np.flatnonzero(~np.isin(self.slate.ids, self.slate.shown))
             if not len(left_out):
                 raise InputError(
-                    "Every candidate was shown: say which one to compare with, why(a, b)."
+                    "Every candidate was shown, so there is none to compare with. Name one: why(a, b)."
                 )
             second = int(left_out[np.argmin(self.slate.ranking[left_out])])
         else:
@@ -369,17 +502,18 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _last_shown(self) -> int:
-        """The last one shown for its score: probes are shown to learn."""
+        """Return the index of the last candidate shown by its score, which excludes probes."""
         for memory in reversed(self.slate.shown):
             if memory not in self.slate.probes:
                 return self._position[memory]
         raise InputError(
-            "Nothing was shown for its score: say which one to compare with, why(a, b)."
+            "No memory was shown by its score, so there is none to compare with. Name one: why(a, b)."
         )
 
     @property
     def _redactions(self) -> str:
-        return f"; {len(self.redacted)} secrets redacted in the question" if self.redacted else ""
+        count = len(self.redacted)
+        return f"; {count} secret{'s' * (count > 1)} redacted in the query" if count else ""
 
     @property
     def _answered(self) -> str:
@@ -388,15 +522,14 @@ class Hits(Sequence[Hit], Displayed):
     @property
     def _unscored(self) -> str:
         count = int((~np.isfinite(self.slate.scores)).sum())
-        return f"; {count} have no finite score and are never shown" if count else ""
+        return f"; {count} without a finite score cannot be shown" if count else ""
 
     @property
     def _notes(self) -> list[str]:
         drawn = sum(hit.probe for hit in self)
-        best = f"not one of the {len(self) - drawn} best"
-        probes = f"probe (?): {best}; shown by chance, at a random place, to learn of it"
+        probes = f"probe (?): not in the top {len(self) - drawn}; drawn at random to explore"
         before = (
-            f"{len(self.repeated)} left out, given before in this session; again=True shows them"
+            f"{len(self.repeated)} left out, shown before in this session; again=True shows them"
         )
         return (
             ([self.off] if self.off else [])
@@ -406,8 +539,8 @@ class Hits(Sequence[Hit], Displayed):
 
     def __repr__(self) -> str:
         pack = f"pack {self.pack.name} [{self.pack.hash[:12]}]"
-        asked = f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 70)!r}"
-        lines = [f"{asked}, {pack}{self._answered}{self._unscored}{self._redactions}"]
+        counts = f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 70)!r}"
+        lines = [f"{counts}, {pack}{self._answered}{self._unscored}{self._redactions}"]
         lines += self._notes
         for hit in self:
             who = f"{hit.speaker}: " if hit.speaker else ""
@@ -419,7 +552,7 @@ class Hits(Sequence[Hit], Displayed):
 
     def _display(self) -> object:
         top = max((abs(hit.score) for hit in self), default=0.0)
-        said = any(hit.speaker for hit in self)
+        has_speakers = any(hit.speaker for hit in self)
         rows = [
             (
                 f"{hit.rank}",
@@ -427,8 +560,8 @@ class Hits(Sequence[Hit], Displayed):
                 f"{hit.score:.4f}",
                 bar(hit.score, top, signed=False),
                 hit.id,
-                *([hit.speaker] if said else []),
-                _text_of(hit),
+                *([hit.speaker] if has_speakers else []),
+                _display_text(hit),
                 hit.kind,
             )
             for hit in self
@@ -437,22 +570,40 @@ class Hits(Sequence[Hit], Displayed):
             f"{len(self)} of {len(self.slate)} candidates for {clip(self.slate.query, 200)!r}, pack {self.pack.name} "
             f"[{self.pack.hash[:12]}]{self._answered}{self._unscored}{self._redactions}"
         )
-        heads = ("rank", "", "score", "", "id", *(["speaker"] if said else []), "memory", "kind")
-        return table(caption, heads, rows, notes=self._notes)
+        columns = (
+            "rank",
+            "",
+            "score",
+            "",
+            "id",
+            *(["speaker"] if has_speakers else []),
+            "memory",
+            "kind",
+        )
+        return table(caption, columns, rows, notes=self._notes)
 
 
-def likely(known: float) -> str:
-    """Write a probability that a recall has an answer.
+def likely(probability: float) -> str:
+    """Write the probability that a recall contains the answer.
 
     >>> likely(0.634), likely(0.999)
     ('63% likely that these memories contain the answer', 'more than 99% likely that these memories contain the answer')
     """
-    share = "more than 99%" if known > 0.99 else "less than 1%" if known < 0.01 else f"{known:.0%}"
+    share = (
+        "more than 99%"
+        if probability > 0.99
+        else "less than 1%"
+        if probability < 0.01
+        else f"{probability:.0%}"
+    )
     return f"{share} likely that these memories contain the answer"
 
 
-def _answering(text: str, question: str, language: str) -> tuple[int, int] | None:
-    """The passage of a text with most of a question's words; of the text alone, so that no other memory moves it."""
+def _find_passage(text: str, question: str, language: str) -> tuple[int, int] | None:
+    """Return the span of the passage of a text that matches a query best, or None.
+
+    BM25 statistics come from this text alone, so that other memories do not change the passage.
+    """
     spans = passages_of(text)
     if len(spans) == 1:
         return None
@@ -465,49 +616,52 @@ def _answering(text: str, question: str, language: str) -> tuple[int, int] | Non
     return spans[rows[np.argmax(scores)]] if len(rows) else None
 
 
-def _text_of(hit: Hit) -> str:
-    """The text, clipped; of a long one the passage, which opens to the whole with the passage marked."""
+def _display_text(hit: Hit) -> str:
+    """Return the clipped text of a hit; of a long text the passage, expandable to the whole."""
     span = hit._span
     if span is None:
-        return clip(hit.text, 300) + _stands_for(hit)
+        return clip(hit.text, 300) + _note_duplicates(hit)
     before, passage, after = hit.text[: span[0]], hit.text[slice(*span)], hit.text[span[1] :]
     whole = Markup("<div dir='auto' style='white-space:pre-wrap'>{}<mark>{}</mark>{}</div>")
-    return details(clip(passage, 300) + _stands_for(hit), whole.format(before, passage, after))
+    return details(clip(passage, 300) + _note_duplicates(hit), whole.format(before, passage, after))
 
 
-def _stands_for(hit: Hit) -> str:
+def _note_duplicates(hit: Hit) -> str:
+    """Return a note with the number of near-duplicates of a hit."""
     return f" (and {len(hit.also)} like it)" if hit.also else ""
 
 
 def _short(value: float | bool | str | None) -> str:
+    """Write the value of a feature with four digits."""
     if isinstance(value, float) and not isinstance(value, bool | np.bool_):
         return f"{value:.4g}"
     return str(value)
 
 
-# The memories nearest to one of them, by the cosine of their stored vectors.
+# The memories most similar to one of them, by the cosine of their stored vectors.
 
 
+# The columns of a frame of similar memories that are read from the memories.
 _WORDS = ("text", "kind", "ref", "speaker", "session", "project")
 
 
 def similar(state: State, row: int, population: Population, *, limit: int) -> pl.DataFrame:
-    """The ``limit`` nearest of ``population`` to the memory in ``row``, itself left out; ties by id.
+    """Return the memories of ``population`` nearest to the memory in ``row``, except itself; ties by id.
 
-    Memories that wait for their vectors are near nothing.
+    A memory that waits for its vector is similar to none.
     """
     vector = state.vectors.take(np.array([row]))[0]
     search = population.search
     if state.unembedded:
         search = {
-            "rows": state.embedded(population.rows)
+            "rows": state.drop_unembedded(population.rows)
             if row >= state.unembedded
             else population.rows[:0]
         }
-    found, cosine = state.vectors.top(vector, limit + 1, **search)
-    others = np.flatnonzero(found != row)[:limit]
-    ids = found[others] + 1
-    memories = recalled(state, ids.tolist())
+    rows, cosine = state.vectors.top(vector, limit + 1, **search)
+    others = np.flatnonzero(rows != row)[:limit]
+    ids = rows[others] + 1
+    memories = read_memories(state, ids.tolist())
     return pl.DataFrame(
         [
             pl.Series("rank", np.arange(1, len(ids) + 1)),

@@ -1,11 +1,11 @@
-"""Which days a question names, relative to the instant at which it is asked.
+"""Mentions in a query: dates, phrases, files, tags and triggers.
 
-``2023-05-07``, ``7 May 2023``, ``May 7th``, ``May 2023``, ``in May``, ``in 2022``, ``on Friday``, ``yesterday``,
-``last week``, ``two months ago``. Names are English; the days are those of UTC. Memories lie behind, not ahead: a
-weekday is the last one before today, and a day or a month without a year the last one that had begun when the newest
-memory was created, so that who asks years later still means a year that memories know.
+Dates are written as ``2023-05-07``, ``7 May 2023``, ``May 7th``, ``May 2023``, ``in May``, ``in 2022``, ``on Friday``,
+``yesterday``, ``last week`` or ``two months ago``. Names are English; days are those of UTC. Memories are in the past,
+so a weekday is the last one before today. A day or month without a year is the last one before the newest
+memory was created. So a query years later still refers to a year with memories.
 
-The text is read once, word by word, and each word looks at no more than four of its neighbours.
+The text is read once, word by word, with at most four words of context.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ __all__ = [
 
 
 Span = tuple[int, int]
-"""From an instant up to, and without, another; microseconds UTC."""
+"""Start and end of a span of time in microseconds UTC; the end is exclusive."""
 
+# The ordinal of the Unix epoch; runs of letters, digits and hyphens; ISO dates and months.
 _EPOCH = date(1970, 1, 1).toordinal()
 _RUN = word_pattern("joined")
 _ISO = re.compile(r"(\d{4})-(\d\d?)(?:-(\d\d?))?(?:t\d\d)?", re.ASCII)
+# The number of each month and weekday by its English names; months are also abbreviated.
 _MONTHS = {
     name: number
     for number, names in enumerate(
@@ -69,6 +71,7 @@ _WEEKDAYS = {
         ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
     )
 }
+# The numbers of units in "two months ago"; "dozen" is not used this way.
 DATE_COUNTS = {
     word: number for word, number in NUMBER_WORDS.items() if 1 <= number <= 12 and word != "dozen"
 }
@@ -76,30 +79,36 @@ DATE_COUNTS |= {"a": 1, "an": 1}
 _BEFORE_A_MONTH = frozenset(
     ("in", "during", "since", "until", "by", "of", "from", "early", "late", "mid", "last")
 )
-"""May, March, April and June are other things, too; after one of these words they are months."""
+"""Words after which May, March, April and June are months and not other words or names."""
 
 _BEFORE_A_YEAR = frozenset(
     ("in", "during", "since", "until", "by", "of", "from", "year", "early", "late", "mid")
 )
+"""Words after which four digits are a year."""
+
 DATE_CUES = frozenset(
     (*_MONTHS, *_WEEKDAYS, "today", "tonight", "yesterday", "last", "this", "ago")
 )
+"""Words of which a text without digits must contain one to name a date."""
+
 _FIRST_YEAR, _LAST_YEAR = 1900, 2199
+"""The range of four-digit numbers that are read as years."""
 
 
 def named_dates(text: str, at: int, newest: int | None = None) -> tuple[Span, ...]:
-    """The spans that ``text`` names when it is asked at ``at``, in the order of the text; none if it names no date.
+    """Return the spans of time that ``text`` names at the instant ``at``, in the order of the text.
 
-    What has no year lies before ``newest``, if that is before ``at``.
+    A date without a year is before ``newest``, if that is earlier than ``at``.
 
     >>> noon = 1_684_497_600_000_000  # Friday, 19 May 2023, 12:00
     >>> [(start // DAY, end // DAY) for start, end in named_dates("What did we plan on 7 May, and last week?", noon)]
     [(19484, 19485), (19485, 19492)]
     """
-    words = _words(text)
+    words = _split_words(text)
     if DATE_CUES.isdisjoint(words) and all(map(str.isalpha, words)):
-        return ()  # most questions: neither a number nor a word without which there is no date
-    today, latest = _day_at(at), _day_at(at if newest is None else min(at, newest))
+        # Most queries contain neither a number nor a date word.
+        return ()
+    today, latest = _utc_day(at), _utc_day(at if newest is None else min(at, newest))
     if today is None or latest is None:
         return ()
     return tuple(
@@ -108,14 +117,20 @@ def named_dates(text: str, at: int, newest: int | None = None) -> tuple[Span, ..
     )
 
 
-def _day_at(instant: int) -> date | None:
-    """None in the last year that dates reach and in the first ten, where no unit lies before or after."""
+def _utc_day(instant: int) -> date | None:
+    """Return the UTC day of an instant.
+
+    None in the last year that dates reach and in the first ten, where the previous or next unit may not exist.
+    """
     day = instant // DAY + _EPOCH
     return date.fromordinal(day) if 3_653 < day < date.max.toordinal() - 365 else None
 
 
 def days_from(spans: tuple[Span, ...], instants: NDArray[np.int64]) -> NDArray[np.float64]:
-    """f64[instants]: days from the nearest span; 0 within one, negative before it. NaN where there is no span."""
+    """Return f64[instants]: days from the nearest span; 0 inside, negative before it.
+
+    All values are NaN if there is no span.
+    """
     nearest = np.full(len(instants), np.nan)
     moments = instants.astype(np.float64) if spans else nearest
     for start, end in spans:
@@ -125,8 +140,8 @@ def days_from(spans: tuple[Span, ...], instants: NDArray[np.int64]) -> NDArray[n
     return nearest
 
 
-def _words(text: str) -> list[str]:
-    """Runs of letters and digits; those that hyphens join are parted unless they are a date."""
+def _split_words(text: str) -> list[str]:
+    """Split a text into lower-case runs of letters and digits; hyphenated dates stay whole."""
     words: list[str] = []
     for run in _RUN.findall(text.lower()):
         words += [run] if "-" not in run or _ISO.fullmatch(run) else run.split("-")
@@ -134,172 +149,186 @@ def _words(text: str) -> list[str]:
 
 
 def date_spans(words: list[str], today: date, latest: date) -> Iterator[tuple[date, date]]:
-    """Each named span as its first day and the day after its last."""
-    place = 0
-    while place < len(words):
-        used, span = _at(words, place, today, latest)
+    """Yield the first day of each named span and the day after its last."""
+    position = 0
+    while position < len(words):
+        used, span = _read_date(words, position, today, latest)
         if span is not None:
             yield span
-        place += used
+        position += used
 
 
-def _at(
-    words: list[str], place: int, today: date, latest: date
+def _read_date(
+    words: list[str], position: int, today: date, latest: date
 ) -> tuple[int, tuple[date, date] | None]:
-    """The span that begins at this word, if any, and how many words are read."""
-    word = words[place]
-    before = words[place - 1] if place else ""
-    after = [*words[place + 1 : place + 5], "", "", "", ""]
-    written = _ISO.fullmatch(word)
-    if written is not None:
-        year, month = int(written[1]), int(written[2])
-        return 1, _month(year, month) if written[3] is None else _day(year, month, int(written[3]))
-    number = _ordinal(word)
+    """Return the number of words read from this position, and the span that begins here, or None."""
+    word = words[position]
+    before = words[position - 1] if position else ""
+    after = [*words[position + 1 : position + 5], "", "", "", ""]
+    iso_date = _ISO.fullmatch(word)
+    if iso_date is not None:
+        year, month = int(iso_date[1]), int(iso_date[2])
+        return 1, _span_of_month(year, month) if iso_date[3] is None else _span_of_day(
+            year, month, int(iso_date[3])
+        )
+    number = _parse_ordinal(word)
     if number is not None:
         # 7 May 2023, 7th of May
-        of = after[0] == "of"
-        if after[of] in _MONTHS:
-            given = _year(after[1 + of])
-            span = _dated(_MONTHS[after[of]], number, given, latest)
+        has_of = after[0] == "of"
+        if after[has_of] in _MONTHS:
+            year_after = _parse_year(after[1 + has_of])
+            span = _day_of_month(_MONTHS[after[has_of]], number, year_after, latest)
             if span is not None:
-                return 2 + of + (given is not None), span
-        if _year(word) is not None and before in _BEFORE_A_YEAR:
+                return 2 + has_of + (year_after is not None), span
+        if _parse_year(word) is not None and before in _BEFORE_A_YEAR:
             return 1, (date(number, 1, 1), date(number + 1, 1, 1))
     if word in _MONTHS:
-        return _from_month(word, before, after, latest)
+        return _read_month(word, before, after, latest)
     if word in _WEEKDAYS and before not in ("next", "every", "each"):
-        return 1, _one(today - timedelta((today.weekday() - _WEEKDAYS[word] - 1) % 7 + 1))
-    return _relative(word, after, today)
+        return 1, _one_day(today - timedelta((today.weekday() - _WEEKDAYS[word] - 1) % 7 + 1))
+    return _read_relative(word, after, today)
 
 
-def _from_month(
+def _read_month(
     word: str, before: str, after: list[str], latest: date
 ) -> tuple[int, tuple[date, date] | None]:
-    """May 7th, 2023; May 2023; in May."""
-    month, number, year = _MONTHS[word], _ordinal(after[0]), _year(after[0])
+    """Read a date that begins with a month: May 7th, 2023; May 2023; in May."""
+    month, number, year = _MONTHS[word], _parse_ordinal(after[0]), _parse_year(after[0])
     if year is not None:
-        return 2, _month(year, month)
+        return 2, _span_of_month(year, month)
     if number is not None:
-        year = _year(after[1])
-        span = _dated(month, number, year, latest)
+        year = _parse_year(after[1])
+        span = _day_of_month(month, number, year, latest)
         if span is not None:
             return 2 + (year is not None), span
     if before in _BEFORE_A_MONTH:
-        return 1, _month(latest.year - (month > latest.month), month)
+        return 1, _span_of_month(latest.year - (month > latest.month), month)
     return 1, None
 
 
-def _relative(word: str, after: list[str], today: date) -> tuple[int, tuple[date, date] | None]:
-    """Today, yesterday, last week, three months ago."""
+def _read_relative(
+    word: str, after: list[str], today: date
+) -> tuple[int, tuple[date, date] | None]:
+    """Read a relative date: today, yesterday, last week, three months ago."""
     if word in ("today", "tonight"):
-        return 1, _one(today)
+        return 1, _one_day(today)
     if word == "yesterday":
-        return 1, _one(today - timedelta(1))
+        return 1, _one_day(today - timedelta(1))
     if word == "last" and after[0] == "night":
-        return 2, _one(today - timedelta(1))
+        return 2, _one_day(today - timedelta(1))
     if word in ("last", "this") and after[0] in DATE_UNITS:
-        return 2, _unit(after[0], int(word == "last"), today)
-    count = DATE_COUNTS.get(word) or _whole(word)
+        return 2, _calendar_unit(after[0], int(word == "last"), today)
+    count = DATE_COUNTS.get(word) or _parse_number(word)
     if count is not None and after[1] == "ago":
-        return 3, _unit(after[0].removesuffix("s"), count, today)
+        return 3, _calendar_unit(after[0].removesuffix("s"), count, today)
     return 1, None
 
 
+# Units of the calendar in "last week" and "two months ago".
 DATE_UNITS = frozenset(("day", "week", "weekend", "month", "year"))
 
 
-def _unit(name: str, back: int, today: date) -> tuple[date, date] | None:
-    """The calendar's unit that lies ``back`` units behind today's."""
+def _calendar_unit(name: str, back: int, today: date) -> tuple[date, date] | None:
+    """Return the calendar unit that is ``back`` units before today's."""
     if name == "day":
-        return _one(today - timedelta(back)) if back < today.toordinal() else None
+        return _one_day(today - timedelta(back)) if back < today.toordinal() else None
     if name in ("week", "weekend"):
         monday = today.toordinal() - today.weekday() - 7 * back
         first = monday + 5 if name == "weekend" else monday
         return (date.fromordinal(first), date.fromordinal(monday + 7)) if monday > 0 else None
     if name == "month":
         months = today.year * 12 + today.month - 1 - back
-        return _month(months // 12, months % 12 + 1)
+        return _span_of_month(months // 12, months % 12 + 1)
     if name == "year" and today.year > back:
         return date(today.year - back, 1, 1), date(today.year - back + 1, 1, 1)
     return None
 
 
-def _dated(month: int, day: int, year: int | None, latest: date) -> tuple[date, date] | None:
-    """A day of a month; without a year the last one up to ``latest``: of 29 February, up to eight years back."""
+def _day_of_month(month: int, day: int, year: int | None, latest: date) -> tuple[date, date] | None:
+    """Return a day of a month in ``year``, or in the last year in which it is not after ``latest``.
+
+    29 February needs up to eight years.
+    """
     if year is not None:
-        return _day(year, month, day)
+        return _span_of_day(year, month, day)
     for back in range(9):
-        span = _day(latest.year - back, month, day)
+        span = _span_of_day(latest.year - back, month, day)
         if span is not None and span[0] <= latest:
             return span
     return None
 
 
-def _day(year: int, month: int, day: int) -> tuple[date, date] | None:
-    span = _month(year, month)
+def _span_of_day(year: int, month: int, day: int) -> tuple[date, date] | None:
+    """Return the span of one day of a month, or None if there is no such day."""
+    span = _span_of_month(year, month)
     if span is None or not 1 <= day <= (span[1] - span[0]).days:
         return None
-    return _one(date(year, month, day))
+    return _one_day(date(year, month, day))
 
 
-def _month(year: int, month: int) -> tuple[date, date] | None:
+def _span_of_month(year: int, month: int) -> tuple[date, date] | None:
+    """Return the span of a month, or None outside the calendar."""
     if not 1 <= year < MAXYEAR or not 1 <= month <= 12:
         return None
     return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
 
 
-def _one(day: date) -> tuple[date, date]:
+def _one_day(day: date) -> tuple[date, date]:
+    """Return the span of one day."""
     return day, day + timedelta(1)
 
 
-def _ordinal(word: str) -> int | None:
-    """The number that ``7``, ``7th`` or ``2023`` writes."""
-    return _whole(word[:-2] if word[-2:] in ("st", "nd", "rd", "th") else word)
+def _parse_ordinal(word: str) -> int | None:
+    """Return the number of ``7``, ``7th`` or ``2023``, or None."""
+    return _parse_number(word[:-2] if word[-2:] in ("st", "nd", "rd", "th") else word)
 
 
-def _whole(word: str) -> int | None:
+def _parse_number(word: str) -> int | None:
+    """Return the value of at most four ASCII digits, or None."""
     return int(word) if len(word) <= 4 and word.isascii() and word.isdecimal() else None
 
 
-def _year(word: str) -> int | None:
-    number = _whole(word) if len(word) == 4 else None
+def _parse_year(word: str) -> int | None:
+    """Return the value of four digits that are a year, or None."""
+    number = _parse_number(word) if len(word) == 4 else None
     return number if number is not None and _FIRST_YEAR <= number <= _LAST_YEAR else None
 
 
-# What a question says of a memory in passing: two words that stand together, a file, a tag.
+# Phrases, files and tags in a query.
 
 
 _READ = 20_000
-"""Characters of a memory in which phrases are looked for: a pool of long documents is read in milliseconds."""
+"""Characters of a memory that are searched for phrases, so that a pool of long documents takes milliseconds."""
 
 _SHORT = 3
-"""A file's stem counts from so many letters on; ``a.py`` is named by its whole name."""
+"""The minimum length of a file stem that names the file; ``a.py`` is only named by its full name."""
 
+# Characters that separate paths and words in a query.
 _APART = re.compile(r"[\s\"'`()\[\]{}<>,;:?!=|]+")
 
 
 class Phrases:
-    """The pairs of different stems that are neighbours in a question, stop words left out.
+    """The pairs of different stems that are neighbours in a query, without stop words.
 
-    >>> asked = Phrases(Words(), "When is the board meeting in Lisbon?")
-    >>> [asked.share(text) for text in ("They moved the board meeting", "The board: a meeting of Lisbon", "a meeting")]
+    >>> phrases = Phrases(Words(), "When is the board meeting in Lisbon?")
+    >>> [phrases.share(text) for text in ("They moved the board meeting", "The board: a meeting of Lisbon", "a meeting")]
     [0.5, 1.0, 0.0]
     """
 
     def __init__(self, words: Words, question: str) -> None:
         stems = words.stems(question)
-        self._words, self._pairs = words, _pairs(stems)
-        known = dict.fromkeys(stem for stem in stems if stem in words)
-        number = {stem: term for term, stem in enumerate(known)}
+        self._words, self._pairs = words, _neighbouring_pairs(stems)
+        terms = dict.fromkeys(stem for stem in stems if stem in words)
+        number = {stem: term for term, stem in enumerate(terms)}
         self.terms = [
-            (number[one], number[two])
-            for one, two in self._pairs
-            if one in number and two in number
+            (number[first], number[second])
+            for first, second in self._pairs
+            if first in number and second in number
         ]
-        """The pairs that a text can have, as the numbers of the question's known terms."""
+        """The pairs whose stems both occur in some text, as indices into the query's terms."""
 
     def share(self, text: str) -> float:
-        """The share of them that are neighbours in the text, too; 0 where the question has none."""
+        """Return the share of the pairs that are neighbours in the text; 0 for a query without pairs."""
         if not self._pairs:
             return 0.0
         return len(self._pairs.intersection(pairwise(self._words.stems(text[:_READ])))) / len(
@@ -307,131 +336,146 @@ class Phrases:
         )
 
 
-def _pairs(stems: list[str]) -> set[tuple[str, str]]:
-    return {(one, two) for one, two in pairwise(stems) if one != two}
+def _neighbouring_pairs(stems: list[str]) -> set[tuple[str, str]]:
+    """Return the pairs of different neighbouring stems."""
+    return {(first, second) for first, second in pairwise(stems) if first != second}
 
 
 def tag_namer(words: Words, question: str) -> Callable[[str], bool]:
-    """Whether the stems of a tag stand in the question, one after the other.
+    """Return a function that tells whether the stems of a tag occur in the query in sequence.
 
-    >>> named = tag_namer(Words(), "which deploy scripts are flaky?")
-    >>> named("deploy-script"), named("deploy"), named("flaky-deploy"), named("which")
+    >>> is_named = tag_namer(Words(), "which deploy scripts are flaky?")
+    >>> is_named("deploy-script"), is_named("deploy"), is_named("flaky-deploy"), is_named("which")
     (True, True, False, False)
     """
-    asked = _joined(words.stems(question))
-    known: dict[str, bool] = {}
+    query_stems = _join_stems(words.stems(question))
+    cache: dict[str, bool] = {}
 
-    def named(tag: str) -> bool:
-        if tag not in known:
+    def is_named(tag: str) -> bool:
+        if tag not in cache:
             stems = words.stems(tag)
-            known[tag] = bool(stems) and _joined(stems) in asked
-        return known[tag]
+            cache[tag] = bool(stems) and _join_stems(stems) in query_stems
+        return cache[tag]
 
-    return named
+    return is_named
 
 
-def _joined(stems: list[str]) -> str:
+def _join_stems(stems: list[str]) -> str:
+    """Join stems with separators, so that a substring search compares whole stems."""
     return "\x1f" + "".join(f"{stem}\x1f" for stem in stems)
 
 
 def file_namer(stop_words: frozenset[str], question: str) -> Callable[[str], bool]:
-    """Whether the question names a file: by its path, by the end of its path, by its name or by its stem; in any case.
+    """Return a function that tells whether the query names a file, ignoring case.
 
-    >>> named = file_namer(frozenset(["all"]), "Who wrote recall/_pipeline.py, and all of parser?")
-    >>> named("memlab/kernel/recall/_pipeline.py"), named("src/parser.rs"), named("src/all.rs"), named("pipeline.py")
-    (True, True, False, False)
+    A file is named by its path, the end of its path, its name or its stem.
+
+    >>> is_named = file_namer(frozenset(["all"]), "Who wrote recall/_pipeline.py, and all of parser?")
+    >>> [is_named(path) for path in ("memlab/kernel/recall/_pipeline.py", "src/parser.rs", "src/all.rs", "pipeline.py")]
+    [True, True, False, False]
     """
-    said = {piece.strip("./") for piece in _APART.split(question.lower().replace("\\", "/"))} - {""}
+    pieces = {piece.strip("./") for piece in _APART.split(question.lower().replace("\\", "/"))} - {
+        ""
+    }
 
-    def named(path: str) -> bool:
+    def is_named(path: str) -> bool:
         parts = [
             part for part in path.lower().replace("\\", "/").split("/") if part and part != "."
         ]
         if any(
-            "/".join(parts[start:]).strip("./") in said
+            "/".join(parts[start:]).strip("./") in pieces
             for start in range(max(len(parts) - _DEEP, 0), len(parts))
         ):
             return True
         stem = parts[-1].rpartition(".")[0] if parts else ""
-        return len(stem) >= _SHORT and stem not in stop_words and stem in said
+        return len(stem) >= _SHORT and stem not in stop_words and stem in pieces
 
-    return named
+    return is_named
 
 
 _DEEP = 32
-"""Folders from the end of a path that a question may give."""
+"""The maximum number of folders of a path that are matched, counted from its end."""
 
 
-# Which memories a question calls up by their triggers.
+# Triggers: texts that add a memory to the candidates of every query that contains them.
 #
-# A trigger is a text that occurs in the question, in any case; ``*`` in it stands for any text between, also none
-# (``log*password``). There is nothing else to the language, so that no pattern can be slow: a search goes once through
-# the question for each part between stars, from left to right. A trigger of stars alone stands for itself.
+# A trigger matches if it occurs in the query, ignoring case. ``*`` matches any text, also none (``log*password``). The
+# pattern language has nothing else, so that no pattern can be slow: the query is searched once for each part between
+# stars, from left to right. A trigger that consists of stars is literal.
 #
-# Triggers are kept by the first letters of their longest part, and only those whose letters stand in the question are
-# looked at.
+# Triggers are indexed by the first letters of their longest part; only those whose letters occur are compared.
 
 
 _START = 4
+"""The number of letters by which triggers are indexed: enough to exclude most, few enough to enumerate in a query."""
 
 _Parts = tuple[str, ...]
 
 
 def occurs(trigger: str, text: str) -> bool:
-    """Whether ``trigger`` occurs in ``text``, in any case.
+    """Return whether ``trigger`` matches ``text``, ignoring case.
 
     >>> occurs("Log*password", "please log the user's PASSWORD"), occurs("log*password", "password log")
     (True, False)
     """
-    return _occurs(_parts(trigger), text.lower())
+    return _parts_occur(_split_trigger(trigger), text.lower())
 
 
 class Triggers:
-    """The triggers of a state; those of new memories are added when they are asked for."""
+    """The triggers of a state, indexed by their letters; those of new memories are added on access."""
 
     def __init__(self) -> None:
-        self._of: weakref.ref[object] | None = None
-        self._seen = 0
-        self._kept: dict[str, dict[_Parts, list[int]]] = {}
+        self._source: weakref.ref[object] | None = None
+        self._count = 0
+        self._index: dict[str, dict[_Parts, list[int]]] = {}
 
-    def called(self, state: State, text: str) -> NDArray[np.int64]:
-        """The rows with a trigger in ``text``, ascending."""
-        if not state.lists["triggers"].held:
+    def match(self, state: State, text: str) -> NDArray[np.int64]:
+        """Return the rows with a trigger that matches ``text``, ascending."""
+        if not state.lists["triggers"].has_values:
             return np.empty(0, dtype=np.int64)
         self._learn(state)
-        said = text.lower()
+        lowered = text.lower()
         rows: list[int] = []
-        for start in self._starts(said):
-            for parts, calls in self._kept[start].items():
-                if _occurs(parts, said):
-                    rows += calls
+        for start in self._starts(lowered):
+            for parts, rows_of_trigger in self._index[start].items():
+                if _parts_occur(parts, lowered):
+                    rows += rows_of_trigger
         return np.array(sorted(set(rows)), dtype=np.int64)
 
-    def _starts(self, said: str) -> list[str]:
-        """The kept beginnings that occur; by whichever are fewer, those or the pieces of the text."""
-        if _START * len(said) > len(self._kept):
-            return [start for start in self._kept if start in said]
-        pieces = {said[at : at + size] for at in range(len(said)) for size in range(1, _START + 1)}
-        return [piece for piece in pieces if piece in self._kept]
+    def _starts(self, text: str) -> list[str]:
+        """Return the indexed letters that occur in the text.
+
+        The shorter of two lists is searched: the indexed letters, or the pieces of the text.
+        """
+        if _START * len(text) > len(self._index):
+            return [start for start in self._index if start in text]
+        pieces = {
+            text[start : start + size]
+            for start in range(len(text))
+            for size in range(1, _START + 1)
+        }
+        return [piece for piece in pieces if piece in self._index]
 
     def _learn(self, state: State) -> None:
-        """The triggers of rows that came since; all of them of another state."""
+        """Index the triggers of new rows; all triggers for another state."""
         lists = state.lists["triggers"]
-        if self._of is None or self._of() is not lists:
-            self._of, self._seen, self._kept = weakref.ref(lists), 0, {}
-        for row, triggers in islice(lists.filled(), self._seen, None):
-            for parts in map(_parts, triggers):
+        if self._source is None or self._source() is not lists:
+            self._source, self._count, self._index = weakref.ref(lists), 0, {}
+        for row, triggers in islice(lists.items(), self._count, None):
+            for parts in map(_split_trigger, triggers):
                 start = max(parts, key=len)[:_START]
-                self._kept.setdefault(start, {}).setdefault(parts, []).append(row)
-            self._seen += 1
+                self._index.setdefault(start, {}).setdefault(parts, []).append(row)
+            self._count += 1
 
 
-def _parts(trigger: str) -> _Parts:
+def _split_trigger(trigger: str) -> _Parts:
+    """Split a trigger at its stars, in lower case."""
     low = trigger.lower()
     return tuple(part for part in low.split("*") if part) or (low,)
 
 
-def _occurs(parts: _Parts, text: str) -> bool:
+def _parts_occur(parts: _Parts, text: str) -> bool:
+    """Return whether the parts occur in the text one after the other."""
     start = 0
     for part in parts:
         start = text.find(part, start)

@@ -1,6 +1,6 @@
-"""The features of memories at an instant, by column and only once each.
+"""The features of memories at an instant, each computed once as a column.
 
-``memlab.kernel.policies.FEATURES`` says what each name means; this module computes it. Nothing here weighs or decides.
+``memlab.kernel.policies.FEATURES`` defines each feature; this module computes the values. Policies weigh them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memlab.kernel.index import Words
 from memlab.kernel.language import Coded, Known, Policy, Program, Value
 from memlab.kernel.policies import FEATURES, Pack
 from memlab.kernel.schema import MEMORY, RELATIONS, SPEAKER_ROLES, USES, infer_role
-from memlab.kernel.state import State, gather, words_at
+from memlab.kernel.state import State, gather_numbers, read_words
 from memlab.kernel.state.columns import Names
 
 if TYPE_CHECKING:
@@ -54,22 +54,23 @@ __all__ = [
 ]
 
 
-# How policies read features: what each input is, and how it comes.
+# How policies read features: the columns of each policy, and the form of each input.
 
 
 Rows = NDArray[np.int64]
 Values = NDArray[Any]
 Column = Values | tuple[Values, NDArray[np.bool_]]
 Ready = tuple[Any, NDArray[np.bool_] | None]
-"""A column as a program takes it."""
+"""A column as a program reads it: values, and a mask of nulls or None."""
 
+# No inputs besides features: the default of several functions, hence immutable.
 NOTHING: Mapping[str, Callable[[], Column]] = MappingProxyType({})
 
 WORDS = ("kind", "scope", "provenance", "visibility", "source", "status")
 """Features that are columns of words."""
 
 _CODED = frozenset((*WORDS, "speaker-role"))
-"""Features of words that policies can be given as codes."""
+"""String features that policies read as codes if they only compare them with constants."""
 
 SHARED = frozenset(
     (
@@ -77,13 +78,13 @@ SHARED = frozenset(
         *("names-speaker", "names-other", "names-date", "date-gap", "same-session", "triggered"),
     )
 )
-"""Features that all candidates of some recalls share, since they follow from the query alone."""
+"""Features that all candidates of a recall may share, because they follow from the query alone."""
 
 TEST, NULLABLE, CODES, PLAIN = "test", "nullable", "codes", "plain"
-"""How an input comes: as a test of sets, with its nulls, as codes of words, or as it is."""
+"""The forms of an input: a test of sets, a column with a mask of nulls, codes of words, or a plain column."""
 
-_KEPT = 256
-"""Readings that are kept."""
+_CACHED_READINGS = 256
+"""Readings in the cache: some eight for each pack that is active, challenged or compared."""
 
 
 class Features(Protocol):
@@ -93,7 +94,7 @@ class Features(Protocol):
 
 
 def read(pool: Features, policy: Policy, name: str) -> Values:
-    """What a test of sets, which a policy has as an input, gives; null is NaN."""
+    """Return the values of a test of sets that a policy reads; null is NaN."""
     test = policy.derived[name]
     values, nulls = test.array({item: pool[item] for item in test.sets})
     return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
@@ -103,48 +104,53 @@ def columns(
     pool: Features,
     policy: Policy,
     *,
-    given: Mapping[str, Callable[[], Column]] = NOTHING,
+    inputs: Mapping[str, Callable[[], Column]] = NOTHING,
     at: Rows | None = None,
 ) -> dict[str, Column]:
-    """What ``policy`` reads, as its arrays want it: ``given`` first, then features, with their nulls.
+    """Return the inputs of ``policy`` as columns with their nulls.
 
-    ``at`` picks some of the rows. A policy that reads nothing gets one column, which says how many rows there are.
+    Values of ``inputs`` take precedence over features. ``at`` selects rows. A policy without inputs gets one column, which
+    sets the number of rows.
     """
-    found: dict[str, Column] = {}
+    columns_by_name: dict[str, Column] = {}
     tests = policy.derived
-    for name in policy.inputs or (next(iter(given), "access"),):
-        if name in given:
-            found[name] = given[name]()
+    for name in policy.inputs or (next(iter(inputs), "access"),):
+        if name in inputs:
+            columns_by_name[name] = inputs[name]()
             continue
         values = read(pool, policy, name) if name in tests else pool[name]
         values = values if at is None else values[at]
         nullable = name in FEATURES and FEATURES[name].nullable
-        found[name] = (values, np.isnan(values)) if nullable else values
-    return found
+        columns_by_name[name] = (values, np.isnan(values)) if nullable else values
+    return columns_by_name
 
 
 class Reading:
-    """How a policy reads features: a test of sets comes with the sets that it reads, what may be null with a mask, and
-    words that are compared with constants alone as codes.
+    """The inputs of a policy with the form of each.
+
+    A test of sets comes with its sets, a nullable feature with a mask, and words compared only with constants as codes.
     """
 
     def __init__(self, policy: Policy, program: Program) -> None:
         self.policy, self.program = policy, program
-        self.inputs = tuple((name, _how(policy, program, name)) for name in program.reads)
+        self.inputs = tuple((name, _form_of(policy, program, name)) for name in program.reads)
         self.uniform = tuple(name for name in program.reads if name in SHARED)
         """The inputs that all candidates of some recalls share."""
-        self._knowing: dict[Known, Reading | None] = {}
-        """None of what was met once."""
+        # Readings specialised for shared values; None for values that occurred once.
+        self._specialised: dict[Known, Reading | None] = {}
 
-    def knowing(self, known: Known) -> Reading:
-        """The same where all rows have these values. It is made when it is met again: it costs as much as a recall."""
-        reading = self._knowing.get(known)
+    def specialise(self, shared: Known) -> Reading:
+        """Return the reading specialised for inputs that have one value in all rows.
+
+        Specialising costs as much as a recall, so it happens when the same values occur a second time.
+        """
+        reading = self._specialised.get(shared)
         if reading is None:
-            if len(self._knowing) > _KEPT:
-                self._knowing.clear()
-            met = known in self._knowing
-            self._knowing[known] = reading = (
-                Reading(self.policy, self.program.knowing(known)) if met else None
+            if len(self._specialised) > _CACHED_READINGS:
+                self._specialised.clear()
+            is_repeated = shared in self._specialised
+            self._specialised[shared] = reading = (
+                Reading(self.policy, self.program.knowing(shared)) if is_repeated else None
             )
         return reading or self
 
@@ -153,17 +159,18 @@ _readings: dict[tuple[str, str, int], Reading] = {}
 
 
 def reading_of(policy: Policy) -> Reading:
-    """How ``policy`` reads features, as they are declared now."""
+    """Return the reading of a policy under the features that are declared now."""
     key = policy.hash, policy.signature.slot, FEATURES.changes
     reading = _readings.get(key)
     if reading is None:
-        if len(_readings) > _KEPT:
+        if len(_readings) > _CACHED_READINGS:
             _readings.clear()
         reading = _readings[key] = Reading(policy, Program(policy))
     return reading
 
 
-def _how(policy: Policy, program: Program, name: str) -> str:
+def _form_of(policy: Policy, program: Program, name: str) -> str:
+    """Return the form in which a policy reads an input."""
     if name in policy.derived:
         return TEST
     if name in program.compares and name in _CODED:
@@ -171,7 +178,7 @@ def _how(policy: Policy, program: Program, name: str) -> str:
     return NULLABLE if name in FEATURES and FEATURES[name].nullable else PLAIN
 
 
-# Features of extensions: what their functions are given, and the check of what they return.
+# Features of extensions: the argument of their functions, and the check of their results.
 
 
 _SLOW = 5.0
@@ -179,20 +186,25 @@ _SLOW = 5.0
 
 
 class Pool:
-    """The memories whose values an extension's feature computes, in the order of their ids.
+    """The memories for which an extension computes a feature, in order of ids.
+
+    Parameters
+    ----------
+    moment
+        The memories at an instant. memlab passes it.
 
     Attributes
     ----------
     query
-        The text of the query. Empty for a feature of stage ``memory``, which has no query.
+        The text of the query; empty for a feature of stage ``memory``.
     now
-        The time of the recall, microseconds UTC; an array with one time for each memory where they differ.
+        The time of the recall in microseconds UTC, or an array with one time per memory.
     """
 
     def __init__(self, moment: Moment) -> None:
         self._moment = moment
-        asked = getattr(moment, "asked", None)
-        self.query: str = "" if asked is None else asked.question.text
+        query = getattr(moment, "query", None)
+        self.query: str = "" if query is None else query.question.text
         self.now = moment.now
 
     def __len__(self) -> int:
@@ -200,16 +212,32 @@ class Pool:
 
     @property
     def ids(self) -> NDArray[np.int64]:
-        """The id of each memory."""
+        """The ids of the memories, ascending."""
         return self._moment.rows + 1
 
     @property
     def texts(self) -> list[str]:
-        """The text of each memory."""
-        return [text or "" for text in self._moment.state.texts.take(self._moment.rows)]
+        """The texts of the memories, in the order of ids."""
+        return [text or "" for text in self._moment.state.texts.to_list(self._moment.rows)]
 
     def frame(self, *columns: str) -> pl.DataFrame:
-        """Return columns of ``lab.memories``, one row for each memory; only ``id`` unless columns are named."""
+        """Return columns of ``lab.memories`` for these memories.
+
+        Parameters
+        ----------
+        *columns
+            Names of columns; only ``id`` by default.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per memory, in ascending order of ids.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such column.
+        """
         unknown = next((name for name in columns if name not in MEMORY and name != "id"), None)
         if unknown is not None:
             raise UnknownName("column of memories", unknown, ("id", *MEMORY))
@@ -217,31 +245,31 @@ class Pool:
         return pl.DataFrame([state.column(name, rows) for name in columns or ("id",)])
 
     def __getitem__(self, feature: str) -> NDArray[Any]:
-        """Return the values of another feature."""
+        """Return the values of another feature, one per memory."""
         return self._moment[feature]
 
 
 def extended_values(feature: Feature, moment: Moment) -> NDArray[Any]:
-    """Compute the values of an extension's feature and check them.
+    """Compute and check the values of an extension's feature.
 
     Raises
     ------
     ExtensionError
-        If its function raises, or returns anything but one value of the feature's type for each memory.
+        If the function raises, or does not return one value of the declared type per memory.
     """
     assert feature.compute is not None
-    began = time.monotonic()
+    start = time.monotonic()
     try:
-        given = feature.compute(Pool(moment))
-        values = given.to_numpy() if isinstance(given, pl.Series) else np.asarray(given)
+        result = feature.compute(Pool(moment))
+        values = result.to_numpy() if isinstance(result, pl.Series) else np.asarray(result)
     except Exception as error:
         raise ExtensionError(
             f"{_name_feature(feature)} failed with {type(error).__name__}: {error}"
         ) from error
-    took = time.monotonic() - began
-    if took > _SLOW:
+    seconds = time.monotonic() - start
+    if seconds > _SLOW:
         warnings.warn(
-            f"{_name_feature(feature)} took {took:.0f} seconds for {len(moment)} memories, and the recall waited for "
+            f"{_name_feature(feature)} took {seconds:.0f} seconds for {len(moment)} memories, and the recall waited for "
             "it.",
             ExtensionWarning,
             stacklevel=2,
@@ -251,19 +279,21 @@ def extended_values(feature: Feature, moment: Moment) -> NDArray[Any]:
             f"{_name_feature(feature)} returned values of shape {values.shape} for {len(moment)} memories. "
             "Return one value for each memory."
         )
-    return _CHECKED[feature.type](feature, values)
+    return _CHECKS[feature.type](feature, values)
 
 
 def _name_feature(feature: Feature) -> str:
+    """Return the beginning of an error about a feature of an extension."""
     return f"The feature {feature.name} of the extension {feature.owner}"
 
 
-def _checked_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of a numeric feature as float64, null as NaN."""
     if values.dtype == object:
         values = np.array([math.nan if value is None else value for value in values.tolist()])
     if values.dtype.kind not in "biuf":
         raise ExtensionError(
-            f"{_name_feature(feature)} returned {_kind_of(values)}, and declares numbers."
+            f"{_name_feature(feature)} returned {_describe_values(values)}, and declares numbers."
         )
     numbers = values.astype(np.float64)
     if not feature.nullable and np.isnan(numbers).any():
@@ -274,17 +304,19 @@ def _checked_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     return numbers
 
 
-def _checked_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+def _check_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of a boolean feature."""
     if feature.nullable:
-        return _checked_numbers(feature, values)
+        return _check_numbers(feature, values)
     if values.dtype.kind != "b":
         raise ExtensionError(
-            f"{_name_feature(feature)} returned {_kind_of(values)}, and declares true or false."
+            f"{_name_feature(feature)} returned {_describe_values(values)}, and declares true or false."
         )
     return values
 
 
-def _checked_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+def _check_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of a string feature."""
     words: list[Any] = values.tolist()
     for word in words:
         if word is not None and not isinstance(word, str):
@@ -298,30 +330,35 @@ def _checked_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     return np.array(words, dtype=object)
 
 
-def _refused_sets(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+def _refuse_sets(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
+    """Raise ExtensionError: an extension cannot declare a feature of type set."""
     raise ExtensionError(
         f"{_name_feature(feature)} has the type set. An extension declares num, bool or str."
     )
 
 
-_CHECKED = {
-    "num": _checked_numbers,
-    "bool": _checked_flags,
-    "str": _checked_words,
-    "set": _refused_sets,
+# The check of the values of each type of feature.
+_CHECKS = {
+    "num": _check_numbers,
+    "bool": _check_flags,
+    "str": _check_words,
+    "set": _refuse_sets,
 }
 
 
-def _kind_of(values: NDArray[Any]) -> str:
+def _describe_values(values: NDArray[Any]) -> str:
+    """Describe values of a wrong type for an error message."""
     first: Sequence[Any] = values[:1].tolist()
     return f"values such as {first[0]!r:.60}" if first else "no numbers"
 
 
+# The relation of neighbours in a session.
 _NEXT = RELATIONS.index("next")
 
 _BITS: NDArray[np.bool_] = np.arange(1 << len(SAYS)) >> np.arange(len(SAYS))[:, None] & 1 != 0
-"""bool[signs, numbers]: which bits each number has."""
+"""bool[signs, numbers]: whether each number has each bit. Stored signs of a text are the bits of one number."""
 
+# Half-lives are in days or milliseconds, by the unit that a pack declares.
 _LN2 = math.log(2.0)
 _MS_A_DAY = 86_400_000.0
 
@@ -341,14 +378,16 @@ _STORED = {
     "recency-weight": "recency_weight",
     "pinned": "pinned",
 }
-"""Features that are columns of numbers."""
+"""Features that are stored columns of numbers, with the name of the column."""
 
 _SINCE = {"age-days": "created", "idle-days": "accessed", "elapsed-days": "accessed"}
-"""Features that are the days since an instant."""
+"""Features that are the days since a stored instant, with the name of the column."""
 
+# The row of each feature in the tables of uses and signs.
 _USES = {f"use-{number}-days": number - 1 for number in range(1, USES + 1)}
-_SAYS = {name: place for place, name in enumerate(SAYS)}
+_SAYS = {name: row for row, name in enumerate(SAYS)}
 
+# Deriving the role of every speaker again at each recall would cost as much as a policy.
 _ROLES = {role: code for code, role in enumerate(SPEAKER_ROLES)}
 _roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, NDArray[np.int64]]] = (
     WeakKeyDictionary()
@@ -356,16 +395,16 @@ _roles_by_speaker: WeakKeyDictionary[Names, tuple[str | None, NDArray[np.int64]]
 
 
 class Moment:
-    """Rows of a state at an instant (``now``, microseconds UTC), with features on demand. Rows ascend.
+    """Rows of a state at an instant, with features computed on access. Rows ascend.
 
-    ``now`` may be an instant for each row.
+    ``now`` is in microseconds UTC: one instant, or one for each row.
     """
 
     quiet: ClassVar[bool] = False
-    """Whether NumPy's warnings are off whenever a policy is asked."""
+    """Whether the caller has already turned off NumPy's warnings."""
 
     uniform: Mapping[str, Value] = MappingProxyType({})
-    """The features that all rows share, with their values: what follows from the query alone. Without a query, none."""
+    """The features that follow from the query alone, with their values; empty without a query."""
 
     def __init__(
         self, state: State, pack: Pack, rows: Rows, now: int | Rows | NDArray[np.float64]
@@ -376,13 +415,13 @@ class Moment:
             rows,
             np.asarray(now, dtype=np.float64),
         )
-        self._known: dict[str, Values] = {}
+        self._cache: dict[str, Values] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, name: str) -> Values:
-        values = self._known.get(name)
+        values = self._cache.get(name)
         if values is None:
             if name in self.uniform:
                 value = self.uniform[name]
@@ -393,7 +432,7 @@ class Moment:
                     values = np.full(len(self.rows), np.nan if value is None else value)
             else:
                 values = self.compute(name)
-            self._known[name] = values
+            self._cache[name] = values
         return values
 
     def compute(self, name: str) -> Values:
@@ -406,7 +445,7 @@ class Moment:
         if name in _SAYS:
             return np.asarray(self._says()[_SAYS[name]])
         if name in _SINCE:
-            # far from now the difference of two instants does not fit 64 bits
+            # As float64, because the difference of two distant instants does not fit 64 bits.
             return np.asarray(np.maximum((self.now - self.number(_SINCE[name])) / DAY, 0.0))
         if name in _USES:
             return np.asarray(self.use_days()[_USES[name]])
@@ -421,99 +460,108 @@ class Moment:
                 return np.asarray(state.asks.values[rows])
             case "answers":
                 before = self.before()
-                # -1 is some row too, and does not count
+                # -1 indexes the last row, so it is masked.
                 return np.asarray((before >= 0) & state.asks.values[before])
-            case "length":  # stop words left out
+            case "length":  # without stop words
                 return self._words().lengths[rows].astype(np.float64)
-            case "words":  # stop words counted
+            case "words":  # with stop words
                 return self._words().written.counts[rows].astype(np.float64)
             case "speaker-role":
                 coded = self._coded_roles()
                 return coded if isinstance(coded, np.ndarray) else coded.array()
             case "tags" | "files":
-                lists = [state.lists[name].at(row) for row in rows.tolist()]
+                lists = [state.lists[name].value_at(row) for row in rows.tolist()]
                 return np.fromiter(lists, dtype=object, count=len(lists))
         return extended_values(FEATURES[name], self)
 
     def fill(self, table: NDArray[np.float64], names: tuple[str, ...]) -> None:
-        """Write numbers and flags, null as NaN, into the first rows of f64[names, rows]. Columns of the state are read
-        all at once.
+        """Write numbers and flags into the first rows of f64[names, rows]; null is NaN.
+
+        Stored columns are gathered in one call, which is faster than one call for each.
         """
         layout = _layout(names)
         numbers = self.state.numbers
-        gather(
+        gather_numbers(
             [numbers[column] for _, column in layout.stored],
             self.rows,
-            [table[place] for place, _ in layout.stored],
+            [table[row] for row, _ in layout.stored],
         )
         if len(layout.uses):
             table[layout.uses] = self.use_days()[layout.numbers]
-        known, uniform = self._known, self.uniform
-        for place, name in layout.others:
-            if name in known:
-                table[place] = known[name]
+        cache, uniform = self._cache, self.uniform
+        for row, name in layout.others:
+            if name in cache:
+                table[row] = cache[name]
             elif name in uniform:
                 value = uniform[name]
-                table[place] = np.nan if value is None else value
+                table[row] = np.nan if value is None else value
             else:
-                table[place] = self[name]
+                table[row] = self[name]
 
     def words(self, also: Iterable[str] = ()) -> dict[str, list[str | None]]:
-        """The features that are columns of words, and those of ``also``, by name."""
+        """Return the string features by name, with the features ``also``."""
         names = self.state.names
-        found = dict(zip(WORDS, words_at([names[name] for name in WORDS], self.rows), strict=True))
-        return found | {name: self[name].tolist() for name in also}
+        columns = dict(
+            zip(WORDS, read_words([names[name] for name in WORDS], self.rows), strict=True)
+        )
+        return columns | {name: self[name].tolist() for name in also}
 
     def give(self, **features: Values) -> None:
-        """Set features that something else decided."""
-        self._known.update(features)
+        """Set features that were computed elsewhere."""
+        self._cache.update(features)
 
     def ask(
-        self, policy: Policy, *, given: Mapping[str, Callable[[], Column]] = NOTHING
+        self, policy: Policy, *, inputs: Mapping[str, Callable[[], Column]] = NOTHING
     ) -> tuple[Values, NDArray[np.bool_] | None]:
-        """What a policy makes of these memories, and where it makes nothing. ``given``: inputs that are no features."""
+        """Evaluate a policy for all rows; return the values and a mask of nulls, or None.
+
+        ``inputs`` has functions that compute the inputs that are not features.
+        """
         reading = reading_of(policy)
         if reading.uniform and self.uniform:
             uniform = self.uniform
-            reading = reading.knowing(
+            reading = reading.specialise(
                 tuple([(name, uniform[name]) for name in reading.uniform if name in uniform])
             )
         ready = [
             (self[name], None)
-            if how == PLAIN and name not in given
-            else self._ready(policy, name, how, given)
+            if how == PLAIN and name not in inputs
+            else self._ready(policy, name, how, inputs)
             for name, how in reading.inputs
         ]
         return reading.program.compute(ready, len(self.rows), order=self.rows, quiet=self.quiet)
 
     def ask_some(
-        self, policy: Policy, places: Rows, given: Mapping[str, Callable[[], Column]]
+        self, policy: Policy, positions: Rows, inputs: Mapping[str, Callable[[], Column]]
     ) -> tuple[Values, NDArray[np.bool_] | None]:
-        """What a policy makes of the memories at ``places``, in that order; ``given`` are inputs of these alone."""
+        """Evaluate a policy for the rows at ``positions``, in that order.
+
+        ``inputs`` has functions that compute the other inputs for these rows only.
+        """
         reading = reading_of(policy)
         ready: list[Ready] = []
         for name, how in reading.inputs:
-            values, nulls = self._ready(policy, name, how, given)
-            if name not in given:
-                values = (values.array() if isinstance(values, Coded) else values)[places]
-                nulls = None if nulls is None else nulls[places]
+            values, nulls = self._ready(policy, name, how, inputs)
+            if name not in inputs:
+                values = (values.array() if isinstance(values, Coded) else values)[positions]
+                nulls = None if nulls is None else nulls[positions]
             ready.append((values, nulls if nulls is not None and nulls.any() else None))
         return reading.program.compute(
-            ready, len(places), order=np.arange(len(places)), quiet=self.quiet
+            ready, len(positions), order=np.arange(len(positions)), quiet=self.quiet
         )
 
     def _ready(
-        self, policy: Policy, name: str, how: str, given: Mapping[str, Callable[[], Column]]
+        self, policy: Policy, name: str, how: str, inputs: Mapping[str, Callable[[], Column]]
     ) -> Ready:
-        """One input of a policy, and where it is null."""
-        if name in given:
-            column = given[name]()
+        """Return one input of a policy in the form that it reads, and a mask of nulls or None."""
+        if name in inputs:
+            column = inputs[name]()
             values, nulls = column if isinstance(column, tuple) else (column, None)
-        elif how == CODES and name not in self._known:
+        elif how == CODES and name not in self._cache:
             if name == "speaker-role":
                 return self._coded_roles(), None
             names = self.state.names[name]
-            return Coded(names.codes[self.rows], names.vocabulary, names.known), None
+            return Coded(names.codes[self.rows], names.vocabulary, names.codes_by_name), None
         elif how == TEST:
             return read(self, policy, name), None
         else:
@@ -524,106 +572,113 @@ class Moment:
     # -- columns, and one method for each other family ---------------------------------------------------------
 
     def number(self, column: str) -> Values:
-        """Return a column of numbers of the state."""
+        """Return a stored column of numbers."""
         values: Values = self.state.numbers[column].values[self.rows]
         return values
 
     def word(self, column: str) -> Values:
-        """Return a column of words of the state."""
-        return self.state.names[column].objects(self.rows)
+        """Return a stored column of strings."""
+        return self.state.names[column].to_objects(self.rows)
 
     def before(self) -> Rows:
-        """The row just before each one in its session; -1 where none is."""
-        if "before" not in self._known:
-            self._known["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
-        return self._known["before"]
+        """Return the row just before each row in its session; -1 for none."""
+        if "before" not in self._cache:
+            self._cache["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
+        return self._cache["before"]
 
     def use_days(self) -> Values:
-        """f64[uses, rows]: the ages of each row's latest uses, the newest first; NaN where there were fewer."""
-        if "use-days" not in self._known:
+        """Return f64[uses, rows]: the ages in days of the latest uses, newest first; NaN for none."""
+        if "use-days" not in self._cache:
             uses = self.state.uses
             instants = uses.values[self.rows].T
             ages = np.maximum((self.now - instants) / DAY, 0.0)
             ages[instants == uses.NEVER] = np.nan
-            self._known["use-days"] = ages
-        return self._known["use-days"]
+            self._cache["use-days"] = ages
+        return self._cache["use-days"]
 
     def _words(self) -> Words:
-        return self.state.words_in(str(self.pack.settings["language"]))
+        """Return the words of all memories in the pack's language."""
+        return self.state.get_words(str(self.pack.settings["language"]))
 
     def _says(self) -> Values:
-        """bool[signs, rows]: which signs the words of each row are."""
-        if "says" not in self._known:
-            self._known["says"] = _BITS.take(self._words().written.signs[self.rows], axis=1)
-        return self._known["says"]
+        """Return bool[signs, rows]: whether the text of each row contains each kind of sign."""
+        if "says" not in self._cache:
+            self._cache["says"] = _BITS.take(self._words().written.signs[self.rows], axis=1)
+        return self._cache["says"]
 
     def _coded_roles(self) -> Coded | Values:
-        """The roles as codes; as words where creators differ. Those of all speakers are kept until one is new."""
+        """Return the role of each speaker as codes, or as strings if creators differ.
+
+        The roles of all speakers are cached until a speaker is added.
+        """
         speakers, creators = self.state.names["speaker"], self.state.names["creator"]
-        if creators.held:
-            pairs = zip(speakers.objects(self.rows), creators.objects(self.rows), strict=True)
+        if creators.has_values:
+            pairs = zip(speakers.to_objects(self.rows), creators.to_objects(self.rows), strict=True)
             return np.array([infer_role(*pair) for pair in pairs], dtype=object)
-        creator, known = creators.default, _roles_by_speaker.get(speakers)
-        if known is None or known[0] != creator or len(known[1]) != len(speakers.vocabulary) + 1:
-            # the last is that of no speaker, whose code is -1
+        creator, cached = creators.default, _roles_by_speaker.get(speakers)
+        if cached is None or cached[0] != creator or len(cached[1]) != len(speakers.vocabulary) + 1:
+            # The last role is for memories without a speaker, whose code is -1.
             roles = [_ROLES[infer_role(name, creator)] for name in (*speakers.vocabulary, None)]
-            known = _roles_by_speaker[speakers] = creator, np.array(roles, dtype=np.int64)
-        return Coded(known[1][speakers.codes[self.rows]], SPEAKER_ROLES, _ROLES)
+            cached = _roles_by_speaker[speakers] = creator, np.array(roles, dtype=np.int64)
+        return Coded(cached[1][speakers.codes[self.rows]], SPEAKER_ROLES, _ROLES)
 
     def half_life(self) -> Values:
-        """Days, by the pack's policy; NaN where it gives null."""
-        if "half-life" not in self._known:
+        """Return the half-life in days by the pack's policy; NaN for null."""
+        if "half-life" not in self._cache:
             policy, unit = self.pack.policies["half-life"], self.pack.unit("half-life")
             base = float(self.pack.settings["base-half-life"])
             if policy.inputs == ("base-half-days",) and not reading_of(policy).program.aggregates:
                 half, nulls = np.full(len(self.rows), _same_half_life(policy, base)), None
             else:
-                given: dict[str, Callable[[], Values]] = {
+                inputs: dict[str, Callable[[], Values]] = {
                     "base-half-days": lambda: np.full(len(self), base),
                     "base-half-ms": lambda: np.full(len(self), base * _MS_A_DAY),
                     "recency-ms": lambda: self["idle-days"] * _MS_A_DAY,
                 }
-                half, nulls = self.ask(policy, given=given)
+                half, nulls = self.ask(policy, inputs=inputs)
             half = half / unit
-            self._known["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
-        return self._known["half-life"]
+            self._cache["half-life"] = half if nulls is None else np.where(nulls, np.nan, half)
+        return self._cache["half-life"]
 
     def _recency(self) -> Values:
-        """Return the share that is left of each memory after its half-life."""
+        """Return the share of each memory that is left after decay by its half-life."""
         with nullcontext() if self.quiet else np.errstate(all="ignore"):
             return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
 
     def retention(self) -> Values:
-        """Return what the slot ``retention`` gives; NaN where it gives null."""
+        """Return the result of the slot ``retention``; NaN for null."""
         values, nulls = self.ask(
-            self.pack.policies["retention"], given={"half-life": self.half_life}
+            self.pack.policies["retention"], inputs={"half-life": self.half_life}
         )
         return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
 
 
+# Most packs have one half-life for all memories, and each recall asks for it.
 @lru_cache(maxsize=64)
 def _same_half_life(policy: Policy, base: float) -> float:
-    """What a policy gives every memory that reads nothing of it; NaN for null."""
+    """Return the result of a policy without features for every memory; NaN for null."""
     same = policy.row({"base-half-days": base})
     return float(same) if isinstance(same, float) else math.nan
 
 
 class _Layout(NamedTuple):
-    """Where the features of a table come from, each with its place in it."""
+    """The source of each row of a table of features."""
 
     stored: list[tuple[int, str]]
     uses: Rows
     numbers: Rows
-    """Which use stands at each of the places ``uses``."""
+    """The index of the use in each of the rows ``uses``."""
     others: list[tuple[int, str]]
 
 
+# The rows of a table depend only on the plan, and each recall fills one table.
 @cache
 def _layout(names: tuple[str, ...]) -> _Layout:
-    placed = list(enumerate(names))
+    """Return the source of each feature in a table with rows of these names."""
+    numbered = list(enumerate(names))
     return _Layout(
-        [(place, _STORED[name]) for place, name in placed if name in _STORED],
-        np.array([place for place, name in placed if name in _USES], dtype=np.int64),
+        [(row, _STORED[name]) for row, name in numbered if name in _STORED],
+        np.array([row for row, name in numbered if name in _USES], dtype=np.int64),
         np.array([_USES[name] for name in names if name in _USES], dtype=np.int64),
-        [(place, name) for place, name in placed if name not in _STORED and name not in _USES],
+        [(row, name) for row, name in numbered if name not in _STORED and name not in _USES],
     )

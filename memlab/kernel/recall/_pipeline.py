@@ -1,10 +1,9 @@
-"""The road from a question to a slate.
+"""The stages from a query to a slate.
 
-    question -> filters -> find -> admit -> seed -> spread -> cut -> score -> known -> select -> explore -> log -> slate
+    query -> filters -> find -> admit -> seed -> spread -> cut -> score -> known -> select -> explore -> log -> slate
 
-Python finds candidates, carries activation over edges and sorts; what is eligible, what a candidate is worth, and
-what passes over an edge are the pack's policies. ``_stages.py`` has the table of stages, ``_plan.py`` what is worked
-out once for each pack.
+Python searches candidates, spreads activation over edges and sorts. The policies of the pack decide which memories are
+eligible, how they are scored, and how much activation an edge passes on. ``_plan.py`` compiles each pack once.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from memlab.kernel.policies import Challenge, Pack, same_candidates
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._mentions import Triggers
 from memlab.kernel.recall._moment import Column, reading_of
-from memlab.kernel.recall._plan import STAGES, Plans, Reached, Run, Stage, is_over
+from memlab.kernel.recall._plan import STAGES, Plans, Reached, Run, Stage, is_expired
 from memlab.kernel.recall._population import Population, Populations
 from memlab.kernel.recall._query import (
     NO_ENTITIES,
@@ -38,7 +37,7 @@ from memlab.kernel.recall._query import (
     WordVectors,
 )
 from memlab.kernel.recall._ranking import (
-    Opposed,
+    ChallengerResults,
     Ranking,
     Selected,
     Selection,
@@ -53,7 +52,7 @@ from memlab.kernel.recall._ranking import (
 )
 from memlab.kernel.recall._slating import bytes_of, log
 from memlab.kernel.slates import Slate
-from memlab.kernel.state import Seen, State
+from memlab.kernel.state import State, ViewerState
 
 __all__ = [
     "Recaller",
@@ -71,16 +70,14 @@ __all__ = [
 ]
 
 
-# The stages that make the pool: find, admit, seed, spread, cut.
-#
-# Python finds candidates, carries activation over edges and sorts; what is eligible, what a candidate is worth, and
-# what passes over an edge are the pack's policies.
+# The stages that build the pool: find, admit, seed, spread, cut.
 
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+# No candidates; shared, because runs never write into their rows.
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
@@ -88,54 +85,64 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
 def find(run: Run) -> None:
-    """The nearest vectors, the best matches of words and what has a trigger, by ascending row."""
+    """Search the nearest vectors, the best matches of words and triggers, as ascending rows."""
     if len(run.about.nodes) and run.plan.spread.entities_first:
         run.found = _NO_ROWS
         return
-    run.found = _found(run)
+    run.found = _search_rows(run)
     if not run.plan.ending.possible(run.state):
         return
-    # what is over takes nobody's place
-    if is_over(Candidates(run.state, run.plan.pack, run.asked, run.found)).any():
-        run.found = _found(
-            run, lambda rows: rows[~is_over(Candidates(run.state, run.plan.pack, run.asked, rows))]
+    # Search again without expired memories, so that they take no rank from others.
+    if is_expired(Candidates(run.state, run.plan.pack, run.query, run.found)).any():
+        run.found = _search_rows(
+            run,
+            lambda rows: rows[~is_expired(Candidates(run.state, run.plan.pack, run.query, rows))],
         )
 
 
-def _found(run: Run, standing: Callable[[Rows], Rows] | None = None) -> Rows:
-    """With ``standing``, which picks from ascending rows, only of what it picks."""
-    plan, asked = run.plan.find, run.asked
+def _search_rows(run: Run, filter_rows: Callable[[Rows], Rows] | None = None) -> Rows:
+    """Return the rows of all searches; with ``filter_rows``, search until enough rows pass it."""
+    plan, query = run.plan.find, run.query
     parts = []
-    if plan.dense and len(asked.population.rows):
-        nearest = asked.nearest
+    if plan.dense and len(query.population.rows):
+        nearest = query.nearest
         parts.append(
-            nearest(plan.dense) if standing is None else _best(nearest, plan.dense, standing)
+            nearest(plan.dense)
+            if filter_rows is None
+            else _search_passing(nearest, plan.dense, filter_rows)
         )
     if plan.lexical:
-        matching = asked.matches.best
+        matching = query.matches.best
         parts.append(
-            matching(plan.lexical) if standing is None else _best(matching, plan.lexical, standing)
+            matching(plan.lexical)
+            if filter_rows is None
+            else _search_passing(matching, plan.lexical, filter_rows)
         )
     if plan.triggers:
-        called = asked.triggered
-        parts.append(called if standing is None else standing(called))
+        triggered = query.triggered
+        parts.append(triggered if filter_rows is None else filter_rows(triggered))
     if not parts:
         return _NO_ROWS
     rows = np.concatenate(parts)
     rows.sort()
-    fresh = np.empty(len(rows), dtype=np.bool_)
-    fresh[:1] = True
-    np.not_equal(rows[1:], rows[:-1], out=fresh[1:])
-    return rows[fresh]
+    is_first = np.empty(len(rows), dtype=np.bool_)
+    is_first[:1] = True
+    np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
+    return rows[is_first]
 
 
-def _best(search: Callable[[int], Rows], count: int, standing: Callable[[Rows], Rows]) -> Rows:
-    """The ``count`` best that a search gives, of what is ``standing``: it is asked for more until there are as many."""
+def _search_passing(
+    search: Callable[[int], Rows], count: int, filter_rows: Callable[[Rows], Rows]
+) -> Rows:
+    """Return the ``count`` best rows of a search that pass ``filter_rows``.
+
+    The search is repeated with four times the count until enough rows pass or none are left.
+    """
     rows, wide = search(count), count
     while True:
-        kept = rows[among(rows, standing(np.sort(rows)))]
-        if len(kept) >= count or len(rows) < wide:
-            return kept[:count]
+        passing = rows[among(rows, filter_rows(np.sort(rows)))]
+        if len(passing) >= count or len(rows) < wide:
+            return passing[:count]
         wide *= 4
         rows = search(wide)
 
@@ -144,44 +151,52 @@ def _best(search: Callable[[int], Rows], count: int, standing: Callable[[Rows], 
 
 
 def admit(run: Run) -> None:
-    """Those that the slot ``eligible`` lets take part."""
+    """Keep the candidates that the slot ``eligible`` admits."""
     rows, by_hops = run.found, run.plan.eligible
     if by_hops is not None and not by_hops[0]:
         rows = rows[:0]
-    run.direct = Candidates(run.state, run.plan.pack, run.asked, rows)
+    run.direct = Candidates(run.state, run.plan.pack, run.query, rows)
     if by_hops is None:
-        keep = _eligible(run.direct)
+        keep = _are_eligible(run.direct)
         if not keep.all():
-            run.direct = Candidates(run.state, run.plan.pack, run.asked, rows[keep])
+            run.direct = Candidates(run.state, run.plan.pack, run.query, rows[keep])
 
 
 def seed(run: Run) -> None:
-    """What each is worth before spreading, by the slot ``seed-score``."""
+    """Score the direct candidates by the slot ``seed-score``."""
     run.seeds = scores_of("seed-score", run.direct) if len(run.found) else np.empty(0)
 
 
 def admitted_rows(run: Run, rows: Rows, *, hops: int) -> Rows:
-    """Those of ``rows``, which nothing found, that may be shown: eligible, and not over. They are so many hops away."""
+    """Return the rows that are eligible and not expired.
+
+    No search returned these rows; ``hops`` is the distance that ``eligible`` reads for them.
+    """
     if not len(rows):
         return rows
-    beside = Candidates(run.state, run.plan.pack, run.asked, rows)
-    beside.give(hops=np.full(len(rows), float(hops)))
-    return rows[_eligible(beside) & ~_over(run, beside)]
+    candidates = Candidates(run.state, run.plan.pack, run.query, rows)
+    candidates.give(hops=np.full(len(rows), float(hops)))
+    return rows[_are_eligible(candidates) & ~_have_expired(run, candidates)]
 
 
-def _eligible(pool: Candidates) -> Flags:
+def _are_eligible(pool: Candidates) -> Flags:
+    """Return which candidates the slot ``eligible`` admits; null counts as false."""
     values, nulls = pool.ask(pool.pack.policies["eligible"])
     return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
 
 
-def _over(run: Run, pool: Candidates) -> Flags:
+def _have_expired(run: Run, pool: Candidates) -> Flags:
+    """Return which candidates ``promote`` or ``forget`` removes from recall."""
     if not run.plan.ending.possible(run.state):
         return np.zeros(len(pool), dtype=np.bool_)
-    return is_over(pool)
+    return is_expired(pool)
 
 
 def scores_of(slot: str, pool: Candidates, pack: Pack | None = None) -> Scores:
-    """The slot's score of each candidate, by its own pack or another; NaN and null sort last, as -inf."""
+    """Return the score of each candidate by a slot of the pool's pack, or of ``pack``.
+
+    NaN and null become -inf, so that they sort last.
+    """
     values, nulls = pool.ask((pack or pool.pack).policies[slot])
     bad = np.isnan(values)
     if nulls is not None:
@@ -193,7 +208,7 @@ def scores_of(slot: str, pool: Candidates, pack: Pack | None = None) -> Scores:
 
 
 def spread_activation(run: Run) -> None:
-    """Carry activation over edges, from seeds and entities."""
+    """Spread activation over edges from seeds and entities."""
     plan = run.plan.spread
     begins = len(run.about.nodes) or (len(run.direct.rows) and plan.seeds)
     if begins and plan.steps:
@@ -205,20 +220,21 @@ def spread_activation(run: Run) -> None:
 
 
 def _spread(run: Run) -> Reached:
+    """Return the candidates that seeds, entities and spreading reach, with their activation."""
     plan, direct, values, about = run.plan.spread, run.direct, run.seeds, run.about
-    # activation leaves from the best candidates, in the order of their rows
+    # Activation starts at the best candidates, in ascending order of rows.
     order = (
         np.arange(len(values)) if len(values) <= plan.seeds else np.sort(best(values, plan.seeds))
     )
     order = order[np.isfinite(values[order])]
     if len(about.nodes):
-        # a seed keeps what it has: with nothing, it would hold up what an entity sends
+        # A seed without activation would block what an entity sends to it.
         order = order[values[order] > 0]
     wave = spread(
         run.state.edges,
         np.concatenate((direct.rows[order], about.nodes)),
         np.concatenate((values[order], about.nearness)),
-        _passing(run),
+        _make_edge_function(run),
         steps=plan.steps,
         threshold=plan.threshold,
         mode=plan.mode,
@@ -227,7 +243,7 @@ def _spread(run: Run) -> Reached:
         nodes=run.state.nodes,
         sound=not len(about.nodes),
     ).of_kind("memory")
-    # then every candidate is a seed, and the wave holds all
+    # If every candidate is a seed, the wave contains all of them.
     everyone = len(order) == len(direct.rows)
     rows = wave.rows if everyone else np.union1d(direct.rows, wave.rows)
     seeds, received, activation = np.zeros((3, len(rows)))
@@ -248,19 +264,22 @@ def _spread(run: Run) -> Reached:
         and not run.plan.ending.possible(run.state)
     ):
         return reached
-    return _eligible_ones(run, reached)
+    return _remove_ineligible(run, reached)
 
 
-def _passing(run: Run) -> Callable[[EdgeBatch], Scores]:
-    """What passes over the edges of a wave, by the slot ``spread``; nothing to what takes no part."""
+def _make_edge_function(run: Run) -> Callable[[EdgeBatch], Scores]:
+    """Return a function that computes how much activation each edge passes on, by the slot ``spread``.
+
+    A memory that takes no part in the recall receives nothing.
+    """
     damping = run.plan.spread.damping
     program = reading_of(run.plan.pack.policies["spread"]).program
-    mask, relations = run.asked.population.mask, tuple(run.state.edges.relations)
-    codes = _codes_of(relations)
+    mask, relations = run.query.population.mask, tuple(run.state.edges.relations)
+    codes = _index_relations(relations)
 
     def passed_over(batch: EdgeBatch) -> Scores:
         count = len(batch.edge)
-        given: dict[str, Any] = {
+        inputs: dict[str, Any] = {
             "activation": batch.activation,
             "weight": batch.weight,
             "outgoing": batch.outgoing,
@@ -268,37 +287,40 @@ def _passing(run: Run) -> Callable[[EdgeBatch], Scores]:
             "damping": damping,
             "relation": Coded(batch.relation, relations, codes),
         }
-        columns = [given[name] for name in program.reads]
+        columns = [inputs[name] for name in program.reads]
         ready = [
             (np.full(count, column) if type(column) is float else column, None)
             for column in columns
         ]
         values, nulls = program.compute(ready, count, order=batch.edge, quiet=True)
-        passed = (
+        activation = (
             np.array(values, dtype=np.float64) if nulls is None else np.where(nulls, 0.0, values)
         )
         if mask is not None:
-            barred = batch.target < len(mask)  # tags, clusters and entities are passed through
+            # Nodes of tags, clusters and entities pass activation on; excluded memories do not.
+            barred = batch.target < len(mask)
             barred[barred] = ~mask[batch.target[barred]]
-            passed[barred] = 0.0
-        return np.asarray(passed)
+            activation[barred] = 0.0
+        return np.asarray(activation)
 
     return passed_over
 
 
+# The relations of a state seldom change, and a policy needs their codes at every step.
 @lru_cache(maxsize=64)
-def _codes_of(relations: tuple[str, ...]) -> Mapping[str, int]:
+def _index_relations(relations: tuple[str, ...]) -> Mapping[str, int]:
+    """Return the code of each relation."""
     return {name: code for code, name in enumerate(relations)}
 
 
-def _eligible_ones(run: Run, reached: Reached) -> Reached:
-    """Without what spreading alone reached and may not be shown."""
+def _remove_ineligible(run: Run, reached: Reached) -> Reached:
+    """Remove rows that only spreading reached and that are not eligible or have expired."""
     away = reached.hops > 0
     if not away.any():
         return reached
-    others = Candidates(run.state, run.plan.pack, run.asked, reached.rows[away])
+    others = Candidates(run.state, run.plan.pack, run.query, reached.rows[away])
     others.give(hops=reached.hops[away])
-    eligible = _eligible(others) & ~_over(run, others)
+    eligible = _are_eligible(others) & ~_have_expired(run, others)
     if eligible.all():
         return reached
     keep = ~away
@@ -311,54 +333,59 @@ def _eligible_ones(run: Run, reached: Reached) -> Reached:
 
 
 def cut(run: Run) -> None:
-    """The best by the slot ``cut``, as many as the pool holds, and what a selection names whatever its nearness."""
-    reached = Candidates(run.state, run.plan.pack, run.asked, run.reached.rows)
+    """Keep the best candidates by the slot ``cut``, and the memories that a selection names."""
+    reached = Candidates(run.state, run.plan.pack, run.query, run.reached.rows)
     reached.give(**dict(zip(Reached._fields[1:], run.reached[1:], strict=True)))
-    # Rows ascend, so ties by position are ties by id.
-    kept = best(scores_of("cut", reached), run.plan.find.pool)
-    kept.sort()
-    run.pool = reached.among(kept)
+    # Rows ascend, so a tie by position is a tie by id.
+    positions = best(scores_of("cut", reached), run.plan.find.pool)
+    positions.sort()
+    run.pool = reached.select(positions)
     if run.selection is not None:
-        run.pool = _with_named(run, run.selection.named(run.asked))
+        run.pool = _add_requested(run, run.selection.requested_rows(run.query))
 
 
-def _with_named(run: Run, named: Rows) -> Candidates:
-    """The pool and those of the ``named`` rows that are not in it, as far as they may be shown."""
+def _add_requested(run: Run, requested: Rows) -> Candidates:
+    """Return the pool with the admissible rows that a selection names."""
     pool = run.pool
-    rows = admitted_rows(run, named[~among(named, pool.rows)], hops=1)
+    rows = admitted_rows(run, requested[~among(requested, pool.rows)], hops=1)
     if not len(rows):
         return pool
-    found = Candidates(run.state, run.plan.pack, run.asked, np.union1d(pool.rows, rows))
-    # of all: a policy may put each on a scale from the least to the greatest
-    own = scores_of("seed-score", found)
-    fresh = among(found.rows, rows)
-    alone = np.where(fresh & np.isfinite(own), own, 0.0)
-    given = {"seed": alone, "received": np.zeros(len(fresh)), "activation": alone, "hops": fresh}
-    for name, values in given.items():
-        both = values.astype(np.float64)
-        both[~fresh] = pool[name]
-        found.give(**{name: both})
-    return found
+    candidates = Candidates(run.state, run.plan.pack, run.query, np.union1d(pool.rows, rows))
+    # Score all candidates: a policy may scale values by the minimum and maximum of the pool.
+    seed_scores = scores_of("seed-score", candidates)
+    is_added = among(candidates.rows, rows)
+    seeds = np.where(is_added & np.isfinite(seed_scores), seed_scores, 0.0)
+    features = {
+        "seed": seeds,
+        "received": np.zeros(len(is_added)),
+        "activation": seeds,
+        "hops": is_added,
+    }
+    for name, values in features.items():
+        column = values.astype(np.float64)
+        column[~is_added] = pool[name]
+        candidates.give(**{name: column})
+    return candidates
 
 
 # The stages that decide what is shown: score, known, select, explore.
 #
-# One selector serves the best of a pool, what a context or a session leaves out, probes and challenges: it gives the
-# order in which candidates may be shown, and how many of the first are shown with certainty. Chance then adds to those.
+# One selector serves the top-k of a pool, a selection for a context or a session, probes and challenges. It gives the
+# order in which candidates may be shown, and how many of the first are certain. Exploration may then add items.
 
 
 # -- score and known --------------------------------------------------------------------------------------------------
 
 
 def score(run: Run) -> None:
-    """What each candidate is worth, by the slot ``recall-score``."""
+    """Score each candidate by the slot ``recall-score``."""
     run.scores = scores_of("recall-score", run.pool)
 
 
 def estimate_known(run: Run) -> None:
-    """The probability that something of the pool answers.
+    """Estimate the probability that the pool contains an answer, by the slot ``known``.
 
-    None where the pack does not say, or has another recall-score than its ``known`` was calibrated for.
+    The estimate is None if the pack has no estimate, or if ``known`` was calibrated for another ``recall-score``.
     """
     policy, pool, scores = run.plan.pack.policies["known"], run.pool, run.scores
     run.known = None
@@ -368,40 +395,42 @@ def estimate_known(run: Run) -> None:
         run.known = 0.0 if policy.inputs else None
         return
     scored = np.isfinite(scores)
-    given: Column = scores if scored.all() else (np.where(scored, scores, 0.0), ~scored)
-    values, nulls = pool.ask(policy, given={"score": lambda: given})
+    score_input: Column = scores if scored.all() else (np.where(scored, scores, 0.0), ~scored)
+    values, nulls = pool.ask(policy, inputs={"score": lambda: score_input})
     unknown = np.isnan(values)
     if nulls is not None:
         unknown |= nulls
-    said = values[~unknown]
-    if len(said):
-        run.known = min(max(float(said.max()), 0.0), 1.0)
+    estimates = values[~unknown]
+    if len(estimates):
+        run.known = min(max(float(estimates.max()), 0.0), 1.0)
 
 
 # -- select -----------------------------------------------------------------------------------------------------------
 
 
 def select(run: Run) -> None:
-    """The order in which candidates may be shown, and how many of the first are."""
+    """Order the candidates and decide how many of the first are shown with certainty."""
     show, limit, wanted = run.plan.show, run.limit, None
     abstains = run.selection is None or run.selection.abstains
     if abstains and run.known is not None and run.known < show.known_floor:
         limit, wanted = min(limit, show.unknown_limit), limit
-    ranking = _ranked(run, limit)
+    ranking = _rank_pool(run, limit)
     challenges: tuple[Challenge, ...] = ()
     if run.seed is not None and run.challenges:
-        challenges = tuple([one for one in run.challenges if one.pack.hash != run.plan.pack.hash])
+        challenges = tuple(
+            [challenge for challenge in run.challenges if challenge.pack.hash != run.plan.pack.hash]
+        )
     selected = Selected(ranking, limit, limit, wanted, challenges)
     if challenges:
-        selected = _opposed(run, selected)
+        selected = _add_challengers(run, selected)
     if run.selection is not None:
-        selected = _narrowed(run, run.selection, selected)
+        selected = _apply_selection(run, run.selection, selected)
     run.selected = selected
 
 
-def _ranked(run: Run, limit: int) -> Ranking:
-    """The order in which a pool may be shown, by likeness where the pack minds it."""
-    show, pool, scores, scale = run.plan.show, run.pool, run.scores, run.asked.embedder.scale
+def _rank_pool(run: Run, limit: int) -> Ranking:
+    """Return the order of a pool by the pack's policy ``select``, by diversity, or by score."""
+    show, pool, scores, scale = run.plan.show, run.pool, run.scores, run.query.embedder.scale
     depth = limit + show.probe_depth
     if show.selects:
         policy, spending = (
@@ -415,10 +444,16 @@ def _ranked(run: Run, limit: int) -> Ranking:
     return rank_by_score(scores)
 
 
-def _narrowed(run: Run, selection: Selection, selected: Selected) -> Selected:
-    """What a selection made of the pool stands first; of challengers' heads, what it lets be shown."""
+def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Selected:
+    """Apply a selection, such as that of a context, to the order of the pool.
+
+    The items that the selection names come first. The results of challengers are limited to what it allows.
+    """
     chosen = selection.choose(
-        run.pool, run.scores, selected.ranking, beside=_most_by_chance(run, selected.challenges)
+        run.pool,
+        run.scores,
+        selected.ranking,
+        extra=_maximum_exploration(run, selected.challenges),
     )
     limit = chosen.limit if selected.wanted is None else min(chosen.limit, selected.limit)
     ranking = selected.ranking
@@ -435,85 +470,100 @@ def _narrowed(run: Run, selection: Selection, selected: Selected) -> Selected:
         selected.wanted,
         selected.challenges,
         [
-            Opposed(one.challenge, _within(one.rows, first, open_to_all, limit))
-            for one in selected.opposed
+            ChallengerResults(
+                results.challenge, _limit_results(results.rows, first, open_to_all, limit)
+            )
+            for results in selected.challengers
         ],
     )
 
 
-def _within(rows: Rows, first: Rows, open_to_all: Rows, limit: int) -> Rows:
+def _limit_results(rows: Rows, first: Rows, open_to_all: Rows, limit: int) -> Rows:
+    """Return the certain rows, then the best rows that a selection allows, at most ``limit`` of them."""
     return np.concatenate([first, rows[among(rows, open_to_all)][:limit]])
 
 
-def _most_by_chance(run: Run, challenges: Sequence[Challenge]) -> int:
-    """How many may be shown beside the head to learn of them."""
+def _maximum_exploration(run: Run, challenges: Sequence[Challenge]) -> int:
+    """Return the maximum number of exploration items that this recall may add."""
     if run.seed is None:
         return 0
     if challenges:
-        return max(one.extra for one in challenges) if challenges[0].design == "extra" else 0
+        return (
+            max(challenge.extra for challenge in challenges)
+            if challenges[0].design == "extra"
+            else 0
+        )
     return run.plan.show.probes if run.plan.show.probe_rate else 0
 
 
 # -- challengers ------------------------------------------------------------------------------------------------------
 
 
-def _opposed(run: Run, selected: Selected) -> Selected:
-    """With the head of each challenger, whose candidates join the pool: last, without a score."""
+def _add_challengers(run: Run, selected: Selected) -> Selected:
+    """Add the results of each challenger to the selection, and their candidates to the pool."""
     opposed = []
     for challenge in selected.challenges:
         try:
-            opposed.append(_head_of(run, challenge, selected.limit))
+            opposed.append(_rank_challenger(run, challenge, selected.limit))
         except (PolicyError, ExtensionError) as error:
             warn_caller(
                 f"The challenger {challenge.pack.name} was left out of this recall. {error}"
             )
-    ranking = _joined(run, selected.ranking, opposed)
+    ranking = _add_to_pool(run, selected.ranking, opposed)
     return Selected(
-        ranking, selected.head, selected.limit, selected.wanted, selected.challenges, opposed
+        ranking, selected.certain, selected.limit, selected.wanted, selected.challenges, opposed
     )
 
 
-def _head_of(run: Run, challenge: Challenge, limit: int) -> Opposed:
-    """The head of a challenger: of the same candidates where only its order differs, else of its own."""
+def _rank_challenger(run: Run, challenge: Challenge, limit: int) -> ChallengerResults:
+    """Rank the candidates under the pack of a challenger, and return its results."""
     assert run.rival is not None
     rival = run.rival(challenge.pack)
-    # who asked for the pack's own number of items gets each pack's own
-    most = rival.plan.show.limit if limit == run.plan.show.limit else limit
+    # If the caller left the limit to the pack, each pack uses its own.
+    maximum = rival.plan.show.limit if limit == run.plan.show.limit else limit
     if same_candidates(run.plan.pack, challenge.pack):
         rival.pool = run.pool
         rival.scores = scores_of("recall-score", run.pool, challenge.pack)
     else:
-        rival.through(rival.plan.upto("score"))
-    ranking = _ranked(rival, most)
-    return Opposed(challenge, rival.pool.rows[ranking.order[: ranking.showable][:most]])
+        rival.run_stages(rival.plan.stages_through("score"))
+    ranking = _rank_pool(rival, maximum)
+    return ChallengerResults(
+        challenge, rival.pool.rows[ranking.order[: ranking.showable][:maximum]]
+    )
 
 
-def _joined(run: Run, ranking: Ranking, opposed: Sequence[Opposed]) -> Ranking:
-    """The pool with what challengers would show beside it, as far as the live pack may show it."""
+def _add_to_pool(run: Run, ranking: Ranking, opposed: Sequence[ChallengerResults]) -> Ranking:
+    """Add the admissible results of challengers to the pool, ranked last and scored -inf.
+
+    Returns the ranking with the positions of the larger pool.
+    """
     pool = run.pool
-    rows = np.unique(np.concatenate([one.rows for one in opposed] or [pool.rows[:0]]))
+    rows = np.unique(np.concatenate([results.rows for results in opposed] or [pool.rows[:0]]))
     rows = admitted_rows(run, rows[~among(rows, pool.rows)], hops=0)
     if not len(rows):
         return ranking
-    beside = Candidates(run.state, run.plan.pack, run.asked, rows)
-    own = scores_of("seed-score", beside)
-    own = np.where(np.isfinite(own), own, 0.0)
+    candidates = Candidates(run.state, run.plan.pack, run.query, rows)
+    seeds = scores_of("seed-score", candidates)
+    seeds = np.where(np.isfinite(seeds), seeds, 0.0)
     union = np.concatenate([pool.rows, rows])
     order = np.argsort(union, kind="stable")
-    found = Candidates(run.state, run.plan.pack, run.asked, union[order])
-    nothing = np.zeros(len(rows))
-    given = {"seed": own, "received": nothing, "activation": own, "hops": nothing}
-    found.give(
-        **{name: np.concatenate([pool[name], values])[order] for name, values in given.items()}
+    joined_pool = Candidates(run.state, run.plan.pack, run.query, union[order])
+    zeros = np.zeros(len(rows))
+    features = {"seed": seeds, "received": zeros, "activation": seeds, "hops": zeros}
+    joined_pool.give(
+        **{name: np.concatenate([pool[name], values])[order] for name, values in features.items()}
     )
-    place = np.empty(len(union), dtype=np.int64)
-    place[order] = np.arange(len(union))
-    run.pool = found
+    positions = np.empty(len(union), dtype=np.int64)
+    positions[order] = np.arange(len(union))
+    run.pool = joined_pool
     run.scores = np.concatenate([run.scores, np.full(len(rows), -np.inf)])[order]
     return Ranking(
-        place[np.concatenate([ranking.order, np.arange(len(pool.rows), len(union))])],
+        positions[np.concatenate([ranking.order, np.arange(len(pool.rows), len(union))])],
         ranking.showable,
-        {int(place[one]): place[others].tolist() for one, others in ranking.duplicates.items()},
+        {
+            int(positions[row]): positions[duplicates].tolist()
+            for row, duplicates in ranking.duplicates.items()
+        },
     )
 
 
@@ -521,11 +571,13 @@ def _joined(run: Run, ranking: Ranking, opposed: Sequence[Opposed]) -> Ranking:
 
 
 def explore(run: Run) -> None:
-    """What is shown: the head, and what chance adds to it, with its probabilities."""
+    """Decide what is shown: the certain results, and exploration items with their probabilities."""
     selected, chance, state = run.selected, None, run.state
     if run.seed is not None:
-        # what others do in private moves no probe
-        chance = chance_of(run.seed, len(state.visible) if isinstance(state, Seen) else state.seq)
+        # Count visible memories for a viewer, so that private writes of others do not change the draw.
+        chance = chance_of(
+            run.seed, len(state.visible) if isinstance(state, ViewerState) else state.seq
+        )
     if selected.challenges and chance is not None:
         _challenge(run, chance)
         return
@@ -534,82 +586,85 @@ def explore(run: Run) -> None:
         run.plan.pack,
         run.pool,
         run.scores,
-        limit=selected.head,
+        limit=selected.certain,
         chance=chance,
         ranking=selected.ranking,
     )
 
 
 def _challenge(run: Run, chance: np.random.Generator) -> None:
-    """What is shown while packs are challenged, and what a slate says of it."""
+    """Draw what is shown while packs are challenged, and describe the draw for the slate."""
     selected, pool = run.selected, run.pool
-    head, count = selected.shown, len(pool.rows)
+    certain, count = selected.certain_positions, len(pool.rows)
     ranks = np.empty(count, dtype=np.int64)
     ranks[selected.ranking.order] = np.arange(1, count + 1)
-    design, draws, whose = selected.challenges[0].design, 0, 0
-    if selected.opposed:
-        heads = [
-            pool.rows.searchsorted(one.rows[among(one.rows, pool.rows)]) for one in selected.opposed
+    design, draws, arm = selected.challenges[0].design, 0, 0
+    if selected.challengers:
+        results = [
+            pool.rows.searchsorted(challenger.rows[among(challenger.rows, pool.rows)])
+            for challenger in selected.challengers
         ]
-        asked = [one.challenge for one in selected.opposed]
-        places, drawn, propensity, draws, whose = draw_challenge(head, heads, count, asked, chance)
-        sampler = "challenge" if asked[0].design == "extra" else asked[0].design
-        run.shown = Shown(places, ranks, propensity, (), drawn, sampler)
+        challenges = [challenger.challenge for challenger in selected.challengers]
+        positions, drawn, propensity, draws, arm = draw_challenge(
+            certain, results, count, challenges, chance
+        )
+        sampler = "challenge" if design == "extra" else design
+        run.shown = Shown(positions, ranks, propensity, (), drawn, sampler)
     else:
-        sure = np.zeros(count)
-        sure[head] = 1.0
-        run.shown = Shown(head, ranks, sure, (), head[:0], "deterministic")
-    run.challenge = describe_challenge(selected.opposed, design, draws, whose, pool.rows[head])
+        propensity = np.zeros(count)
+        propensity[certain] = 1.0
+        run.shown = Shown(certain, ranks, propensity, (), certain[:0], "deterministic")
+    run.challenge = describe_challenge(selected.challengers, design, draws, arm, pool.rows[certain])
 
 
 STAGES.declare(
     (
         Stage(
             "find",
-            "Find the nearest vectors and the best matches of words.",
+            "Search the nearest vectors, the best matches of words, and triggers.",
             ("question",),
             ("found",),
             find,
         ),
-        Stage("admit", "Keep what is eligible.", ("found",), ("direct",), admit),
-        Stage("seed", "Score what was found, before spreading.", ("direct",), ("seeds",), seed),
+        Stage("admit", "Keep eligible memories.", ("found",), ("direct",), admit),
+        Stage("seed", "Score the candidates before spreading.", ("direct",), ("seeds",), seed),
         Stage(
             "spread",
-            "Carry activation over edges.",
+            "Spread activation over edges.",
             ("direct", "seeds"),
             ("reached",),
             spread_activation,
         ),
-        Stage("cut", "Keep the best, as many as the pool holds.", ("reached",), ("pool",), cut),
+        Stage("cut", "Keep the best candidates as the pool.", ("reached",), ("pool",), cut),
         Stage("score", "Score the pool.", ("pool",), ("scores",), score),
         Stage(
             "known",
-            "Estimate whether anything of the pool answers.",
+            "Estimate whether the pool contains an answer.",
             ("pool", "scores"),
             ("known",),
             estimate_known,
         ),
         Stage(
             "select",
-            "Decide what may be shown, and what surely is.",
+            "Order the candidates and decide how many are certain.",
             ("scores", "known"),
             ("selected",),
             select,
         ),
         Stage(
             "explore",
-            "Draw what chance adds to that.",
+            "Draw exploration items.",
             ("selected",),
             ("shown", "challenge"),
             explore,
         ),
-        Stage("log", "Make the slate.", ("selected", "shown", "challenge"), ("slate",), log),
+        Stage("log", "Build the slate.", ("selected", "shown", "challenge"), ("slate",), log),
     )
 )
 
 
 class Recaller:
-    """Recalls from states that share an embedder; keeps the plans of packs and the populations of recent filters."""
+    """The recalls of states that share an embedder, with caches of plans, populations and names."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -631,36 +686,39 @@ class Recaller:
         challenges: Sequence[Challenge] = (),
         selection: Selection | None = None,
     ) -> Slate:
-        """The slate of a question; nothing is written. With a ``seed``, the pack's probes are drawn too, or what its
-        challengers would show in their place. With a ``selection``, that says what is shown, and how many.
+        """Return the slate of a query. Nothing is written.
+
+        With ``seed``, exploration items are drawn: those of ``challenges``, or else the pack's own probes. A ``selection``
+        decides which candidates may be shown and how many.
         """
-        run = self._begun(state, pack, question)
+        run = self._begin_run(state, pack, question)
         run.limit, run.seed, run.challenges, run.selection = limit, seed, challenges, selection
         if challenges:
-            run.rival = lambda other: self._begun(state, other, question)
-        with np.errstate(all="ignore"):  # once for all policies
+            run.rival = lambda other: self._begin_run(state, other, question)
+        # Set once for all policies: each errstate costs about a microsecond.
+        with np.errstate(all="ignore"):
             for stage in run.plan.stages:
                 stage.run(run)
         return run.slate
 
     def encode(self, pack: Pack, slate: Slate) -> bytes:
-        """The bytes of a slate that ``recall`` gave under this pack."""
-        return bytes_of(self._plans.of(pack), slate)
+        """Return the encoded slate of a recall under ``pack``."""
+        return bytes_of(self._plans.get(pack), slate)
 
     def population(self, state: State, question: Question) -> Population:
-        """The memories that may answer a question."""
+        """Return the memories that may take part in the recall of a query."""
         return self._populations.get(
             state, project=question.project, session=question.session, filters=question.filters
         )
 
-    def _begun(self, state: State, pack: Pack, question: Question) -> Run:
-        """A recall before its first stage."""
-        plan = self._plans.of(pack)
+    def _begin_run(self, state: State, pack: Pack, question: Question) -> Run:
+        """Return a run of the query before its first stage."""
+        plan = self._plans.get(pack)
         speakers = self._speakers.get(state) or self._speakers.setdefault(state, SpeakerNames())
         population = self._populations.get(
             state, project=question.project, session=question.session, filters=question.filters
         )
-        asked = QuestionFeatures(
+        query = QuestionFeatures(
             state,
             pack,
             self._embedder,
@@ -672,5 +730,5 @@ class Recaller:
         )
         about, spreading = NO_ENTITIES, plan.spread
         if spreading.entities:
-            about = self._entities.about(asked, spreading.entities, spreading.entity_floor)
-        return Run(plan, state, question, asked, plan.show.limit, about)
+            about = self._entities.about(query, spreading.entities, spreading.entity_floor)
+        return Run(plan, state, question, query, plan.show.limit, about)

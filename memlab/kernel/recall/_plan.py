@@ -1,4 +1,4 @@
-"""What a pack asks of every recall, worked out once: its settings as numbers, what its slates say, its stages."""
+"""The compiled plan of a pack: settings as numbers, stages in order, and the constant parts of its slates."""
 
 from __future__ import annotations
 
@@ -31,60 +31,66 @@ __all__ = [
     "Reached",
     "Run",
     "Stage",
-    "coded",
-    "ending_of",
+    "analyse_ending",
+    "apply_promote",
+    "encode_words",
     "in_recall",
-    "is_over",
+    "is_expired",
     "own_stage",
-    "promoted",
-    "status_of",
+    "read_statuses",
 ]
 
 
-# What time has made of memories: the status that a pack gives them at an instant, whoever has asked before.
+# The status that a pack gives memories at an instant.
 #
-# Upkeep writes such statuses down. A recall asks for them itself, so that what is over, or has nothing left, is not
-# shown and not revived for want of a pass.
+# `lab.upkeep` writes these statuses. A recall also computes them itself, so that an expired memory is neither returned
+# nor reinforced between two passes of upkeep.
 
 
 Rows = NDArray[np.int64]
 Codes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+# bool[statuses]: whether memories of the status at that index take part in recall.
 _IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
 _NO_CODE = -3
-"""Of no word, and not of null either."""
+"""The code of a null result. It differs from every status and from -1, the code of null in columns."""
+
+# The results of a policy that is always false; statuses as Python strings, for policies that compare them.
 _NEVER = frozenset({("const", False)})
 _WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
 
 
 def in_recall(status: Codes) -> Flags:
-    """Which of these statuses, places in ``STATUSES``, take part in recall."""
+    """Return whether each status, given as an index into ``STATUSES``, takes part in recall."""
     return np.asarray(_IN_RECALL[status])
 
 
-def status_of(state: State, rows: Rows) -> Codes:
-    """The status of each row as its place in ``STATUSES``; a snapshot of an older version may count otherwise."""
+def read_statuses(state: State, rows: Rows) -> Codes:
+    """Return the status of each row as an index into ``STATUSES``.
+
+    The state's own codes may differ, because a snapshot of an older version may order the words otherwise.
+    """
     status = state.names["status"]
     return np.array([STATUSES.index(word) for word in status.vocabulary])[status.codes[rows]]
 
 
 class Ending(NamedTuple):
-    """Which memories a pack's ``promote`` and ``forget`` could take out of recall, known from their texts."""
+    """The memories that a pack's ``promote`` and ``forget`` could remove from recall, derived from their texts."""
 
     promotes: Literal["none", "mortal", "any"]
-    """"mortal": those that have a time to live."""
+    """Which memories ``promote`` could remove from recall; "mortal": only those with a time to live."""
     forgets: bool
 
     def possible(self, state: State) -> bool:
-        """Whether they could take any memory of a state."""
+        """Return whether the policies could remove any memory of ``state`` from recall."""
         if self.forgets or self.promotes == "any":
             return True
-        return self.promotes == "mortal" and state.numbers["ttl_days"].held
+        return self.promotes == "mortal" and state.numbers["ttl_days"].has_values
 
 
-def ending_of(pack: Pack) -> Ending:
-    """Which memories this pack could take out of recall."""
+def analyse_ending(pack: Pack) -> Ending:
+    """Return which memories a pack's ``promote`` and ``forget`` could remove from recall."""
     promote, forgets = pack.policies["promote"], _may_forget(pack.policies["forget"])
     if _stays(possible_results(promote, {})):
         return Ending("none", forgets)
@@ -92,23 +98,23 @@ def ending_of(pack: Pack) -> Ending:
     return Ending("mortal" if mortal else "any", forgets)
 
 
-def is_over(moment: Moment) -> Flags:
-    """Which of these memories take part in recall as it is written down, and no more by ``promote`` and ``forget``.
+def is_expired(moment: Moment) -> Flags:
+    """Return which memories are recallable by their stored status but removed by ``promote`` or ``forget``.
 
-    What a policy can give is known from its text, so most packs ask only of what has a time to live: 7 microseconds
-    where nothing has.
+    The possible results of a policy are derived from its text. Most packs can only remove memories with a time to live,
+    so this takes 7 microseconds if no memory has one.
     """
     over = np.zeros(len(moment), dtype=np.bool_)
     promoting, forgets = _to_promote(moment), _may_forget(moment.pack.policies["forget"])
     if not len(promoting) and not forgets:
         return over
-    before = status_of(moment.state, moment.rows)
+    before = read_statuses(moment.state, moment.rows)
     after = before.copy()
     if len(promoting):
         part = moment
         if len(promoting) < len(moment):
             part = Moment(moment.state, moment.pack, moment.rows[promoting], moment.now)
-        after[promoting] = promoted(part, before[promoting])[1]
+        after[promoting] = apply_promote(part, before[promoting])[1]
         over = ~_IN_RECALL[after]
     if forgets:
         standing = moment
@@ -120,63 +126,73 @@ def is_over(moment: Moment) -> Flags:
     return np.asarray(over & _IN_RECALL[before])
 
 
+# The policy is evaluated once for each status, at every recall without the cache.
 @lru_cache(maxsize=256)
 def _may_forget(policy: Policy) -> bool:
-    """Whether a ``forget`` policy could forget what takes part in recall."""
+    """Return whether a ``forget`` policy could remove a recallable memory."""
     if set(policy.inputs) <= {"status"} and not policy.derived:
         return any(policy.row({"status": word} if policy.inputs else {}) for word in RECALLABLE)
     return possible_results(policy, {}) != _NEVER
 
 
 def _to_promote(moment: Moment) -> Rows:
-    """The places of those that ``promote`` could take out of recall."""
-    promotes = ending_of(moment.pack).promotes
+    """Return the positions of the memories that ``promote`` could remove from recall."""
+    promotes = analyse_ending(moment.pack).promotes
     if promotes == "any":
         return np.arange(len(moment))
-    if promotes == "none" or not moment.state.numbers["ttl_days"].held:
+    if promotes == "none" or not moment.state.numbers["ttl_days"].has_values:
         return np.empty(0, dtype=np.int64)
     return np.flatnonzero(~np.isnan(moment.number("ttl_days")))
 
 
 def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
-    """Whether a policy with these results takes nothing out of recall; null leaves a status as it is."""
+    """Return whether a policy with these results removes no memory. A null result keeps the status."""
     return results is not None and all(
-        found == ("input", "status") or (found[0] == "const" and found[1] in (None, *RECALLABLE))
-        for found in results
+        result == ("input", "status") or (result[0] == "const" and result[1] in (None, *RECALLABLE))
+        for result in results
     )
 
 
-def promoted(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
-    """The status that ``promote`` gives and keeps giving, and a moment that knows it.
+def apply_promote(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
+    """Return a moment with the final status of each memory, and the statuses as indices into ``STATUSES``.
 
-    InputError if it never settles on one.
+    ``promote`` is evaluated until no status changes.
+
+    Raises
+    ------
+    InputError
+        If the statuses have not settled after one evaluation for each status.
     """
     policy, after = moment.pack.policies["promote"], before
     for _ in STATUSES:
-        codes, words = coded(*moment.ask(policy))
-        places = np.array([*map(_place, words), _NO_CODE])
-        new = np.where((codes >= 0) & _IN_RECALL[after], places[codes], after)
+        codes, words = encode_words(*moment.ask(policy))
+        indices = np.array([*map(_status_index, words), _NO_CODE])
+        new = np.where((codes >= 0) & _IN_RECALL[after], indices[codes], after)
         moved = new != after
         if not moved.any():
             return moment, after
-        # again, since other features may follow from the status
+        # Evaluate again, because other features may depend on the status.
         after, moment = new, Moment(moment.state, moment.pack, moment.rows, moment.now)
         moment.give(status=_WORDS[after])
-    place = int(np.argmax(moved))
+    index = int(np.argmax(moved))
     raise InputError(
-        f"The promote policy of {moment.pack.name} never settles on a status of memory {moment.rows[place] + 1}, "
-        f'the last was "{STATUSES[after[place]]}": of a status that it gave it has to give the same again.'
+        f"The promote policy of {moment.pack.name} never settles on a status of memory {moment.rows[index] + 1}; "
+        f'the last was "{STATUSES[after[index]]}". Change the policy so that it keeps a status that it assigned.'
     )
 
 
-def _place(status: str) -> int:
+def _status_index(status: str) -> int:
+    """Return the index of a status in ``STATUSES``; raise UnknownName for another word."""
     if status not in STATUSES:
         raise UnknownName("status", status, STATUSES)
     return STATUSES.index(status)
 
 
-def coded(values: NDArray[Any], nulls: Flags | None) -> tuple[Codes, tuple[str, ...]]:
-    """Strings as codes of the words that occur, -1 for null. There are few words: each costs one comparison of all."""
+def encode_words(values: NDArray[Any], nulls: Flags | None) -> tuple[Codes, tuple[str, ...]]:
+    """Encode strings as indices into the distinct words that occur, -1 for null.
+
+    There are few distinct words, and each costs one comparison of the whole column.
+    """
     codes = np.full(len(values), -1)
     words: list[str] = []
     left = np.ones(len(values), dtype=np.bool_) if nulls is None else ~nulls
@@ -191,11 +207,11 @@ def coded(values: NDArray[Any], nulls: Flags | None) -> tuple[Codes, tuple[str, 
     return codes, tuple(words)
 
 
-# The stages of a recall, as a table: what each reads, what it gives, and the function that does it.
+# The stages of a recall as a table: what each stage reads, what it sets, and its function.
 #
 # question -> find -> admit -> seed -> spread -> cut -> score -> known -> select -> explore -> log
 #
-# An extension may replace a stage by one of its own (``Extension(stages=...)``), which gives the same.
+# An extension may replace a stage (``Extension(stages=...)``). The replacement must set the same attributes.
 
 
 @dataclass(frozen=True)
@@ -205,13 +221,20 @@ class Stage:
     Parameters
     ----------
     name
-        One of those in the table of stages.
+        The name of a stage in ``STAGES``, such as ``"score"``.
     doc
-        What it does, in a sentence.
+        One sentence that says what the stage does.
     reads, gives
-        The attributes of a run that it reads, and those that it sets.
+        The attributes of a ``Run`` that the stage reads, and those that it sets.
     run
-        The function; it takes the run.
+        The function of the stage. It takes the ``Run`` and returns nothing.
+    owner
+        The extension that declares the stage, with its version. memlab sets it.
+
+    Examples
+    --------
+    >>> own_stage("score").gives
+    ('scores',)
     """
 
     name: str
@@ -223,25 +246,28 @@ class Stage:
 
 
 class Stages(Registry[Stage]):
-    """The stages in their order. What an extension declares takes the place of memlab's own, until it is forgotten."""
+    """The stages of a recall in order.
+
+    A stage of an extension replaces memlab's own until the extension is removed.
+    """
 
     def __init__(self) -> None:
         super().__init__("stage", kind="stages", about="doc", check=_refusal)
-        self._own: dict[str, Stage] = {}
+        self._builtin: dict[str, Stage] = {}
 
     def declare(self, stages: Iterable[Stage]) -> None:
-        """Set memlab's own stages, in their order."""
-        self._own = {stage.name: stage for stage in stages}
-        self._items = dict(self._own)
+        """Declare memlab's own stages in order."""
+        self._builtin = {stage.name: stage for stage in stages}
+        self._items = dict(self._builtin)
         self.changes += 1
 
     def refusal(self, item: Stage) -> str | None:
-        """Return why ``item`` cannot take the place of a stage, or None."""
+        """Return why ``item`` cannot replace a stage, or None."""
         if (fault := _refusal(item)) is not None:
             return fault
-        own = self._own.get(item.name)
+        own = self._builtin.get(item.name)
         if own is None:
-            return f"There is no stage {item.name}: an extension replaces one of {', '.join(self._own)}."
+            return f"There is no stage {item.name}. An extension replaces one of {', '.join(self._builtin)}."
         if missing := [name for name in own.gives if name not in item.gives]:
             return f"The stage {item.name} gives {' and '.join(own.gives)}; this one lacks {' and '.join(missing)}."
         present = self._items[item.name]
@@ -254,17 +280,18 @@ class Stages(Registry[Stage]):
         return None
 
     def remove(self, extension: str) -> None:
-        """Put memlab's own stages in the place of those of an extension."""
-        kept = {
-            name: self._own[name] if stage.owner.rpartition(" ")[0] == extension else stage
+        """Restore memlab's own stages where ``extension`` replaced them."""
+        stages = {
+            name: self._builtin[name] if stage.owner.rpartition(" ")[0] == extension else stage
             for name, stage in self._items.items()
         }
-        if kept != self._items:
-            self._items = kept
+        if stages != self._items:
+            self._items = stages
             self.changes += 1
 
 
 def _refusal(item: Stage) -> str | None:
+    """Return why an item is no stage, or None."""
     if not isinstance(item, Stage):
         return f"A stage is a memlab.kernel.recall.Stage, not {type(item).__name__}."
     return None if callable(item.run) else f"The stage {item.name} has no function: give run=."
@@ -275,14 +302,35 @@ STAGES = Stages()
 
 
 def own_stage(name: str) -> Stage:
-    """Return memlab's own stage of a name, for an extension to build on."""
-    if name not in STAGES._own:
-        raise InputError(f"There is no stage {name}; there are {', '.join(STAGES._own)}.")
-    return STAGES._own[name]
+    """Return memlab's own stage, for an extension to build on.
+
+    Parameters
+    ----------
+    name
+        The name of the stage, such as ``"score"``.
+
+    Returns
+    -------
+    Stage
+        The stage as memlab declares it, even where an extension replaces it.
+
+    Raises
+    ------
+    InputError
+        If there is no stage of this name.
+
+    Examples
+    --------
+    >>> own_stage("cut").reads
+    ('reached',)
+    """
+    if name not in STAGES._builtin:
+        raise InputError(f"There is no stage {name}. Choose one of {', '.join(STAGES._builtin)}.")
+    return STAGES._builtin[name]
 
 
 def _checked_run(stage: Stage) -> Callable[[Any], None]:
-    """Return the function of an extension's stage, with what it raises or gives wrongly as an ExtensionError."""
+    """Return an extension's stage function that raises ExtensionError for any fault of the extension."""
 
     def run_checked(run: Run) -> None:
         try:
@@ -290,7 +338,7 @@ def _checked_run(stage: Stage) -> Callable[[Any], None]:
             fault = _fault_of(stage, run)
         except MemlabError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever the code of a user raises is said under its name
+        except Exception as error:  # noqa: BLE001 - any error of the extension is reported under its name
             fault = f"failed with {type(error).__name__}: {error}"
         if fault is not None:
             raise ExtensionError(f"The stage {stage.name} of the extension {stage.owner} {fault}")
@@ -299,27 +347,30 @@ def _checked_run(stage: Stage) -> Callable[[Any], None]:
 
 
 def _fault_of(stage: Stage, run: Run) -> str | None:
+    """Return what the stage left unset or set wrongly in the run, or None."""
     for name in stage.gives:
         if not hasattr(run, name):
-            return f"did not set {name}: set each attribute of the run that the stage gives."
+            return f"did not set {name}. Set every attribute of the run that the stage declares in gives."
     if stage.name == "select":
         order = np.sort(run.selected.ranking.order)
         if not np.array_equal(order, np.arange(len(run.pool))):
-            return "gave an order that does not hold each candidate of the pool once."
+            return "set an order that does not contain each candidate of the pool exactly once."
     return None
 
 
 _RANKING = ("recall-score", "explore")
-_BEGINS_WITH = ("question",)
-"""What a recall has before its first stage."""
+"""The slots whose tests of sets are logged: evaluation scores a logged pool again by them."""
 
-_KEPT = 32
-"""Plans that are kept: those of the live pack, of its challengers, and of packs that are compared with them."""
+_BEGINS_WITH = ("question",)
+"""The attributes that a run has before its first stage."""
+
+_CACHED_PLANS = 32
+"""Plans in the cache: of the active pack, its challengers, and packs that are compared with them."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """How many candidates are found, and by what."""
+    """The settings of the stage ``find``: how many candidates each search returns."""
 
     dense: int
     lexical: int
@@ -332,7 +383,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Spreading:
-    """How activation is carried over edges, from how many seeds and entities."""
+    """The settings of the stage ``spread``: how activation spreads over edges, and from which nodes."""
 
     seeds: int
     steps: int
@@ -347,7 +398,7 @@ class Spreading:
 
 @dataclass(frozen=True)
 class Showing:
-    """How many are shown where nothing seems to answer, and what is drawn from the ranks below."""
+    """The settings of the stages ``known``, ``select`` and ``explore``."""
 
     limit: int
     known_floor: float
@@ -362,23 +413,23 @@ class Showing:
 
 @dataclass(frozen=True)
 class Logging:
-    """What every slate under the pack says, and which features it holds."""
+    """The parts that all slates of a pack share, and the features that they store."""
 
     policies: dict[str, str]
     fingerprints: dict[str, str]
     numeric: tuple[str, ...]
     words: tuple[str, ...]
     tests: dict[str, Policy]
-    """The tests of sets that the policies of ranking make."""
+    """The tests of sets in the ranking policies by name, each with a policy that contains it."""
     flags: tuple[str, ...]
     cut: str
     constants: Constants
-    """The same, as bytes of a slate."""
+    """The shared parts as encoded bytes."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How one pack recalls."""
+    """The compiled settings, stages and log parts of one pack."""
 
     pack: Pack
     find: Finding
@@ -386,51 +437,71 @@ class Plan:
     show: Showing
     log: Logging
     ending: Ending
-    """Which memories time may have taken out of recall."""
+    """Which memories ``promote`` and ``forget`` could remove from recall."""
     eligible: tuple[bool, ...] | None
-    """By the number of hops, whether a candidate may take part, where ``eligible`` reads nothing else."""
+    """Whether a candidate is eligible, by its number of hops; None if ``eligible`` reads other features."""
     stages: tuple[Stage, ...]
+    _logs: dict[tuple[str, ...], Logging] = field(default_factory=dict, compare=False)
+    """The log parts under challengers, by their hashes. A cache, because compiling takes as long as a recall."""
 
-    def upto(self, name: str) -> tuple[Stage, ...]:
-        """The stages up to the one of this name."""
+    def log_with(self, challengers: Sequence[Pack]) -> Logging:
+        """Return the log parts of slates while these packs are challengers, with the features that they read."""
+        key = tuple(pack.hash for pack in challengers)
+        logging = self._logs.get(key) if key else self.log
+        if logging is None:
+            if len(self._logs) >= _CACHED_PLANS:
+                self._logs.clear()
+            logging = _logging(self.pack, self.log.fingerprints["embedder"], challengers)
+            self._logs[key] = logging
+        return logging
+
+    def stages_through(self, name: str) -> tuple[Stage, ...]:
+        """Return the stages up to and including the stage ``name``."""
         names = [stage.name for stage in self.stages]
         return self.stages[: names.index(name) + 1]
 
 
 class Plans:
-    """The plans of the packs that one embedder recalls under."""
+    """A cache of the plans of packs under one embedder."""
 
     def __init__(self, embedder: str) -> None:
         self._embedder = embedder
-        self._kept: dict[tuple[str, str, str, int, int], Plan] = {}
+        self._plans: dict[tuple[str, str, str, int, int], Plan] = {}
 
-    def of(self, pack: Pack) -> Plan:
-        """The plan of a pack; made again after an extension was registered or removed."""
-        # two packs may have one hash, and another name or another score that ``known`` is calibrated for
+    def get(self, pack: Pack) -> Plan:
+        """Return the plan of a pack. It is compiled again after an extension is registered or removed."""
+        # Packs of the same hash may differ in name and in the score that ``known`` is calibrated for.
         key = pack.hash, pack.name, pack.known_for, FEATURES.changes, STAGES.changes
-        plan = self._kept.get(key)
+        plan = self._plans.get(key)
         if plan is None:
-            if len(self._kept) >= _KEPT:
-                self._kept.clear()
-            plan = self._kept[key] = compile_plan(pack, self._embedder)
+            if len(self._plans) >= _CACHED_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = compile_plan(pack, self._embedder)
         return plan
 
 
 def compile_plan(pack: Pack, embedder: str) -> Plan:
-    """Work out the plan of a pack. InputError if a stage reads what none before it gives."""
+    """Compile the plan of a pack.
+
+    Raises
+    ------
+    InputError
+        If a stage reads an attribute that no earlier stage sets.
+    """
     return Plan(
         pack=pack,
         find=_finding(pack),
         spread=_spreading(pack),
         show=_showing(pack),
         log=_logging(pack, embedder),
-        ending=ending_of(pack),
+        ending=analyse_ending(pack),
         eligible=_eligible_by_hops(pack),
         stages=_ordered(tuple(STAGES.values())),
     )
 
 
 def _finding(pack: Pack) -> Finding:
+    """Compile the settings of the stage ``find``."""
     settings = pack.settings
     return Finding(
         dense=int(settings["dense-candidates"]),
@@ -444,6 +515,7 @@ def _finding(pack: Pack) -> Finding:
 
 
 def _spreading(pack: Pack) -> Spreading:
+    """Compile the settings of the stage ``spread``."""
     settings = pack.settings
     return Spreading(
         seeds=int(settings["seeds"]),
@@ -459,15 +531,17 @@ def _spreading(pack: Pack) -> Spreading:
 
 
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
+    """Return whether a candidate is eligible by its hops, or None if ``eligible`` reads other features."""
     policy, steps = pack.policies["eligible"], pack.count("spread-steps")
     if policy.derived or Program(policy).aggregates or not set(policy.inputs) <= {"hops"}:
         return None
-    # what a selection names is one hop away
+    # A memory that a selection names counts as one hop away.
     hops = [{"hops": float(number)} for number in range(steps + 2)]
-    return tuple(policy.row(given if policy.inputs else {}) is True for given in hops)
+    return tuple(policy.row(inputs if policy.inputs else {}) is True for inputs in hops)
 
 
 def _showing(pack: Pack) -> Showing:
+    """Compile the settings that decide what is shown."""
     return Showing(
         limit=pack.count("limit"),
         known_floor=pack.number("known-floor"),
@@ -481,28 +555,41 @@ def _showing(pack: Pack) -> Showing:
     )
 
 
-def _logging(pack: Pack, embedder: str) -> Logging:
-    tests = {name: pack.policies[slot] for slot in _RANKING for name in pack.policies[slot].derived}
+def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Logging:
+    """Compile the log parts of a pack, with the features that its challengers read."""
+    packs = (*challengers, pack)
+    tests = {
+        name: other.policies[slot]
+        for other in packs
+        for slot in _RANKING
+        for name in other.policies[slot].derived
+    }
+    own = pack.fingerprints(embedder)
     read = {name for policy in pack.policies.values() for name in policy.inputs}
-    kept = {
+    for challenger in challengers:
+        # Evaluation would refuse a feature whose fingerprint differs under the challenger, so it is not stored.
+        theirs = challenger.fingerprints(embedder)
+        for policy in challenger.policies.values():
+            read |= {name for name in policy.inputs if name in own and own[name] == theirs[name]}
+    features = {
         name: feature
         for name, feature in FEATURES.items()
         if name in read or not (feature.on_demand or feature.owner)
     }
-    numeric = tuple(name for name, feature in kept.items() if feature.type in ("num", "bool"))
-    flags = [name for name, feature in kept.items() if feature.type == "bool"]
+    numeric = tuple(name for name, feature in features.items() if feature.type in ("num", "bool"))
+    flags = [name for name, feature in features.items() if feature.type == "bool"]
     flags += [name for name, policy in tests.items() if policy.derived[name].type == "bool"]
     policies = pack.policy_hashes
-    fingerprints = {
-        name: hash for name, hash in pack.fingerprints(embedder).items() if name in kept
-    }
+    fingerprints = {name: hash for name, hash in own.items() if name in features}
     fingerprints = {"embedder": embedder, **fingerprints, **_replaced()}
     return Logging(
         policies=policies,
         fingerprints=fingerprints,
         numeric=numeric,
         words=tuple(
-            name for name, of in kept.items() if of.type == "str" and (of.on_demand or of.owner)
+            name
+            for name, feature in features.items()
+            if feature.type == "str" and (feature.on_demand or feature.owner)
         ),
         tests=tests,
         flags=tuple(flags),
@@ -518,34 +605,34 @@ def _logging(pack: Pack, embedder: str) -> Logging:
 
 
 def _replaced() -> dict[str, str]:
-    """The stages that extensions replaced, for a slate to name."""
+    """Return the stages that extensions replace, as fingerprints of a slate."""
     return {f"stage {name}": stage.owner for name, stage in STAGES.items() if stage.owner}
 
 
 def _ordered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """The stages in their order, each of which reads what those before it give."""
-    given = set(_BEGINS_WITH)
+    """Return the stages in order, or raise InputError if one reads an attribute that is not yet set."""
+    available = set(_BEGINS_WITH)
     for stage in stages:
-        lacking = [name for name in stage.reads if name not in given]
-        if lacking:
+        missing = [name for name in stage.reads if name not in available]
+        if missing:
             raise InputError(
-                f"The stage {stage.name} reads {' and '.join(lacking)}, which no stage before it gives. "
-                f"Before it there are {', '.join(sorted(given))}."
+                f"The stage {stage.name} reads {' and '.join(missing)}, which no earlier stage sets. "
+                f"Earlier stages set {', '.join(sorted(available))}."
             )
-        given.update(stage.gives)
+        available.update(stage.gives)
     return tuple(
         replace(stage, run=_checked_run(stage)) if stage.owner else stage for stage in stages
     )
 
 
-# One recall on its way through the stages.
+# The state of one recall between stages.
 
 
 Scores = NDArray[np.float64]
 
 
 class Reached(NamedTuple):
-    """What was found or reached by spreading: ascending rows, and what each has of it."""
+    """The candidates after spreading: ascending rows with their activation values."""
 
     rows: Rows
     seed: Scores
@@ -556,19 +643,19 @@ class Reached(NamedTuple):
 
 @dataclass
 class Run:
-    """One recall on its way through the stages: what it was asked, and what the stages so far gave."""
+    """The state of one recall: the query, and the attributes that stages have set so far."""
 
     plan: Plan
     state: State
     question: Question
-    asked: QuestionFeatures
+    query: QuestionFeatures
     limit: int
     about: About = NO_ENTITIES
     seed: int | None = None
     challenges: Sequence[Challenge] = ()
     selection: Selection | None = None
     rival: Callable[[Pack], Run] | None = None
-    """The same question under the pack of a challenger, with nothing of it done."""
+    """Return a new run of the same query under another pack, before its first stage."""
 
     found: Rows = field(init=False)
     direct: Candidates = field(init=False)
@@ -582,8 +669,8 @@ class Run:
     challenge: dict[str, Any] | None = field(init=False, default=None)
     slate: Slate = field(init=False)
 
-    def through(self, stages: Iterable[Stage]) -> Run:
-        """Go through these stages."""
+    def run_stages(self, stages: Iterable[Stage]) -> Run:
+        """Run these stages and return the run."""
         for stage in stages:
             stage.run(self)
         return self

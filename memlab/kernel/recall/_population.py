@@ -1,4 +1,4 @@
-"""The memories that may take part in a recall, and what is counted over them once, not at every question."""
+"""The memories that may take part in a recall, with cached counts over them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.index import GroupLengths, Grown, Words, group_lengths, words_of
 from memlab.kernel.privacy import refuse
 from memlab.kernel.schema import MEMORY, RECALLABLE, SCOPES, STATUSES, VISIBILITIES, normalise_word
-from memlab.kernel.state import Seen, State, seen_rows
+from memlab.kernel.state import State, ViewerState, visible_rows
 
 __all__ = [
     "NO_FILTERS",
@@ -29,26 +29,28 @@ __all__ = [
     "Populations",
     "Where",
     "WordOrWords",
-    "admitted",
+    "apply_filters",
     "memory_columns",
 ]
 
 
-# A Polars expression over the memories as a filter, and as data that a log may hold.
+# A Polars expression over the memories as a filter, and as data in a log.
 #
-# Polars writes a Python function into an expression as a pickle, and reading one runs it. So what is read back is
-# checked first, node by node, against what is known to compute and nothing else; lists of values, which Polars writes
-# as Arrow buffers, are logged as plain values. An expression that calls Python filters, but cannot be read back.
+# Polars serialises a Python function as a pickle, and reading a pickle runs code. So every node of a logged expression
+# is checked against a list of harmless nodes before it is read. Lists of values, which Polars serialises as Arrow
+# buffers, are logged as plain values. An expression that calls Python can filter, but cannot be read from a log.
 
 
+# The columns that a filter may read.
 _COLUMNS = ("id", *MEMORY)
 _LASTING = {
     "id",
     "created",
     *(n for n, c in MEMORY.items() if c.storage not in ("num", "bool", "time")),
 }
-"""Columns that change only with the state's generation; use and feedback change the others."""
+"""Columns that change only with ``State.changes``. Use and feedback change the others at every event."""
 
+# The nodes, aggregates, functions and scalars of Polars that only compute. Anything else is not read from a log.
 # fmt: off
 _NODES = {"Agg", "BinaryExpr", "Cast", "Eval", "Function", "Len", "Over", "Ternary"}
 _AGGREGATES = {"Min", "Max", "Median", "NUnique", "First", "Last", "Mean", "Count", "Sum", "Std", "Var"}
@@ -68,9 +70,9 @@ _LISTED = {str(kind): kind for kind in (pl.String, pl.Int64, pl.Float64, pl.Bool
 
 @dataclass(frozen=True)
 class Where:
-    """A Polars expression over the columns of ``lab.memories``. ``text`` is its form in the log, and its identity.
+    """A Polars expression over the columns of ``lab.memories`` as a filter.
 
-    ``plain`` says that ``text`` can be read back; else it only tells what was asked.
+    ``text`` is its form in the log and its identity. If ``plain`` is true, the filter can be read from the log.
     """
 
     text: str
@@ -79,8 +81,29 @@ class Where:
 
     @classmethod
     def of(cls, expression: object) -> Where:
-        """A caller's expression, checked. InputError, UnknownName, PrivacyError.
+        """Check a filter expression.
 
+        Parameters
+        ----------
+        expression
+            A Polars expression over columns of ``lab.memories`` that gives true or false.
+
+        Returns
+        -------
+        Where
+            The expression with its form in the log.
+
+        Raises
+        ------
+        InputError
+            If it is no expression, or has several outputs.
+        UnknownName
+            If it reads a column that memories do not have.
+        PrivacyError
+            If it contains a secret.
+
+        Examples
+        --------
         >>> Where.of(pl.col("importance") > 0.5).plain
         True
         """
@@ -90,27 +113,45 @@ class Where:
             )
         if expression.meta.has_multiple_outputs():
             raise InputError(
-                f"where gives one column, true or false; {_shown(expression)} gives several."
+                f"where gives one column, true or false; {_clip_expression(expression)} gives several."
             )
         for name in expression.meta.root_names():
             if name not in _COLUMNS:
                 raise UnknownName("column of the memories", name, _COLUMNS)
-        text = _written(expression)
+        text = _serialise(expression)
         where = cls(str(expression) if text is None else text, text is not None, expression)
         refuse(where.text, "filter")
         return where
 
     @classmethod
     def read(cls, text: str) -> Where:
-        """What a log holds. InputError for what could do more than compute, and for the form of another version."""
+        """Read a filter from a log.
+
+        Parameters
+        ----------
+        text
+            The form of the filter in the log.
+
+        Returns
+        -------
+        Where
+            The filter.
+
+        Raises
+        ------
+        InputError
+            If a part of it could do more than compute, or if another version of Polars wrote it.
+        """
         try:
             tree = json.loads(text)
             if not _is_plain(tree):
-                raise InputError("The logged filter holds what is not read back from a log.")
+                raise InputError(
+                    "The logged filter contains a part that is not read from a log, because it could run code."
+                )
             return cls(
                 text,
                 True,
-                pl.Expr.deserialize(io.StringIO(json.dumps(_packed(tree))), format="json"),
+                pl.Expr.deserialize(io.StringIO(json.dumps(_pack_buffers(tree))), format="json"),
             )
         except (pl.exceptions.PolarsError, json.JSONDecodeError, TypeError, OverflowError) as error:
             raise InputError(
@@ -119,66 +160,88 @@ class Where:
 
     @property
     def lasting(self) -> bool:
-        """Whether its value is the same until the state's generation changes."""
+        """Whether the result is the same until ``State.changes`` changes."""
         return self.plain and _LASTING.issuperset(self.expression.meta.root_names())
 
     def mask(self, state: State) -> NDArray[np.bool_]:
-        """bool[memories]; null is false. InputError if the expression gives something else."""
-        frame, seen = (
+        """Evaluate the filter for each memory of a state; null is false.
+
+        Parameters
+        ----------
+        state
+            The state whose memories are filtered.
+
+        Returns
+        -------
+        numpy.ndarray
+            bool[memories].
+
+        Raises
+        ------
+        InputError
+            If the expression fails, or gives anything but one boolean per memory.
+        """
+        frame, visible = (
             memory_columns(state, self.expression.meta.root_names() or ["id"]),
-            seen_rows(state),
+            visible_rows(state),
         )
-        frame = frame if seen is None else frame[seen]
+        frame = frame if visible is None else frame[visible]
         try:
-            found = frame.select(self.expression.alias("where")).to_series()
-        except Exception as error:  # a Python function in it may raise anything
+            result = frame.select(self.expression.alias("where")).to_series()
+        # A Python function in the expression may raise anything.
+        except Exception as error:
             raise InputError(
-                f"The filter {_shown(self.expression)} cannot be computed: {error}"
+                f"The filter {_clip_expression(self.expression)} cannot be computed: {error}"
             ) from error
-        if found.dtype != pl.Boolean:
+        if result.dtype != pl.Boolean:
             raise InputError(
-                f"The filter {_shown(self.expression)} gives {found.dtype}; it has to be true or false."
+                f"The filter {_clip_expression(self.expression)} gives {result.dtype}. It has to be true or false."
             )
-        if len(found) != len(frame):
-            way = (
-                "it aggregates: compare a column with the aggregate"
-                if len(found) == 1
-                else "it takes one for each"
+        if len(result) != len(frame):
+            remedy = (
+                "It aggregates: compare a column with the aggregate"
+                if len(result) == 1
+                else "Return one value per memory"
             )
             raise InputError(
-                f"The filter {_shown(self.expression)} gives {len(found):,} values for {len(frame):,} memories; {way}."
+                f"The filter {_clip_expression(self.expression)} gives {len(result):,} values for {len(frame):,} memories. "
+                f"{remedy}."
             )
-        mask: NDArray[np.bool_] = found.fill_null(False).to_numpy()
-        if seen is None:
+        mask: NDArray[np.bool_] = result.fill_null(False).to_numpy()
+        if visible is None:
             return mask
         every = np.zeros(len(state), dtype=np.bool_)
-        every[seen] = mask
+        every[visible] = mask
         return every
 
 
 def memory_columns(state: State, names: Sequence[str]) -> pl.DataFrame:
-    """These columns of ``lab.memories`` and no others: all of them take seconds of a million memories."""
+    """Return columns of ``lab.memories``.
+
+    Only the named columns are built: all of them take seconds for a million memories.
+    """
     return pl.DataFrame([state.column(name) for name in dict.fromkeys(names)])
 
 
 # -- as data ----------------------------------------------------------------------------------------------------------
 
 
-def _written(expression: pl.Expr) -> str | None:
-    """The expression as JSON; None if it holds what would not be read back."""
+def _serialise(expression: pl.Expr) -> str | None:
+    """Return the expression as JSON, or None if it has a part that is not read from a log."""
     try:
-        tree = _unpacked(json.loads(expression.meta.serialize(format="json")))
+        tree = _unpack_buffers(json.loads(expression.meta.serialize(format="json")))
     except (pl.exceptions.PolarsError, TypeError):
         return None
     return json.dumps(tree, separators=(",", ":")) if _is_plain(tree) else None
 
 
-def _unpacked(node: Any) -> Any:
-    """The tree with buffers of values as ``{"Values": {"type", "shape", "items"}}``."""
+def _unpack_buffers(node: Any) -> Any:
+    """Replace buffers of values by ``{"Values": {"type", "shape", "items"}}``."""
     if isinstance(node, list):
-        return [_unpacked(item) for item in node]
+        return [_unpack_buffers(item) for item in node]
     if not isinstance(node, dict):
         return node
+    # Polars writes a list of values as a Series or as a Scalar of type List.
     literal = node.get("Literal")
     if isinstance(literal, dict):
         shape = (
@@ -199,13 +262,13 @@ def _unpacked(node: Any) -> Any:
         if str(values.dtype) not in _LISTED:
             raise TypeError(f"a list of {values.dtype}")
         return {"Values": {"type": str(values.dtype), "shape": shape, "items": values.to_list()}}
-    return {key: _unpacked(value) for key, value in node.items()}
+    return {key: _unpack_buffers(value) for key, value in node.items()}
 
 
-def _packed(node: Any) -> Any:
-    """The tree as Polars reads it."""
+def _pack_buffers(node: Any) -> Any:
+    """Replace plain values by the buffers that Polars reads."""
     if isinstance(node, list):
-        return [_packed(item) for item in node]
+        return [_pack_buffers(item) for item in node]
     if not isinstance(node, dict):
         return node
     if "Values" in node:
@@ -217,11 +280,12 @@ def _packed(node: Any) -> Any:
             else pl.lit(items.to_list(), dtype=pl.List(kind))
         )
         return json.loads(value.meta.serialize(format="json"))
-    return {key: _packed(value) for key, value in node.items()}
+    return {key: _pack_buffers(value) for key, value in node.items()}
 
 
 def _is_plain(node: Any) -> bool:
-    """Whether a tree is made of what computes and nothing else."""
+    """Return whether every node of a serialised expression only computes."""
+    # Each kind of node has its own form; an unknown kind or form is refused.
     if node == "Element" or node == "Len":
         return True
     if not isinstance(node, dict) or len(node) != 1:
@@ -267,7 +331,7 @@ def _is_plain(node: Any) -> bool:
 
 
 def _is_operand(value: Any) -> bool:
-    """An expression, several of them, a word or number that says how, or the options of an aggregate."""
+    """Return whether a value is a plain expression, a list of them, a scalar, or options of an aggregate."""
     if isinstance(value, list):
         return all(map(_is_operand, value))
     if isinstance(value, dict):
@@ -278,7 +342,9 @@ def _is_operand(value: Any) -> bool:
 
 
 def _is_plain_literal(inner: Any) -> bool:
-    if isinstance(inner, str):  # the type of a cast
+    # The type of a cast.
+    """Return whether a literal is a plain scalar."""
+    if isinstance(inner, str):
         return True
     if not isinstance(inner, dict) or len(inner) != 1:
         return False
@@ -288,19 +354,21 @@ def _is_plain_literal(inner: Any) -> bool:
     return sort == "Dyn" and isinstance(value, dict) and value.keys() <= _DYNAMIC
 
 
-def _shown(expression: pl.Expr) -> str:
+def _clip_expression(expression: pl.Expr) -> str:
+    """Return an expression as text for a message, at most 80 characters."""
     text = " ".join(str(expression).split())
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-# What a caller admits to a recall: words of a few columns, who asks, and any Polars expression over the memories.
+# The filters of a recall: words of a few columns, the viewer, and a Polars expression over the memories.
 #
-# A filter is applied before anything is searched: what it leaves out is no candidate, and its words count in no
-# statistic. It is logged with the slate, so that the question can be asked again as it was.
+# Filters apply before the search: an excluded memory is no candidate, and its words count in no statistic. They are
+# logged with the slate, so that the query can be repeated.
 
 
 WordOrWords = str | Sequence[str] | None
 
+# The columns that a filter names by words, with their vocabularies; None for free words.
 _VOCABULARIES = {
     "scope": SCOPES,
     "visibility": VISIBILITIES,
@@ -312,12 +380,12 @@ _VOCABULARIES = {
 
 @dataclass(frozen=True)
 class Filters:
-    """Which memories may take part; None admits all, of ``status`` all that recall admits by default.
+    """The filters of a recall. None admits every memory; for ``status`` it admits the recallable statuses.
 
-    ``branch`` also admits what has no branch, and ``season`` what belongs to none; without it, nothing that belongs to
-    a season takes part. ``viewer`` leaves out what is private to another creator. ``without`` names projects that take
-    no part, as memory is off for them (None among them: what belongs to no project); None leaves out every memory, as
-    it is off for all that is asked.
+    ``branch`` also admits memories without a branch, and ``season`` those without a season. Without ``season``, memories
+    of any season are excluded. ``viewer`` excludes memories that are private to another creator. ``without`` names
+    projects that are excluded because memory is off for them; None in it stands for memories without a project.
+    ``without=None`` excludes every memory.
     """
 
     scope: tuple[str, ...] | None = None
@@ -330,13 +398,13 @@ class Filters:
     without: tuple[str | None, ...] | None = ()
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of ``of`` that give these filters."""
-        given = {
+        """Return the arguments of ``Filters.of`` that give these filters."""
+        arguments = {
             field.name: getattr(self, field.name)
             for field in fields(self)
             if field.name != "without"
         }
-        return given | {"where": None if self.where is None else self.where.expression}
+        return arguments | {"where": None if self.where is None else self.where.expression}
 
     @classmethod
     def of(
@@ -350,33 +418,78 @@ class Filters:
         viewer: str | None = None,
         where: pl.Expr | None = None,
     ) -> Filters:
-        """What a caller gave, checked. InputError, UnknownName, PrivacyError.
+        """Check the filters of a recall.
 
+        Parameters
+        ----------
+        scope, visibility, status
+            One word or several of the vocabulary of the column.
+        branch, season
+            One name or several.
+        viewer
+            The user or agent for whom the recall is.
+        where
+            A Polars expression over columns of ``lab.memories``.
+
+        Returns
+        -------
+        Filters
+            The checked filters, with words sorted.
+
+        Raises
+        ------
+        InputError
+            If an argument has the wrong type or is an empty list.
+        UnknownName
+            If a word or a column does not exist.
+        PrivacyError
+            If an argument contains a secret.
+
+        Examples
+        --------
         >>> Filters.of(status=["superseded", "active"]).status
         ('active', 'superseded')
         """
-        given = {
+        requested = {
             "scope": scope,
             "visibility": visibility,
             "status": status,
             "branch": branch,
             "season": season,
         }
-        if where is None and viewer is None and all(words is None for words in given.values()):
+        if where is None and viewer is None and all(words is None for words in requested.values()):
             return NO_FILTERS
         if viewer is not None:
             if not isinstance(viewer, str) or not viewer:
-                raise InputError(f'viewer is who asks, such as "agent:coder", not {viewer!r:.60}.')
+                raise InputError(
+                    f'viewer is the name of a user or an agent, such as "agent:coder", not {viewer!r:.60}.'
+                )
             refuse(viewer, "viewer")
-        words = {name: _words(name, value) for name, value in given.items()}
+        words = {name: _check_words(name, value) for name, value in requested.items()}
         return cls(**words, viewer=viewer, where=None if where is None else Where.of(where))
 
     @classmethod
     def read(cls, logged: Mapping[str, Any]) -> Filters:
-        """What ``logged`` gave. InputError if an expression cannot be read back."""
+        """Read filters from a slate.
+
+        Parameters
+        ----------
+        logged
+            The result of ``Filters.logged``.
+
+        Returns
+        -------
+        Filters
+            The filters of the logged recall.
+
+        Raises
+        ------
+        InputError
+            If an expression cannot be read.
+        """
         if "where-text" in logged:
             raise InputError(
-                f"It was filtered by an expression that a log does not keep, only its text: {logged['where-text']}"
+                f"Its filter is an expression of which the log has only the text: {logged['where-text']}"
             )
         words = {name: tuple(logged[name]) if name in logged else None for name in _VOCABULARIES}
         where = logged.get("where")
@@ -388,52 +501,55 @@ class Filters:
         )
 
     def logged(self) -> dict[str, Any]:
-        """What a slate keeps: only what was given."""
+        """Return the filters as data for a slate, without those that admit everything."""
         if self is NO_FILTERS:
             return {}
-        kept: dict[str, Any] = {
+        logged: dict[str, Any] = {
             name: list(words)
             for name in _VOCABULARIES
             if (words := getattr(self, name)) is not None
         }
         if self.viewer is not None:
-            kept["viewer"] = self.viewer
+            logged["viewer"] = self.viewer
         if self.without:
-            kept["without"] = list(self.without)
+            logged["without"] = list(self.without)
         if self.where is not None:
-            kept["where" if self.where.plain else "where-text"] = self.where.text
-        return kept
+            logged["where" if self.where.plain else "where-text"] = self.where.text
+        return logged
 
 
+# The filters of most recalls: one object, so that identity is a quick test.
 NO_FILTERS = Filters()
 
 
-def _words(name: str, given: WordOrWords) -> tuple[str, ...] | None:
-    if given is None:
+def _check_words(name: str, requested: WordOrWords) -> tuple[str, ...] | None:
+    """Check the words of one filter and sort them."""
+    if requested is None:
         return None
-    known = _VOCABULARIES[name]
+    vocabulary = _VOCABULARIES[name]
     words = (
-        [given]
-        if isinstance(given, str)
-        else list(given)
-        if isinstance(given, Sequence)
+        [requested]
+        if isinstance(requested, str)
+        else list(requested)
+        if isinstance(requested, Sequence)
         else [None]
     )
     if not words:
-        ways = f" of {', '.join(known)}" if known else ""
-        raise InputError(f"{name}=[] admits nothing; name at least one{ways}.")
-    for place, word in enumerate(words):
+        ways = f" of {', '.join(vocabulary)}" if vocabulary else ""
+        raise InputError(f"{name}=[] admits no memory. Name at least one{ways}.")
+    for index, word in enumerate(words):
         if not isinstance(word, str) or not word:
-            raise InputError(f"{name} is a word or a list of words, not {given!r:.60}.")
-        if known is not None:
-            words[place] = word = normalise_word(word, known)
-        if known is not None and word not in known:
-            raise UnknownName(name, word, known)
+            raise InputError(f"{name} is a word or a list of words, not {requested!r:.60}.")
+        if vocabulary is not None:
+            words[index] = word = normalise_word(word, vocabulary)
+        if vocabulary is not None and word not in vocabulary:
+            raise UnknownName(name, word, vocabulary)
         refuse(word, name)
     return tuple(sorted(set(words)))
 
 
 _POPULATIONS = 16
+"""Populations in the cache of a state: of the filters that recent recalls used."""
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -441,9 +557,9 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Lengths:
-    """Of the first ``count`` memories of a population, in words: the total, and that of each session.
+    """The total number of words of the first ``count`` memories of a population, and that of each session.
 
-    ``parts`` counts each passage of a long memory, and every other memory, as one.
+    ``parts`` is the number of passages, where a short memory is one passage.
     """
 
     count: int
@@ -453,21 +569,21 @@ class Lengths:
 
     @cached_property
     def mean(self) -> float:
-        """Of a memory."""
+        """The mean length of a memory in words."""
         return self.total / self.count if self.count else 0.0
 
     @cached_property
     def mean_of_parts(self) -> float:
-        """Of a passage or a memory that is one."""
+        """The mean length of a passage in words."""
         return self.total / self.parts if self.parts else 0.0
 
 
 @dataclass(frozen=True)
 class Population:
-    """The memories that may take part in a recall: filter first, then search what is left.
+    """The memories that may take part in a recall.
 
-    Document statistics of BM25 are those of the population, so one project's words say nothing of another's.
-    ``mask`` is None where all memories take part. ``speakers`` are the codes of those who said any of them.
+    BM25 uses document frequencies of the population, so the words of one project do not affect another. ``mask`` is
+    None if all memories take part. ``speakers`` are the codes of their speakers.
     """
 
     mask: Mask | None
@@ -475,7 +591,7 @@ class Population:
     speakers: NDArray[np.int64]
     key: Hashable
     exact: bool = False
-    """Whether an index of all memories may not be asked: it knows some that are hidden from who asks."""
+    """Whether the search must not use an index of all memories, because some are hidden from the viewer."""
     _lengths: dict[str | None, Lengths] = field(default_factory=dict, repr=False, compare=False)
     _newest: list[tuple[int, int]] = field(default_factory=list, repr=False, compare=False)
     _names: list[frozenset[str]] = field(default_factory=list, repr=False, compare=False)
@@ -484,48 +600,54 @@ class Population:
         return len(self.rows)
 
     def lengths(self, state: State, words: Words) -> Lengths:
-        """The lengths as ``words`` counts them, once for each language; of what came since, where some were known."""
-        known = self._lengths.get(words.language)
-        if known is None or known.count < len(self):
+        """Return the lengths of the population in words of the language of ``words``.
+
+        The result is cached by language; only added memories are counted.
+        """
+        cached = self._lengths.get(words.language)
+        if cached is None or cached.count < len(self):
             groups, lengths = state.contexts.codes, words.lengths
-            if known is None:
+            if cached is None:
                 rows = None if self.mask is None else self.rows
                 own = lengths if rows is None else lengths[rows]
                 sessions = group_lengths(groups, lengths, rows=rows)
-                known = Lengths(len(self), int(own.sum()), sessions, self._parts(words, self.rows))
-            else:
-                late = self.rows[known.count :]
-                sessions = known.sessions.with_rows(groups[late], lengths[late])
-                total, parts = (
-                    known.total + int(lengths[late].sum()),
-                    known.parts + self._parts(words, late),
+                cached = Lengths(
+                    len(self), int(own.sum()), sessions, self._count_passages(words, self.rows)
                 )
-                known = Lengths(len(self), total, sessions, parts)
-            self._lengths[words.language] = known
-        return known
+            else:
+                added = self.rows[cached.count :]
+                sessions = cached.sessions.with_rows(groups[added], lengths[added])
+                total, parts = (
+                    cached.total + int(lengths[added].sum()),
+                    cached.parts + self._count_passages(words, added),
+                )
+                cached = Lengths(len(self), total, sessions, parts)
+            self._lengths[words.language] = cached
+        return cached
 
-    def _parts(self, words: Words, rows: Rows) -> int:
-        """How many parts these rows have, the last ones that take part."""
+    def _count_passages(self, words: Words, rows: Rows) -> int:
+        """Return the number of passages of the last rows of the population."""
         if words.passages is None or not len(rows):
             return len(rows)
-        of = words.passages.of
-        of = self.among(of[of.searchsorted(rows[0]) :])
-        return len(rows) + int(np.count_nonzero(of[1:] == of[:-1]))
+        memory_of = words.passages.of
+        memory_of = self.keep_members(memory_of[memory_of.searchsorted(rows[0]) :])
+        return len(rows) + int(np.count_nonzero(memory_of[1:] == memory_of[:-1]))
 
     def newest(self, state: State) -> int:
-        """When its newest memory was created, microseconds UTC; there is at least one. Of what came since, where some
-        were known: a pass over a million costs a third of a millisecond.
+        """Return the creation time of the newest memory, microseconds UTC. The population must not be empty.
+
+        Only added memories are compared: a pass over a million costs a third of a millisecond.
         """
-        known, instant = self._newest[0] if self._newest else (0, None)
-        if known < len(self):
-            late = int(state.numbers["created"].values[self.rows[known:]].max())
-            instant = late if instant is None else max(instant, late)
+        count, instant = self._newest[0] if self._newest else (0, None)
+        if count < len(self):
+            latest = int(state.numbers["created"].values[self.rows[count:]].max())
+            instant = latest if instant is None else max(instant, latest)
             self._newest[:] = [(len(self), instant)]
         assert instant is not None
         return instant
 
     def names(self, state: State) -> frozenset[str]:
-        """The words of the names of those who said any of them."""
+        """Return the words of the names of all speakers."""
         if not self._names:
             vocabulary = state.names["speaker"].vocabulary
             self._names.append(
@@ -537,22 +659,22 @@ class Population:
 
     @property
     def search(self) -> dict[str, Any]:
-        """What ``Vectors.top`` takes it as."""
+        """The arguments of ``Vectors.top`` that restrict it to the population."""
         if self.mask is None:
             return {}
         return {"rows": self.rows, "mask": self.mask, "key": self.key, "exact": self.exact}
 
-    def among(self, rows: Rows) -> Rows:
-        """Those of ``rows`` that take part."""
+    def keep_members(self, rows: Rows) -> Rows:
+        """Return the rows that take part."""
         return rows if self.mask is None else rows[self.mask[rows]]
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A population of the first ``size`` memories, and what it is valid for; its arrays in buffers that grow."""
+class _CachedPopulation:
+    """A cached population of the first ``size`` memories, the state that it is valid for, and growing buffers."""
 
     changes: int
-    seen: int | None
+    valid_at: int | None
     size: int
     population: Population
     rows: Grown
@@ -560,105 +682,111 @@ class _Kept:
 
 
 class Populations:
-    """The populations of recent filters. One is valid until a memory changes in what filters read, and where its
-    expression reads what recalls and feedback change, until the next event. Memories that are added are asked and
-    counted alone: counting a million anew takes some ten milliseconds, at each question after each memory.
+    """A cache of the populations of recent filters.
+
+    A population is valid until a memory changes in a column that filters read. If its expression reads columns that
+    recalls and feedback change, it is valid until the next event. Added memories are filtered and counted alone, because
+    counting a million memories again takes some ten milliseconds.
     """
 
     def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[State, OrderedDict[Hashable, _Kept]] = WeakKeyDictionary()
+        self._cache: WeakKeyDictionary[State, OrderedDict[Hashable, _CachedPopulation]] = (
+            WeakKeyDictionary()
+        )
 
     def get(
         self, state: State, *, project: str | None, session: str | None, filters: Filters
     ) -> Population:
-        """The memories that a question from this project and session may find."""
-        kept = self._kept.setdefault(state, OrderedDict())
+        """Return the memories that a query from this project and session may recall."""
+        cache = self._cache.setdefault(state, OrderedDict())
         key = (project, session, filters)
         where = filters.where
-        seen = None if where is None or where.lasting else state.seq
-        known = kept.get(key)
-        if known is not None and (known.changes, known.seen) == (state.changes, seen):
-            if known.size == state.rows and (where is None or where.plain):
-                kept.move_to_end(key)
-                return known.population
-            # an expression may speak of all memories at once, so that more of them change its value for the others
-            known = known if where is None and known.size < state.rows else None
+        valid_at = None if where is None or where.lasting else state.seq
+        cached = cache.get(key)
+        if cached is not None and (cached.changes, cached.valid_at) == (state.changes, valid_at):
+            if cached.size == state.rows and (where is None or where.plain):
+                cache.move_to_end(key)
+                return cached.population
+            # An expression may aggregate over all memories, so an added memory can change its value for others.
+            cached = cached if where is None and cached.size < state.rows else None
         else:
-            known = None
-        start = 0 if known is None else known.size
-        fresh = admitted(state, project=project, session=session, filters=filters, start=start)
-        found = _counted(state, fresh, key, seen, known)
-        kept[key] = found
-        kept.move_to_end(key)
-        while len(kept) > _POPULATIONS:
-            kept.popitem(last=False)
-        return found.population
+            cached = None
+        start = 0 if cached is None else cached.size
+        mask = apply_filters(state, project=project, session=session, filters=filters, start=start)
+        entry = _extend_population(state, mask, key, valid_at, cached)
+        cache[key] = entry
+        cache.move_to_end(key)
+        while len(cache) > _POPULATIONS:
+            cache.popitem(last=False)
+        return entry.population
 
 
-def admitted(
+def apply_filters(
     state: State, *, project: str | None, session: str | None, filters: Filters, start: int = 0
 ) -> Mask:
-    """bool[memories]: which may take part, of those from row ``start`` on.
+    """Return bool[memories]: which memories from row ``start`` on may take part.
 
-    In use (or of the statuses named), of this project, of none or of global scope, of this session if bound to one, of
-    these seasons and branches or none, of these scopes and visibilities; not private to another than ``viewer``; and
-    what ``where`` admits. Nothing of projects for which memory is off.
+    A memory must have a recallable status (or one of ``status``), and belong to the project, to none, or to the global
+    scope. It must belong to the session if its scope is "session", and pass the filters of seasons, branches, scopes,
+    visibilities, viewer and expression. Projects for which memory is off are excluded.
     """
 
-    def among(column: str, *words: str | None) -> Mask:
-        return state.names[column].among(words, start)
+    def has_any(column: str, *words: str | None) -> Mask:
+        return state.names[column].is_in(words, start)
 
-    mask = among("status", *(RECALLABLE if filters.status is None else filters.status))
+    # The most selective filters first do not help: each is one pass over a column of codes.
+    mask = has_any("status", *(RECALLABLE if filters.status is None else filters.status))
     if project is not None:
-        mask &= among("project", project, None) | among("scope", "global")
-    bound = among("scope", "session")
-    if bound.any():
-        mask &= ~bound | (among("session", session or ""))
-    if state.names["season"].held:
-        mask &= among("season", *(filters.season or ()), None)
+        mask &= has_any("project", project, None) | has_any("scope", "global")
+    is_bound = has_any("scope", "session")
+    if is_bound.any():
+        mask &= ~is_bound | (has_any("session", session or ""))
+    if state.names["season"].has_values:
+        mask &= has_any("season", *(filters.season or ()), None)
     if filters.scope is not None:
-        mask &= among("scope", *filters.scope)
+        mask &= has_any("scope", *filters.scope)
     if filters.visibility is not None:
-        mask &= among("visibility", *filters.visibility)
+        mask &= has_any("visibility", *filters.visibility)
     if filters.branch is not None:
-        mask &= among("branch", *filters.branch, None)
+        mask &= has_any("branch", *filters.branch, None)
     if filters.viewer is not None:
-        mask &= ~among("visibility", "private") | among("creator", filters.viewer)
+        mask &= ~has_any("visibility", "private") | has_any("creator", filters.viewer)
     if filters.without is None:
         mask[:] = False
     elif filters.without:
-        mask &= ~among("project", *filters.without)
+        mask &= ~has_any("project", *filters.without)
     if filters.where is not None:
         mask &= filters.where.mask(state)[start:]
     return mask
 
 
-def _counted(
-    state: State, fresh: Mask, key: Hashable, seen: int | None, known: _Kept | None
-) -> _Kept:
-    """What takes part of the ``fresh`` memories, beside what was ``known`` of those before them."""
+def _extend_population(
+    state: State, fresh: Mask, key: Hashable, valid_at: int | None, cached: _CachedPopulation | None
+) -> _CachedPopulation:
+    """Return the cached population extended by the ``fresh`` memories."""
     start = state.rows - len(fresh)
-    rows = Grown(np.empty(0, dtype=np.int64)) if known is None else known.rows
-    mask = Grown(np.empty(0, dtype=np.bool_)) if known is None else known.mask
-    late = np.flatnonzero(fresh) + start
-    rows.append(late)
+    rows = Grown(np.empty(0, dtype=np.int64)) if cached is None else cached.rows
+    mask = Grown(np.empty(0, dtype=np.bool_)) if cached is None else cached.mask
+    added = np.flatnonzero(fresh) + start
+    rows.append(added)
     if rows.size < state.rows:
         if mask.size < start:
-            mask.append(np.ones(start - mask.size, dtype=np.bool_))  # so far all took part
+            # All earlier memories took part, so they had no mask.
+            mask.append(np.ones(start - mask.size, dtype=np.bool_))
         mask.append(fresh)
     speakers = (
         state.names["speaker"].codes[start:]
-        if len(late) == len(fresh)
-        else state.names["speaker"].codes[late]
+        if len(added) == len(fresh)
+        else state.names["speaker"].codes[added]
     )
     present = np.flatnonzero(np.bincount(speakers[speakers >= 0]))
     population = Population(
         mask=mask.columns[0] if mask.size else None,
         rows=rows.columns[0],
-        speakers=present if known is None else np.union1d(known.population.speakers, present),
+        speakers=present if cached is None else np.union1d(cached.population.speakers, present),
         key=key,
-        exact=isinstance(state, Seen),
-        _lengths={} if known is None else dict(known.population._lengths),
-        _newest=[] if known is None else list(known.population._newest),
+        exact=isinstance(state, ViewerState),
+        _lengths={} if cached is None else dict(cached.population._lengths),
+        _newest=[] if cached is None else list(cached.population._newest),
     )
-    return _Kept(state.changes, seen, state.rows, population, rows, mask)
+    return _CachedPopulation(state.changes, valid_at, state.rows, population, rows, mask)

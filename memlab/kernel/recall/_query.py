@@ -1,4 +1,4 @@
-"""A question, and the evidence that the index has for it over the memories that may answer."""
+"""A query, and the evidence of the indexes for it over the memories that may take part."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.embedding import Embedder, load_embedder
 from memlab.kernel.english import signs_of
-from memlab.kernel.graph import kind_of
+from memlab.kernel.graph import node_kinds
 from memlab.kernel.index import (
     InPassages,
     Matches,
@@ -48,10 +48,10 @@ __all__ = [
 ]
 
 
-# How nearly each word of a question has a word in a text, by the vectors of single words of the model that ships.
+# The feature `late`: for each word of a query, the cosine of the nearest word of a text, by vectors of single words.
 #
-# Products of integer vectors are exact in any order: 256 of them stay below 2^24, which 32-bit floats hold without a
-# rounding. So a value is the same on every machine. Vectors of words are made when a pool first holds them and kept.
+# The dot product of two int8 vectors of 256 dimensions stays below 2^24, so float32 holds it exactly in any order. The
+# values are therefore the same on every machine. The vector of a word is computed when a pool first contains it.
 
 
 Rows = NDArray[np.int64]
@@ -59,7 +59,7 @@ Scores = NDArray[np.float64]
 
 
 class _Table:
-    """The vectors of some forms of ``Words.written``: components, lengths (1 for a zero vector), which are there."""
+    """Vectors of word forms by id: components, lengths (1 for a zero vector), and which are computed."""
 
     def __init__(self, size: int) -> None:
         dim = load_embedder().dim
@@ -67,108 +67,118 @@ class _Table:
         self.norms = np.ones(size)
         self.known = np.zeros(size, dtype=np.bool_)
 
-    def grown(self, size: int) -> _Table:
-        """As many forms or more."""
-        found = _Table(size)
-        held = len(self.known)
-        found.vectors[:held], found.norms[:held], found.known[:held] = (
+    def extend(self, size: int) -> _Table:
+        """Return a copy with room for ``size`` forms."""
+        table = _Table(size)
+        count = len(self.known)
+        table.vectors[:count], table.norms[:count], table.known[:count] = (
             self.vectors,
             self.norms,
             self.known,
         )
-        return found
+        return table
 
 
 class WordVectors:
-    """The vectors of single words, by the model that ships, whatever embeds the memories."""
+    """A cache of the vectors of single words, by the shipped model, whatever embeds the memories."""
 
     def __init__(self) -> None:
         self._tables: WeakKeyDictionary[Words, _Table] = WeakKeyDictionary()
 
-    def late(self, words: Words, held: tuple[Rows, Rows], asked: Content, left_out: Rows) -> Scores:
-        """For each row the mean, by the weights of ``asked``, of the cosine of each word with the nearest of the row.
+    def late(
+        self, words: Words, row_forms: tuple[Rows, Rows], content: Content, skipped: Rows
+    ) -> Scores:
+        """Return the mean, over the words of a query by weight, of the cosine with the nearest word of each row.
 
-        A word of whose stem the row has any form counts 1. Words without a neighbour at a cosine above 0 count 0.
-        ``held`` has the forms of the rows, one row after the other, and how many of each; those ``left_out`` are not
-        looked at.
+        Parameters
+        ----------
+        words
+            The words of all memories.
+        row_forms
+            The word forms of the rows, one row after the other, and the number of forms per row.
+        content
+            The content of the query. A word counts 1 in a row that contains its stem, and 0 without a positive cosine.
+        skipped
+            Forms that are skipped, such as names of speakers.
         """
-        every, counts = held
-        if not asked.words or not len(every):
+        every, counts = row_forms
+        if not content.words or not len(every):
             return np.zeros(len(counts))
-        forms, place = compact(every, words.written.forms)
-        cosine = self._cosines(words, [word for word, _ in asked.words], forms)
-        stems = np.array([[stem] for _, stem in asked.words], dtype=np.int32)
+        forms, column = compact(every, words.written.forms)
+        cosine = self._cosines(words, [word for word, _ in content.words], forms)
+        stems = np.array([[stem] for _, stem in content.words], dtype=np.int32)
         np.copyto(cosine, 1.0, where=words.written.terms.take(forms) == stems)
-        if len(left_out):
-            at = forms.searchsorted(left_out)
-            inside = at < len(forms)
-            cosine[:, at[inside][forms[at[inside]] == left_out[inside]]] = 0.0
-        (some,) = counts.nonzero()
-        starts = (counts.cumsum() - counts)[some]
-        nearest = np.maximum.reduceat(cosine.take(place, axis=1), starts, axis=1)
+        if len(skipped):
+            positions = forms.searchsorted(skipped)
+            inside = positions < len(forms)
+            cosine[:, positions[inside][forms[positions[inside]] == skipped[inside]]] = 0.0
+        (rows,) = counts.nonzero()
+        starts = (counts.cumsum() - counts)[rows]
+        nearest = np.maximum.reduceat(cosine.take(column, axis=1), starts, axis=1)
         np.maximum(nearest, 0.0, out=nearest)
-        found = np.zeros(len(counts))
-        share = asked.weight / asked.weight.sum()
-        # word by word: a sum may be taken in another order
-        found[some] = (nearest * share[:, None]).cumsum(axis=0)[-1]
-        return found
+        means = np.zeros(len(counts))
+        share = content.weight / content.weight.sum()
+        # A cumulative sum adds word by word; `sum` may add in another order on another machine.
+        means[rows] = (nearest * share[:, None]).cumsum(axis=0)[-1]
+        return means
 
-    def _cosines(self, words: Words, asked: list[str], forms: Rows) -> Scores:
-        """f64[asked, forms]: the cosine of each word of a query with each of these forms of the texts."""
+    def _cosines(self, words: Words, query_words: list[str], forms: Rows) -> Scores:
+        """Return f64[words, forms]: the cosine of each word of the query with each form."""
         table = self._tables.get(words)
         if table is None or len(table.known) < words.written.forms:
-            table = self._tables[words] = (table or _Table(0)).grown(2 * words.written.forms)
+            table = self._tables[words] = (table or _Table(0)).extend(2 * words.written.forms)
         ids = words.written.ids
-        own = np.array([ids.get(word, -1) for word in asked], dtype=np.int64)
+        own = np.array([ids.get(word, -1) for word in query_words], dtype=np.int64)
         wanted = np.concatenate((forms, own[own >= 0]))
         missing = wanted[~table.known[wanted]]
-        strange = [word for word, form in zip(asked, own.tolist(), strict=True) if form < 0]
-        count, fresh, lengths = len(missing), table.vectors[:0], table.norms[:0]
-        if count or strange:
-            # all at once: to encode costs as much as five words more
-            fresh = load_embedder().embed([*words.written.names(missing), *strange])
-            wide = fresh.astype(np.float32)
-            # whole, below 2^24: exact in any order
+        unseen = [word for word, form in zip(query_words, own.tolist(), strict=True) if form < 0]
+        count, embedded, lengths = len(missing), table.vectors[:0], table.norms[:0]
+        if count or unseen:
+            # In one call: a call of the embedder costs as much as five words.
+            embedded = load_embedder().embed([*words.written.names(missing), *unseen])
+            wide = embedded.astype(np.float32)
+            # Sums of integers below 2^24 are exact in float32.
             squares = np.vecdot(wide, wide).astype(np.float64)
             lengths = np.sqrt(np.maximum(squares, 1.0))
             table.vectors[missing], table.norms[missing], table.known[missing] = (
-                fresh[:count],
+                embedded[:count],
                 lengths[:count],
                 True,
             )
         vectors, norms = table.vectors[own].astype(np.float32), table.norms[own]
-        if strange:
-            vectors[own < 0], norms[own < 0] = fresh[count:], lengths[count:]
+        if unseen:
+            vectors[own < 0], norms[own < 0] = embedded[count:], lengths[count:]
         dots = products(table.vectors.take(forms, axis=0), vectors).T
         both = np.multiply.outer(norms, table.norms.take(forms))
         return np.asarray(np.divide(dots, both, out=both))
 
 
 class Content(NamedTuple):
-    """What a query is about: its words without stop words, names of speakers, and words that only ask ("how much").
+    """The content words of a query: without stop words, names of speakers, and words that only ask ("how much").
 
-    A word that only asks counts where a text has it; where none has, nothing lacks an answer for that.
+    A word that only asks counts if a text contains it; otherwise its absence says nothing about an answer.
     """
 
     words: list[tuple[str, int]]
-    """Each with the id of its stem; -1 where no text has it."""
+    """The words, each with the id of its stem; -1 if no text contains the stem."""
     terms: Rows
-    """Which of the terms of the query's hits they are."""
+    """The indices of these words among the terms of the query."""
     weight: Scores
-    """The idf of each."""
+    """The inverse document frequency of each word."""
 
 
+# A word of a speaker's name.
 _WORD = re.compile(r"\w+")
 _ALL = 10_000
-"""Vectors of which one pass gives the nearest and every similarity that features will ask for."""
+"""The maximum number of vectors for which one pass computes all similarities, also those that features read later."""
 
 _AROUND_K1, _AROUND_B = 0.9, 0.2
-"""Of the words of five turns: their own lengths say less than that of one."""
+"""BM25 parameters for windows of five turns, whose length says less than that of one turn."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, when (microseconds UTC), from where, of which memories; ``vector`` if it was embedded before."""
+    """A query with its time (microseconds UTC), its project and session, its filters, and its vector if known."""
 
     text: str
     at: int
@@ -179,13 +189,14 @@ class Question:
 
 
 class SpeakerNames:
-    """Which speakers a text names: any word of a name counts, in any case."""
+    """The speakers that a text names: any word of a name counts, ignoring case."""
 
     def __init__(self) -> None:
         self._codes: dict[str, set[int]] = {}
         self._known = 0
 
     def _learn(self, vocabulary: list[str]) -> None:
+        """Index the words of the names of new speakers."""
         for code in range(self._known, len(vocabulary)):
             for word in _WORD.findall(vocabulary[code].lower()):
                 self._codes.setdefault(word, set()).add(code)
@@ -194,21 +205,21 @@ class SpeakerNames:
     def find(
         self, text: str, vocabulary: list[str], present: NDArray[np.int64]
     ) -> NDArray[np.int32]:
-        """The codes of those speakers ``present`` whom ``text`` names."""
+        """Return the codes of the speakers among ``present`` that ``text`` names, ascending."""
         if len(vocabulary) < self._known:
             self._codes, self._known = {}, 0
         if len(vocabulary) > self._known:
             self._learn(vocabulary)
-        named: set[int] = set()
+        codes: set[int] = set()
         for word in _WORD.findall(text.lower()):
-            named.update(self._codes.get(word, ()))
-        if named:
-            named.intersection_update(present.tolist())
-        return np.array(sorted(named), dtype=np.int32)
+            codes.update(self._codes.get(word, ()))
+        if codes:
+            codes.intersection_update(present.tolist())
+        return np.array(sorted(codes), dtype=np.int32)
 
 
 class QuestionFeatures:
-    """A question against one state: vectors and postings are read once, features look rows up in them."""
+    """A query against one state. Vectors and postings are read once; features look up rows."""
 
     def __init__(
         self,
@@ -224,33 +235,33 @@ class QuestionFeatures:
         self.state, self.question, self.population = state, question, population
         self.embedder, self._word_vectors = embedder, word_vectors
         self.at, self.now = question.at, np.asarray(question.at, dtype=np.float64)
-        given = question.vector
+        vector = question.vector
         self.vector: NDArray[np.int8] = (
-            embedder.embed([question.text])[0] if given is None else given
+            embedder.embed([question.text])[0] if vector is None else vector
         )
         settings = pack.settings
         self._k1, self._b = float(settings["bm25-k1"]), float(settings["bm25-b"])
-        self.words = words = state.words_in(str(settings["language"]))
+        self.words = words = state.get_words(str(settings["language"]))
         self._lengths = population.lengths(state, words)
         self.query = words.query(question.text)
         self.matches = self._match(self.query)
         self.signs = signs_of(words.language)
-        """What a query in this language shows."""
+        """The table of signs of the language, such as words that ask for a time."""
         self._near: tuple[Rows, Scores] = np.empty(0, dtype=np.int64), np.empty(0)
-        self.named = speakers.find(
+        self.named_speakers = speakers.find(
             question.text, state.names["speaker"].vocabulary, population.speakers
         )
-        """The codes of the speakers that it names."""
-        self.triggered = population.among(triggers.called(state, question.text))
-        """The rows that take part and have a trigger in it, ascending."""
+        """The codes of the speakers that the query names."""
+        self.triggered = population.keep_members(triggers.match(state, question.text))
+        """The rows whose triggers match the query, ascending."""
         self.spans: tuple[Span, ...] = (
             named_dates(question.text, self.at) if len(population.rows) else ()
         )
-        """The days that it names."""
+        """The spans of time that the query names."""
         if self.spans:
             self.spans = named_dates(question.text, self.at, population.newest(state))
         uniform: dict[str, Value] = dict(self.signs.read_query(f" {' '.join(self.query.tokens)} "))
-        if not len(self.named):
+        if not len(self.named_speakers):
             uniform |= {"names-speaker": False, "names-other": False}
         if not self.spans:
             uniform |= {"names-date": None, "date-gap": None}
@@ -259,23 +270,23 @@ class QuestionFeatures:
         if not len(self.triggered):
             uniform["triggered"] = False
         self.uniform: Mapping[str, Value] = uniform
-        """The features that all candidates share, because they follow from the query alone; null as None."""
+        """The features that follow from the query alone, with their values; null is None."""
 
     @cached_property
     def specific_matches(self) -> Matches | None:
-        """The matches of the query without its unspecific words (user, like, do ...), which are no evidence.
+        """The matches of the query without unspecific words (user, like, do ...), which are no evidence.
 
-        None where the query has no such word, or no other.
+        None if the query has no such word, or no other word.
         """
         unspecific = self.signs.words["unspecific"]
-        kept = [token for token in self.query.tokens if token not in unspecific]
-        if len(kept) == len(self.query.tokens):
+        specific = [token for token in self.query.tokens if token not in unspecific]
+        if len(specific) == len(self.query.tokens):
             return None
-        query = self.words.query(" ".join(kept))
+        query = self.words.query(" ".join(specific))
         return self._match(query) if query.words else None
 
     def _match(self, query: Query) -> Matches:
-        """The evidence of the index for these words of the query; of long memories, that of their passages, too."""
+        """Return the BM25 evidence for a query, with that of passages for long memories."""
         words, mask, passages, inside = self.words, self.population.mask, self.words.passages, None
         if passages is not None:
             hits = passages.words.hits(query, None if mask is None else mask[passages.of])
@@ -291,72 +302,80 @@ class QuestionFeatures:
         )
 
     def nearest(self, count: int) -> Rows:
-        """The nearest memories that take part and have a vector, best first."""
+        """Return the nearest memories that take part and have a vector, best first."""
         population, vectors = self.population, self.state.vectors
-        rows = self.state.embedded(population.rows)
+        rows = self.state.drop_unembedded(population.rows)
         every = len(rows) == len(population.rows)
         if len(rows) <= _ALL:
-            among = None if every and population.mask is None else rows
-            cosine = vectors.similarity(self.vector, among, key=population.key if every else None)
+            subset = None if every and population.mask is None else rows
+            cosine = vectors.similarity(self.vector, subset, key=population.key if every else None)
             self._near = rows, cosine
             return rows[best(cosine, count)]
-        found, cosine = vectors.top(
+        nearest, cosine = vectors.top(
             self.vector, count, **(population.search if every else {"rows": rows})
         )
-        order = np.argsort(found)
-        self._near = found[order], cosine[order]
-        return found
+        order = np.argsort(nearest)
+        self._near = nearest[order], cosine[order]
+        return nearest
 
     def similarity(self, rows: Rows) -> Scores:
-        """Cosines of ascending rows; those that were asked for before, or are the nearest, are not computed again."""
-        known, values = self._near
-        if not len(known):
+        """Return the cosines of ascending rows.
+
+        Cosines that an earlier call or the search has computed are reused.
+        """
+        cached_rows, values = self._near
+        if not len(cached_rows):
             return self.state.vectors.similarity(self.vector, rows)
-        place = known[:-1].searchsorted(rows)
-        found = values[place]
-        (fresh,) = (known[place] != rows).nonzero()
-        if len(fresh):
-            found[fresh] = self.state.vectors.similarity(self.vector, rows[fresh])
-        if len(rows) > len(known):
-            self._near = rows, found
-        return found
+        position = cached_rows[:-1].searchsorted(rows)
+        cosines = values[position]
+        (missing,) = (cached_rows[position] != rows).nonzero()
+        if len(missing):
+            cosines[missing] = self.state.vectors.similarity(self.vector, rows[missing])
+        if len(rows) > len(cached_rows):
+            self._near = rows, cosines
+        return cosines
 
     @cached_property
     def content(self) -> Content:
-        """What the query is about."""
+        """The content words of the query."""
         query, names, only_ask = (
             self.query,
             self.population.names(self.state),
             self.signs.words["only-ask"],
         )
-        known = len(query.terms)
-        frequency = [*self.matches.hits.frequency.tolist(), *[0] * (len(query.words) - known)]
-        kept = [
-            place
-            for place, (word, _) in enumerate(query.words)
-            if word not in names and (frequency[place] or word not in only_ask)
+        known_terms = len(query.terms)
+        frequency = [*self.matches.hits.frequency.tolist(), *[0] * (len(query.words) - known_terms)]
+        positions = [
+            position
+            for position, (word, _) in enumerate(query.words)
+            if word not in names and (frequency[position] or word not in only_ask)
         ]
-        terms = np.array([place for place in kept if place < known], dtype=np.int64)
-        counts = np.array([frequency[place] for place in kept], dtype=np.int64)
+        terms = np.array(
+            [position for position in positions if position < known_terms], dtype=np.int64
+        )
+        counts = np.array([frequency[position] for position in positions], dtype=np.int64)
         return Content(
-            [query.words[place] for place in kept], terms, idf(counts, len(self.population.rows))
+            [query.words[position] for position in positions],
+            terms,
+            idf(counts, len(self.population.rows)),
         )
 
     @cached_property
     def names(self) -> Rows:
-        """The forms that are words of names of speakers, ascending."""
+        """The ids of word forms that occur in names of speakers, ascending."""
         ids = self.words.written.ids
-        known = [ids[name] for name in self.population.names(self.state) if name in ids]
-        return np.array(sorted(known), dtype=np.int64)
+        name_ids = [ids[name] for name in self.population.names(self.state) if name in ids]
+        return np.array(sorted(name_ids), dtype=np.int64)
 
     def late(self, rows: Rows, forms: Rows, counts: Rows) -> Scores:
-        """How nearly each word of the query has a word in each row: these forms, so many of each. In a long row, in its
-        best passage.
+        """Return the feature ``late`` of the rows, of a long text that of its best passage.
+
+        ``forms`` are the word forms of the rows, one row after the other; ``counts`` is the number per row.
         """
         passages, late = self.words.passages, self._word_vectors.late
-        if passages is None or not len((among := passages.among(rows))[0]):
+        if passages is None or not len((long_rows := passages.among(rows))[0]):
             return late(self.words, (forms, counts), self.content, self.names)
-        long, inside, starts = among
+        long, inside, starts = long_rows
         short = np.ones(len(rows), dtype=np.bool_)
         short[long] = False
         forms_inside, _, counts_inside = passages.words.written.held(inside)
@@ -367,31 +386,31 @@ class QuestionFeatures:
             self.content,
             self.names,
         )
-        found = np.empty(len(rows))
-        found[short] = scores[: len(rows) - len(long)]
-        found[long] = np.maximum.reduceat(scores[len(rows) - len(long) :], starts)
-        return found
+        scores_by_row = np.empty(len(rows))
+        scores_by_row[short] = scores[: len(rows) - len(long)]
+        scores_by_row[long] = np.maximum.reduceat(scores[len(rows) - len(long) :], starts)
+        return scores_by_row
 
     def around_lexical(self, windows: Rows) -> Scores:
-        """BM25 of the words of each row and of those around it."""
+        """Return the BM25 score of each window of neighbouring rows."""
         return self.matches.around(windows, self.content.terms, k1=_AROUND_K1, b=_AROUND_B)
 
     def around_similarity(self, windows: Rows) -> Scores:
-        """The mean cosine of each row and of those around it."""
-        unique, place = compact(windows.ravel() + 1)
-        there = unique > 0
+        """Return the mean cosine of each window of neighbouring rows."""
+        unique, columns = compact(windows.ravel() + 1)
+        is_row = unique > 0
         cosine = np.zeros(len(unique))
-        cosine[there] = self.similarity(unique[there] - 1)
+        cosine[is_row] = self.similarity(unique[is_row] - 1)
         total, count = np.zeros(windows.shape[1]), np.zeros(windows.shape[1])
-        for own in place.reshape(windows.shape):
+        for own in columns.reshape(windows.shape):
             total += cosine[own]
-            count += there[own]
+            count += is_row[own]
         return total / np.maximum(count, 1.0)
 
     def session_lexical(self, contexts: NDArray[np.int32]) -> Scores:
-        """BM25 of the sessions with these codes; 0 for a memory without a session."""
+        """Return the BM25 score of each session; 0 for a code of -1."""
         sessions = self._lengths.sessions
-        codes, place = compact(contexts.astype(np.int64) + 1)
+        codes, columns = compact(contexts.astype(np.int64) + 1)
         scores = group_scores(
             self.matches.hits,
             self.state.contexts.codes,
@@ -400,25 +419,27 @@ class QuestionFeatures:
             k1=self._k1,
             b=self._b,
         )
-        return scores[place]
+        return scores[columns]
 
 
-# The entities that a question is about: those that it names, and those whose names are nearest to it.
+# The entities of a query: those that it names, and those whose names are nearest to it.
 #
-# Every name and alias has a vector of its own, so that an entity with many names is as near as its nearest one. They
-# are embedded when a question first needs them, and kept while the lab is open.
+# Every name and alias has its own vector, so an entity is as near as its nearest name. Names are embedded when a query
+# first needs them, and cached while the lab is open.
 
 
+# The relation of a memory to an entity.
 _MENTIONS = RELATIONS.index("mentions")
 _FIRST_LOOKED_AT = 64
-"""Entities, best first, of which it is asked whether what takes part mentions them; then four times as many."""
+"""Entities, best first, that are checked for mentions by memories in the first pass; each pass has four times more."""
 
 _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
     r"\U00020000-\U0003ffff"
 )
-"""Scripts in which a name may stand anywhere: no space parts their words, or endings follow at once."""
+"""Scripts in which a name may begin inside a run of letters: no spaces between words, or endings follow directly."""
 
+# A character of such a script, a run of other letters and digits, or a single other sign.
 _PIECE = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 
 Nodes = NDArray[np.int64]
@@ -426,112 +447,116 @@ Nodes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class About:
-    """Nodes of entities, ascending, each with how near it is to the question: above 0, and 1 where it is named."""
+    """Nodes of entities, ascending, with the nearness of each to the query: above 0, and 1 if the query names it."""
 
     nodes: Nodes
     nearness: Scores
 
 
+# Most packs spread from memories alone.
 NO_ENTITIES = About(np.empty(0, dtype=np.int64), np.empty(0))
 
 
 @dataclass
-class _Known:
-    """What is kept of the names of one state: ``size`` of them so far."""
+class _CachedNames:
+    """The cached names of the entities of one state; ``size`` is their number so far."""
 
     vectors: Vectors
     size: int = 0
-    places: dict[tuple[str, ...], int] = field(default_factory=dict)
-    """Of each name, as pieces."""
+    rows: dict[tuple[str, ...], int] = field(default_factory=dict)
+    """The row of each name, by its pieces."""
     lengths: dict[str, set[int]] = field(default_factory=dict)
-    """How many pieces the names have that begin with this one."""
+    """The numbers of pieces of the names that begin with a piece."""
     version: int = -1
     roots: Nodes = field(default_factory=lambda: NO_ENTITIES.nodes)
-    """Of each name, the entity that it stands for."""
+    """The entity of each name, after merges."""
     nodes: Nodes = field(default_factory=lambda: NO_ENTITIES.nodes)
-    """Of each entity, its node, -1 while no memory mentions it."""
-    seen: int = -1
-    """How many nodes of entities there were."""
+    """The node of each entity; -1 while no memory mentions it."""
+    node_count: int = -1
+    """The number of entity nodes when ``nodes`` was updated."""
 
 
 class EntityNames:
-    """The names of entities, as vectors and as pieces of text, of the states that are asked."""
+    """The names of entities of recalled states, as vectors and as pieces of text."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._kept: WeakKeyDictionary[State, _Known] = WeakKeyDictionary()
+        self._cache: WeakKeyDictionary[State, _CachedNames] = WeakKeyDictionary()
 
-    def about(self, asked: QuestionFeatures, count: int, floor: float) -> About:
-        """The ``count`` entities that a question is most about, among those that memories which take part mention.
+    def about(self, query: QuestionFeatures, count: int, floor: float) -> About:
+        """Return the entities of a query, at most ``count``, that eligible memories mention.
 
-        An entity that the question does not name takes part from a closeness of ``floor``.
+        An entity that the query does not name needs a closeness of at least ``floor``.
         """
-        state = asked.state
+        state = query.state
         entities = state.projection(Entities)
-        if not len(entities) or not count or asked.question.filters.without is None:
-            return NO_ENTITIES  # where memory is off, no name is embedded either
-        known = self._learned(state, entities)
+        if not len(entities) or not count or query.question.filters.without is None:
+            # Names are not embedded while memory is off: the embedder may be a remote service.
+            return NO_ENTITIES
+        names = self._update_names(state, entities)
         cosine = np.full(len(entities), -np.inf)
-        np.maximum.at(cosine, known.roots, known.vectors.similarity(asked.vector))
+        np.maximum.at(cosine, names.roots, names.vectors.similarity(query.vector))
         near = cosine.copy()
-        for place in _named(known, asked.question.text, asked.words.stop_words):
-            # before all that are not named
-            near[known.roots[place]] = 2.0 + cosine[known.roots[place]]
-        near[known.nodes < 0] = -np.inf
-        chosen = _mentioned(asked, known.nodes, near, count)
+        for row in _find_named(names, query.question.text, query.words.stop_words):
+            # Above the cosine of every entity that is not named.
+            near[names.roots[row]] = 2.0 + cosine[names.roots[row]]
+        near[names.nodes < 0] = -np.inf
+        chosen = _select_mentioned(query, names.nodes, near, count)
         nearness = np.where(near[chosen] > 1.0, 1.0, self._embedder.closeness(cosine[chosen]))
-        enough = (nearness > 0) & (nearness >= floor)
-        chosen, nearness = chosen[enough], nearness[enough]
-        order = np.argsort(known.nodes[chosen])
-        return About(known.nodes[chosen][order], nearness[order])
+        is_near = (nearness > 0) & (nearness >= floor)
+        chosen, nearness = chosen[is_near], nearness[is_near]
+        order = np.argsort(names.nodes[chosen])
+        return About(names.nodes[chosen][order], nearness[order])
 
-    def _learned(self, state: State, entities: Entities) -> _Known:
-        known = self._kept.get(state)
-        if known is None:
-            known = self._kept[state] = _Known(Vectors(self._embedder.dim))
-        fresh = entities.names[known.size :]
-        if fresh:
-            known.vectors.append(self._embedder.encode(fresh))
-            for place, name in enumerate(fresh, known.size):
+    def _update_names(self, state: State, entities: Entities) -> _CachedNames:
+        """Return the cached names of a state, after adding new entities, merges and nodes."""
+        # Three updates, each only if its source has changed: names, merges of entities, and nodes of the graph.
+        names = self._cache.get(state)
+        if names is None:
+            names = self._cache[state] = _CachedNames(Vectors(self._embedder.dim))
+        added = entities.names[names.size :]
+        if added:
+            names.vectors.append(self._embedder.encode(added))
+            for row, name in enumerate(added, names.size):
                 pieces = tuple(_pieces(entity_key(name)))
-                known.places[pieces] = place
-                known.lengths.setdefault(pieces[0], set()).add(len(pieces))
-        if known.version != entities.version:
-            known.roots = entities.roots()[np.array(entities.owners, dtype=np.int64)]
-            known.nodes, known.seen = NO_ENTITIES.nodes, -1
-            known.version = entities.version
-        elif fresh:
-            known.roots = np.concatenate(
-                (known.roots, [entities.root(n) for n in entities.owners[known.size :]])
+                names.rows[pieces] = row
+                names.lengths.setdefault(pieces[0], set()).add(len(pieces))
+        if names.version != entities.version:
+            names.roots = entities.find_roots()[np.array(entities.owners, dtype=np.int64)]
+            names.nodes, names.node_count = NO_ENTITIES.nodes, -1
+            names.version = entities.version
+        elif added:
+            names.roots = np.concatenate(
+                (names.roots, [entities.find_root(n) for n in entities.owners[names.size :]])
             )
-        known.size += len(fresh)
-        if known.seen != state.nodes.count("entity") or len(known.nodes) < len(entities):
-            known.nodes = np.concatenate(
-                (known.nodes, np.full(len(entities) - len(known.nodes), -1))
+        names.size += len(added)
+        if names.node_count != state.nodes.count("entity") or len(names.nodes) < len(entities):
+            names.nodes = np.concatenate(
+                (names.nodes, np.full(len(entities) - len(names.nodes), -1))
             )
-            absent = np.flatnonzero(known.nodes < 0)
-            names = (entities.entries[number].name for number in absent.tolist())
-            known.nodes[absent] = state.nodes.find("entity", names)
-            known.seen = state.nodes.count("entity")
-        return known
+            absent = np.flatnonzero(names.nodes < 0)
+            absent_names = (entities.entries[number].name for number in absent.tolist())
+            names.nodes[absent] = state.nodes.find("entity", absent_names)
+            names.node_count = state.nodes.count("entity")
+        return names
 
 
-def _named(known: _Known, question: str, stop_words: frozenset[str]) -> Iterator[int]:
-    """The names that stand in a question, in any case; a name that is a stop word is not meant."""
+def _find_named(names: _CachedNames, question: str, stop_words: frozenset[str]) -> Iterator[int]:
+    """Yield the rows of the names that occur in a query, ignoring case and names that are stop words."""
     pieces = _pieces(
         unicodedata.normalize("NFC", unicodedata.normalize("NFD", question).casefold())
     )
     for start, piece in enumerate(pieces):
-        for length in known.lengths.get(piece, ()):
+        for length in names.lengths.get(piece, ()):
             name = tuple(pieces[start : start + length])
-            if name in known.places and not (length == 1 and piece in stop_words):
-                yield known.places[name]
+            if name in names.rows and not (length == 1 and piece in stop_words):
+                yield names.rows[name]
 
 
 def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -> int | None:
-    """Return how many pieces of ``text`` precede the first of these names in it, or None if it holds none of them.
+    """Return the number of pieces of ``text`` before the first of these names, or None without a match.
 
-    A name counts in any case; a name that is a stop word is not meant.
+    Case is ignored, and so is a name that is a stop word.
 
     >>> first_mention(["Ada Lovelace", "Ada"], "Where does ADA live?", frozenset())
     2
@@ -540,43 +565,47 @@ def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -
     wanted = [_pieces(entity_key(name)) for name in names]
     for start in range(len(pieces)):
         for name in wanted:
-            meant = len(name) > 1 or name[0] not in stop_words
-            if meant and pieces[start : start + len(name)] == name:
+            is_counted = len(name) > 1 or name[0] not in stop_words
+            if is_counted and pieces[start : start + len(name)] == name:
                 return start
     return None
 
 
 def _pieces(text: str) -> list[str]:
-    """Runs of letters and digits, and every other sign by itself. A mark, such as a vowel of Hindi, parts no run.
+    """Split a text into runs of letters and digits and single other signs.
 
-    >>> _pieces("is c++ in osl\u00f6?")
-    ['is', 'c', '+', '+', 'in', 'osl\u00f6', '?']
+    A combining mark, such as a vowel of Hindi, does not end a run.
+
+    >>> _pieces("is c++ in oslö?")
+    ['is', 'c', '+', '+', 'in', 'oslö', '?']
     """
     if text.isascii():
         return _PIECE.findall(text)
     pieces: list[str] = []
     end, marked = -1, False
-    for found in _PIECE.finditer(text):
-        piece, mark = found[0], unicodedata.category(found[0][0]).startswith("M")
-        if pieces and found.start() == end and (mark or (marked and piece[0].isalnum())):
+    for match in _PIECE.finditer(text):
+        piece, mark = match[0], unicodedata.category(match[0][0]).startswith("M")
+        if pieces and match.start() == end and (mark or (marked and piece[0].isalnum())):
             pieces[-1] += piece
         else:
             pieces.append(piece)
-        end, marked = found.end(), mark
+        end, marked = match.end(), mark
     return pieces
 
 
-def _mentioned(asked: QuestionFeatures, nodes: Nodes, near: Scores, count: int) -> Nodes:
-    """The ``count`` nearest entities that a memory which takes part mentions; ties by number."""
-    mask, edges = asked.population.mask, asked.state.edges
-    many, able = _FIRST_LOOKED_AT, int(np.isfinite(near).sum())
+def _select_mentioned(query: QuestionFeatures, nodes: Nodes, near: Scores, count: int) -> Nodes:
+    """Return the ``count`` nearest entities that an eligible memory mentions; ties by number."""
+    mask, edges = query.population.mask, query.state.edges
+    limit, available = _FIRST_LOOKED_AT, int(np.isfinite(near).sum())
     while True:
-        order = best(near, min(many, able))
-        met = edges.crossings(nodes[order])
-        takes_part = (edges.relation[met.edge] == _MENTIONS) & (kind_of(met.neighbour) == 0)
+        order = best(near, min(limit, available))
+        crossings = edges.crossings(nodes[order])
+        takes_part = (edges.relation[crossings.edge] == _MENTIONS) & (
+            node_kinds(crossings.neighbour) == 0
+        )
         if mask is not None:
-            takes_part[takes_part] = mask[met.neighbour[takes_part]]
-        found: Nodes = order[np.unique(met.position[takes_part])]
-        if len(found) >= count or many >= able:
-            return found[:count]
-        many *= 4
+            takes_part[takes_part] = mask[crossings.neighbour[takes_part]]
+        entities: Nodes = order[np.unique(crossings.position[takes_part])]
+        if len(entities) >= count or limit >= available:
+            return entities[:count]
+        limit *= 4

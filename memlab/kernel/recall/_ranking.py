@@ -1,25 +1,24 @@
-"""The order in which candidates may be shown, where likeness counts: MMR, and near-duplicates that stand as one.
+"""The order in which candidates may be shown: by score, by diversity, or by the slot ``select``; and exploration.
 
-Maximal marginal relevance (Carbonell & Goldstein 1998) takes, again and again, the candidate with the greatest
+Maximal marginal relevance (Carbonell & Goldstein 1998) repeatedly selects the candidate with the maximum of
 
     w * relevance - (1 - w) * likeness
 
-where ``likeness`` is its greatest closeness to one that was taken before. Both are put on 0..1: relevance is the
-recall-score as a share of the pool's greatest (of their distances from the least, where a score is below 0), and a
-closeness below 0 counts as 0, as what is opposite repeats nothing. Scaled from the least to the greatest, the least
-relevant of a small pool would have no relevance at all, and five copies would be shown before it. ``w`` is the
-setting ``mmr-weight``; at 1 the order is that of the scores.
+where ``likeness`` is its maximum closeness to a candidate selected before. Both are scaled to 0..1. Relevance is the
+recall-score divided by the maximum of the pool; if a score is negative, the minimum is subtracted first. A negative
+closeness counts as 0. Min-max scaling would give the last candidate of a small pool a relevance of 0, so that five
+near-duplicates would precede it. ``w`` is the setting ``mmr-weight``; at 1 the order is that of the scores.
 
 Closeness is the cosine of two stored vectors on the scale of the embedders for which such thresholds are written. The
-bare cosine of the shipped model would not do: half of all pairs of turns of a conversation have one above 0.9.
+raw cosine of the shipped model is unsuitable: half of all pairs of turns of a conversation have one above 0.9.
 
-A candidate whose closeness to one taken before is above ``collapse-above`` stands behind it: it is neither shown nor
-probed, and the one in front says for whom it stands.
+A candidate whose closeness to a selected one is above ``collapse-above`` is its near-duplicate. It is neither shown nor
+probed, and the hit of the selected candidate lists it.
 
-Likeness decides the ranks that can be shown (the head and the band of probes); what lies below keeps the order of the
-scores, then come those that stand behind another. Scores themselves stay as the policy gave them. Dot products of
-stored vectors are sums of integers in f64, exact in any order, and ties go to the older memory, so the order is the
-same on every machine.
+Diversity decides the ranks that can be shown: the top-k and the probe band below it. Lower candidates keep the order of
+the scores, and near-duplicates come last. Scores are unchanged. The order is the same
+on every machine: dot products of stored vectors are sums of integers in float64, exact in any order. Ties go to the
+older memory.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ from memlab.kernel.recall._moment import Column, Features, columns
 from memlab.kernel.recall._query import QuestionFeatures
 
 __all__ = [
+    "ChallengerResults",
     "Chosen",
-    "Opposed",
     "Ranking",
     "Selected",
     "Selection",
@@ -64,32 +63,33 @@ __all__ = [
 ]
 
 
-Places = NDArray[np.int64]
+Positions = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 _AT_ONCE = 512
+"""The maximum number of candidates whose closeness is computed as one matrix: 2 MB at 512."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """``order`` holds every position of the pool by rank; the first ``showable`` of them may be shown.
+    """The positions of a pool in order of rank, of which the first ``showable`` may be shown.
 
-    ``duplicates`` says for which near-duplicates a position stands, in the order of the scores.
+    ``duplicates`` lists the near-duplicates of a position, by descending score.
     """
 
-    order: Places
+    order: Positions
     showable: int
     duplicates: dict[int, list[int]] = field(default_factory=dict)
 
 
 def diversifies(pack: Pack) -> bool:
-    """Whether what the pack shows depends on what else is shown, and not on the scores alone."""
+    """Return whether the results of a pack depend on one another, and not on the scores alone."""
     likeness = float(pack.settings["mmr-weight"]) < 1 or float(pack.settings["collapse-above"]) < 1
     return likeness or pack.selects
 
 
 def rank_by_score(scores: Scores) -> Ranking:
-    """By falling score, ties by position; a score that is infinite is never shown.
+    """Rank by descending score, ties by position. A candidate with an infinite score cannot be shown.
 
     >>> rank_by_score(np.array([0.5, -np.inf, 0.9])).order.tolist()
     [2, 0, 1]
@@ -109,16 +109,16 @@ def rank_all(
     depth: int,
     closeness: Callable[[Scores], Scores] = lambda cosine: cosine,
 ) -> Ranking:
-    """The order under the pack's ``mmr-weight`` and ``collapse-above``, decided by likeness to ``depth`` ranks.
+    """Rank under the pack's ``mmr-weight`` and ``collapse-above``, with diversity down to ``depth`` ranks.
 
-    ``vectors`` gives the int8 matrix (candidates, dim), and is asked only if likeness counts; ``closeness`` maps
-    cosines.
+    ``vectors`` returns the int8 matrix (candidates, dim); it is called only if diversity counts. ``closeness`` maps
+    cosines to the scale of the setting.
     """
     plain = rank_by_score(scores)
     if not diversifies(pack) or plain.showable < 2:
         return plain
     able = np.sort(plain.order[: plain.showable])
-    taken, behind = _taken(
+    selected, duplicates_of = _diversify(
         scores[able],
         vectors()[able].astype(np.float64),
         closeness,
@@ -126,21 +126,22 @@ def rank_all(
         above=float(pack.settings["collapse-above"]),
         depth=depth,
     )
-    front = able[taken]
+    front = able[selected]
     hidden = {
-        int(able[place]): [int(able[other]) for other in others] for place, others in behind.items()
+        int(able[group]): [int(able[other]) for other in duplicates]
+        for group, duplicates in duplicates_of.items()
     }
-    # 0: by score, -1: in front, 1: behind another, 2: no score
-    place = np.zeros(len(scores), dtype=np.int8)
-    place[plain.order[plain.showable :]] = 2
-    place[[other for others in hidden.values() for other in others]] = 1
-    place[front] = -1
-    rest = plain.order[place[plain.order] >= 0]
-    order = np.concatenate([front, rest[np.argsort(place[rest], kind="stable")]])
-    return Ranking(order, int((place <= 0).sum()), hidden)
+    # The group of each position: -1 selected, 0 by score, 1 a near-duplicate, 2 without a finite score.
+    group = np.zeros(len(scores), dtype=np.int8)
+    group[plain.order[plain.showable :]] = 2
+    group[[other for duplicates in hidden.values() for other in duplicates]] = 1
+    group[front] = -1
+    rest = plain.order[group[plain.order] >= 0]
+    order = np.concatenate([front, rest[np.argsort(group[rest], kind="stable")]])
+    return Ranking(order, int((group <= 0).sum()), hidden)
 
 
-def _taken(
+def _diversify(
     scores: Scores,
     matrix: NDArray[np.float64],
     closeness: Callable[[Scores], Scores],
@@ -149,36 +150,39 @@ def _taken(
     above: float,
     depth: int,
 ) -> tuple[list[int], dict[int, list[int]]]:
-    """The first ``depth`` positions that are taken, and who is behind whom."""
-    # undivided scores keep their order exactly where likeness does not weigh in
-    relevance = scores if weight >= 1 else weight * _share(scores)
-    near = _closeness_to(matrix, closeness)
+    """Return the first ``depth`` selected positions, and the near-duplicates of each."""
+    # At a weight of 1 scores are not scaled, so that rounding cannot change their order.
+    relevance = scores if weight >= 1 else weight * _scale_scores(scores)
+    closeness_to = _closeness_to(matrix, closeness)
     likeness = np.zeros(len(scores))
-    worth = relevance.copy()
+    values = relevance.copy()
     waiting = np.ones(len(scores), dtype=np.bool_)
-    taken: list[int] = []
-    behind: dict[int, list[int]] = {}
-    while len(taken) < depth and waiting.any():
-        first = int(np.argmax(worth))
-        taken.append(first)
+    selected: list[int] = []
+    duplicates: dict[int, list[int]] = {}
+    while len(selected) < depth and waiting.any():
+        first = int(np.argmax(values))
+        selected.append(first)
         waiting[first] = False
-        close = near(first)
+        close = closeness_to(first)
         if above < 1:
             twins = np.flatnonzero(waiting & (close > above))
             if len(twins):
                 waiting[twins] = False
-                behind[first] = twins[best(scores[twins], len(twins))].tolist()
+                duplicates[first] = twins[best(scores[twins], len(twins))].tolist()
         if weight < 1:
             np.maximum(likeness, close, out=likeness)
-            worth = relevance - (1.0 - weight) * likeness
-        worth[~waiting] = -np.inf
-    return taken, behind
+            values = relevance - (1.0 - weight) * likeness
+        values[~waiting] = -np.inf
+    return selected, duplicates
 
 
 def _closeness_to(
     matrix: NDArray[np.float64], closeness: Callable[[Scores], Scores]
 ) -> Callable[[int], Scores]:
-    """The closeness of every row to one of them: of few rows all at once, at half the cost of one by one."""
+    """Return a function from a row to its closeness to every row.
+
+    For few rows the whole matrix is computed at once, at half the cost of row by row.
+    """
     if len(matrix) <= _AT_ONCE:
         whole = closeness(cosines(matrix))
         return lambda first: whole[first]
@@ -195,27 +199,29 @@ def cosines(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _divide(dots: NDArray[np.float64], norms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide dot products by norms; 0 where a norm is 0."""
     return np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
 
 
-def _share(scores: Scores) -> Scores:
+def _scale_scores(scores: Scores) -> Scores:
+    """Scale scores by their maximum, after subtracting a negative minimum."""
     low, high = min(0.0, scores.min()), scores.max()
     return (scores - low) / (high - low) if high > low else np.zeros(len(scores))
 
 
-# The order in which candidates may be shown, decided one after another by the slot ``select``.
+# The order of candidates by the slot ``select``, one step per rank.
 #
-# The policy is asked of every candidate that waits, given what was taken before it: how near its closest taken one is,
-# how much of its vector the taken ones do not span, how many of its session and of its speaker were taken, and what
-# they leave of a context's budget. The greatest value is taken next, ties by id; a candidate with null is not taken in
-# this step. It ends when nothing has a value, or after as many steps as ranks can be shown. Nothing is taken twice.
+# Each step evaluates the policy for every remaining candidate, given the selected ones: the closeness of the nearest,
+# the share of the candidate's vector that they do not span, the numbers of its session and speaker, and the remaining
+# budget of a context. The maximum is selected next, ties by id; a null excludes a candidate from the step. Selection
+# ends when every value is null, or after as many steps as ranks can be shown. No candidate is selected twice.
 
 
-Spending = Callable[[Places], tuple[Scores, float] | None]
-"""What memories would cost in tokens, and how many there are; None without a budget."""
+Spending = Callable[[Positions], tuple[Scores, float] | None]
+"""Return the tokens that each memory would cost, and the budget; None without a budget."""
 
-_LEAST = 1e-12
-"""Novelty of a vector that the taken ones span: its logarithm stays finite."""
+_MINIMUM_NOVELTY = 1e-12
+"""The novelty of a vector that the selected ones span. It is above 0, so that its logarithm is finite."""
 
 
 def rank_by_policy(
@@ -227,44 +233,47 @@ def rank_by_policy(
     closeness: Callable[[Scores], Scores],
     spending: Spending | None = None,
 ) -> Ranking:
-    """Rank a scored pool by the slot ``select``, up to ``depth`` ranks; the rest follows by score.
+    """Rank a scored pool by the slot ``select``, up to ``depth`` ranks; the others follow by score.
 
-    What the policy gave null in the last step stays behind, and is not shown.
+    A candidate with null in the last step is not shown.
     """
     plain = rank_by_score(scores)
     able = np.sort(plain.order[: plain.showable])
-    taken = _Taken(pool, able, closeness, policy.inputs, spending)
-    while len(taken.places) < depth and taken.waiting.any():
-        waiting = np.flatnonzero(taken.waiting)
-        values, nulls = pool.ask_some(policy, able[waiting], taken.inputs(waiting, scores[able]))
-        worth = np.where(np.isnan(values), -np.inf, values.astype(np.float64))
+    selection = _Selection(pool, able, closeness, policy.inputs, spending)
+    while len(selection.positions) < depth and selection.waiting.any():
+        waiting = np.flatnonzero(selection.waiting)
+        values, nulls = pool.ask_some(
+            policy, able[waiting], selection.inputs(waiting, scores[able])
+        )
+        ranked_values = np.where(np.isnan(values), -np.inf, values.astype(np.float64))
         if nulls is not None:
-            worth[nulls] = -np.inf
-        if not np.isfinite(worth).any():
+            ranked_values[nulls] = -np.inf
+        if not np.isfinite(ranked_values).any():
             break
-        taken.take(int(waiting[int(np.argmax(worth))]))
-    front = able[taken.places]
+        selection.take(int(waiting[int(np.argmax(ranked_values))]))
+    front = able[selection.positions]
     rest = plain.order[~np.isin(plain.order, front)]
-    ended = len(taken.places) < min(depth, len(able))
+    ended = len(selection.positions) < min(depth, len(able))
     return Ranking(np.concatenate([front, rest]), len(front) if ended else plain.showable)
 
 
 def _with_nulls(values: Scores) -> Column:
+    """Return values with a mask of their nulls."""
     return values, np.isnan(values)
 
 
-class _Taken:
-    """What was taken of the candidates at ``able``, and what that says of those that wait."""
+class _Selection:
+    """The candidates selected so far, and the inputs of the slot ``select`` that follow from them."""
 
     def __init__(
         self,
         pool: Candidates,
-        able: Places,
+        able: Positions,
         closeness: Callable[[Scores], Scores],
         reads: tuple[str, ...],
         spending: Spending | None,
     ) -> None:
-        self.places: list[int] = []
+        self.positions: list[int] = []
         self.waiting = np.ones(len(able), dtype=np.bool_)
         self._closeness = closeness
         self._likeness = np.zeros(len(able))
@@ -279,104 +288,115 @@ class _Taken:
         if spending is not None and ("tokens" in reads or "budget" in reads):
             self._costs, self._budget = spending(pool.rows[able]) or (self._costs, self._budget)
 
-    def inputs(self, waiting: Places, scores: Scores) -> Mapping[str, Callable[[], Column]]:
-        """The inputs of the slot that are no features, for the candidates that wait."""
+    def inputs(self, waiting: Positions, scores: Scores) -> Mapping[str, Callable[[], Column]]:
+        """Return the inputs of the slot that are not features, for the ``waiting`` candidates."""
         return {
             "score": lambda: scores[waiting],
             "likeness": lambda: self._likeness[waiting],
             "novelty": lambda: self._novelty[waiting],
-            "taken": lambda: np.full(len(waiting), float(len(self.places))),
+            "taken": lambda: np.full(len(waiting), float(len(self.positions))),
             "session-taken": lambda: self._same(self._contexts, waiting),
             "speaker-taken": lambda: self._same(self._speakers, waiting),
             "tokens": lambda: _with_nulls(self._costs[waiting]),
             "budget": lambda: _with_nulls(
-                np.full(len(waiting), self._budget - self._costs[self.places].sum())
+                np.full(len(waiting), self._budget - self._costs[self.positions].sum())
             ),
         }
 
-    def _same(self, codes: NDArray[np.int32], waiting: Places) -> Scores:
-        """How many were taken that have the code of each; a memory without one shares it with nobody."""
+    def _same(self, codes: NDArray[np.int32], waiting: Positions) -> Scores:
+        """Return how many selected candidates share the code of each waiting one.
+
+        A code of -1, for a missing session or speaker, is shared with no candidate.
+        """
         counts = np.zeros(len(waiting))
-        for place in self.places:
-            if codes[place] >= 0:
-                counts += codes[waiting] == codes[place]
+        for position in self.positions:
+            if codes[position] >= 0:
+                counts += codes[waiting] == codes[position]
         return counts
 
-    def take(self, place: int) -> None:
-        """Take the candidate at ``place``."""
-        self.places.append(place)
-        self.waiting[place] = False
+    def take(self, position: int) -> None:
+        """Select the candidate at a position."""
+        self.positions.append(position)
+        self.waiting[position] = False
         if self._cosines is None:
             return
-        near = self._cosines[place]
+        near = self._cosines[position]
         np.maximum(self._likeness, np.maximum(self._closeness(near), 0.0), out=self._likeness)
-        # one step of a Cholesky factorisation: what is left of each vector beside those that were taken
-        left = near - self._spanned.T @ self._spanned[:, place]
-        row = left / np.sqrt(max(self._novelty[place], _LEAST))
+        # One step of a Cholesky factorisation: the part of each vector that the selected ones do not span.
+        residual = near - self._spanned.T @ self._spanned[:, position]
+        row = residual / np.sqrt(max(self._novelty[position], _MINIMUM_NOVELTY))
         self._spanned = np.vstack([self._spanned, row])
-        self._novelty = np.maximum(self._novelty - row * row, _LEAST)
+        self._novelty = np.maximum(self._novelty - row * row, _MINIMUM_NOVELTY)
 
 
-# What is shown: the best, and now and then a probe from below, with its exact probability.
+# The shown items: the top-k, and at a given rate a probe from the ranks below, with its exact probability.
 #
-# The head is shown with certainty. At the rate ``probe-rate`` one probe comes from the band, the ``probe-depth`` ranks
-# just below the head, at a random place among it, with probability ``(1 - floor) * w / sum(w) + floor / n``; the pack's
-# ``explore`` policy gives the weights. Its inclusion probability is the rate times that. Several probes are drawn by
-# Gumbel top-k (Kool et al. 2019): given the threshold kappa, ``1 - exp(-exp(phi - kappa))`` weighs each item without
-# bias.
+# The top-k is certain. At the rate ``probe-rate`` one probe is drawn from the band, the ``probe-depth`` ranks below the
+# top-k, and inserted at a random position. An item of the band is drawn with probability
+# ``(1 - floor) * w / sum(w) + floor / n``, where the ``explore`` policy gives the weights ``w``. Its inclusion
+# probability is the rate times that. Several probes are drawn by Gumbel top-k (Kool et al. 2019): given the threshold
+# kappa, the inclusion probability ``1 - exp(-exp(phi - kappa))`` makes inverse weighting unbiased.
 #
-# The engine owns chance: a counter-based generator, keyed by the lab's seed and the state that the recall has seen.
+# Random numbers come from a counter-based generator, keyed by the lab's seed and the event before the recall. So the
+# same journal draws the same probes.
 
 
 class _NoSeed(np.random.bit_generator.ISeedSequence):
-    """Philox by key asks the system for entropy that it then overwrites, which took longer than all else of a draw.
+    """A seed that is never used.
 
-    Its stub knows arrays and SeedSequence alone.
+    Philox with a key still asks the system for entropy, then overwrites it. That took longer than everything else in a
+    draw. NumPy's type stub accepts only arrays and SeedSequence.
     """
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
         return np.zeros(n_words, dtype=dtype)
 
 
+# Constant arguments of the generator: its key and counter replace the seed, and its buffer is empty.
 _NO_SEED = _NoSeed()
 _EMPTY = np.zeros(4, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Positions in the pool in the order in which they are shown, and how likely each candidate was to be among them.
+    """The shown positions of a pool in order, and the inclusion probability of each candidate.
 
-    ``ranks`` run over the whole pool from 1. ``propensity`` is the inclusion probability of each candidate: 1 in the
-    head, 0 where nothing can be shown; with ``kappa``, the weight given that threshold. ``conditional`` holds, for
-    each one shown, its probability given those drawn before it.
+    ``ranks`` are those of the whole pool, from 1. ``propensity`` is 1 in the top-k and 0 for a candidate that cannot be
+    shown; with ``kappa`` it is the probability given that threshold. ``conditional`` is the probability of each shown
+    item given those drawn before it.
     """
 
-    places: Places
-    ranks: Places
+    places: Positions
+    ranks: Positions
     propensity: Scores
     conditional: tuple[float, ...]
-    probes: Places
+    probes: Positions
     sampler: str
     kappa: float | None = None
 
 
-_ours = threading.local()
+# One generator per thread: making one takes longer than all draws of a recall.
+_local = threading.local()
 
 
 def generator(seed: int, state: int) -> np.random.Generator:
-    """The chance of one recall: the same for the same lab, seed and state, independent of any other."""
+    """Return the random generator of one recall; equal for the same lab seed and state."""
     return _begin(np.random.Generator(np.random.Philox(_NO_SEED)), seed, state)  # type: ignore[arg-type]  # see _NO_SEED
 
 
 def chance_of(seed: int, state: int) -> np.random.Generator:
-    """What ``generator`` gives, in this thread's own generator, which begins anew with the thread's next recall."""
-    known: np.random.Generator | None = getattr(_ours, "generator", None)
-    if known is None:
-        _ours.generator = known = generator(seed, state)
-    return _begin(known, seed, state)
+    """Return the same generator as ``generator``, reusing one object per thread.
+
+    The object is reset at the next recall of the thread.
+    """
+    existing: np.random.Generator | None = getattr(_local, "generator", None)
+    if existing is None:
+        _local.generator = existing = generator(seed, state)
+    return _begin(existing, seed, state)
 
 
 def _begin(chance: np.random.Generator, seed: int, state: int) -> np.random.Generator:
+    """Set the generator to the beginning of the stream of one recall."""
     chance.bit_generator.state = {
         "bit_generator": "Philox",
         "state": {
@@ -400,90 +420,98 @@ def choose(
     chance: np.random.Generator | None,
     ranking: Ranking | None = None,
 ) -> Shown:
-    """The head of ``line`` (by score unless given) and, with ``chance``, what the pack's exploration adds.
+    """Return the top-k of ``ranking`` (by score if None) and, with ``chance``, the pack's probes.
 
-    The band lies below the head in the order of the ranking, so that what a probe may be is what would have been shown
-    next. What the ranking says may not be shown has probability 0.
+    The probe band follows the top-k in the order of the ranking, so a probe is an item that would be shown next. A
+    candidate that the ranking excludes has probability 0.
     """
     ranking = rank_by_score(scores) if ranking is None else ranking
     ranks = np.empty(len(scores), dtype=np.int64)
     ranks[ranking.order] = np.arange(1, len(scores) + 1)
-    fit = ranking.order[: ranking.showable]
-    head, band = fit[:limit], fit[limit : limit + int(pack.settings["probe-depth"])]
+    showable = ranking.order[: ranking.showable]
+    head, band = showable[:limit], showable[limit : limit + int(pack.settings["probe-depth"])]
     propensity = np.zeros(len(scores))
     propensity[head] = 1.0
-    sure = Shown(head, ranks, propensity, (1.0,) * len(head), band[:0], "deterministic")
+    certain = Shown(head, ranks, propensity, (1.0,) * len(head), band[:0], "deterministic")
     rate = float(pack.settings["probe-rate"])
     if chance is None or not rate or not len(band):
-        return sure
-    share = _shares(pack, pool, band, limit)
+        return certain
+    share = _probe_probabilities(pack, pool, band, limit)
     if share is None:
-        return sure
-    able = np.flatnonzero(share)
-    count = min(int(pack.settings["probes"]), len(able))
-    if count == 1 or len(able) == count:
+        return certain
+    drawable = np.flatnonzero(share)
+    count = min(int(pack.settings["probes"]), len(drawable))
+    if count == 1 or len(drawable) == count:
         propensity[band] = rate * (share if count == 1 else share > 0)
         if chance.random() >= rate:
-            return Shown(head, ranks, propensity, sure.conditional, band[:0], "probe")
-        drawn = np.array([_draw(share, chance)]) if count == 1 else able
+            return Shown(head, ranks, propensity, certain.conditional, band[:0], "probe")
+        drawn = np.array([_draw_index(share, chance)]) if count == 1 else drawable
         conditional = share[drawn] if count == 1 else np.ones(count)
-        return _shown(head, band[drawn], conditional, ranks, propensity, chance, "probe")
+        return _insert_probes(head, band[drawn], conditional, ranks, propensity, chance, "probe")
     showing = chance.random() < rate
     drawn, kappa = _gumbel_top(share, count, chance)
     with np.errstate(divide="ignore"):
         propensity[band] = rate * -np.expm1(-np.exp(np.log(share) - kappa))
     if not showing:
-        return Shown(head, ranks, propensity, sure.conditional, band[:0], "gumbel", kappa)
-    conditional = np.array(_in_order(share, drawn))
-    return _shown(head, band[drawn], conditional, ranks, propensity, chance, "gumbel", kappa)
+        return Shown(head, ranks, propensity, certain.conditional, band[:0], "gumbel", kappa)
+    conditional = np.array(_conditional_probabilities(share, drawn))
+    return _insert_probes(
+        head, band[drawn], conditional, ranks, propensity, chance, "gumbel", kappa
+    )
 
 
-def put_among(head: Places, drawn: Places, chance: np.random.Generator) -> Places:
-    """The head in its order with each of the drawn at a random place: what is shown first is seen more often."""
-    shown = head.tolist()
-    for place in drawn.tolist():
-        shown.insert(int(chance.integers(len(shown) + 1)), place)
-    return np.array(shown, dtype=np.int64)
+def put_among(head: Positions, drawn: Positions, chance: np.random.Generator) -> Positions:
+    """Insert the drawn items at random positions of the results.
+
+    The position must be random, because items near the top are seen more often.
+    """
+    positions = head.tolist()
+    for position in drawn.tolist():
+        positions.insert(int(chance.integers(len(positions) + 1)), position)
+    return np.array(positions, dtype=np.int64)
 
 
-def _shown(
-    head: Places,
-    drawn: Places,
+def _insert_probes(
+    head: Positions,
+    drawn: Positions,
     conditional: Scores,
-    ranks: Places,
+    ranks: Positions,
     propensity: Scores,
     chance: np.random.Generator,
     sampler: str,
     kappa: float | None = None,
 ) -> Shown:
-    places = put_among(head, drawn, chance)
-    given = dict(zip(drawn.tolist(), conditional.tolist(), strict=True))
-    chances = tuple(given.get(place, 1.0) for place in places.tolist())
-    return Shown(places, ranks, propensity, chances, drawn, sampler, kappa)
+    """Return the shown items with the drawn ones inserted, and their conditional probabilities."""
+    positions = put_among(head, drawn, chance)
+    probability = dict(zip(drawn.tolist(), conditional.tolist(), strict=True))
+    chances = tuple(probability.get(position, 1.0) for position in positions.tolist())
+    return Shown(positions, ranks, propensity, chances, drawn, sampler, kappa)
 
 
-def _shares(pack: Pack, pool: Candidates | Features, band: Places, limit: int) -> Scores | None:
-    """The probability of each of the band as the first probe; None when the policy wants none of them."""
+def _probe_probabilities(
+    pack: Pack, pool: Candidates | Features, band: Positions, limit: int
+) -> Scores | None:
+    """Return the probability of each candidate of the band as the first probe; None if all weights are 0."""
     policy = pack.policies["explore"]
-    given: dict[str, Callable[[], NDArray[Any]]] = {
+    inputs: dict[str, Callable[[], NDArray[Any]]] = {
         "limit": lambda: np.full(len(band), float(limit)),
         "tail-n": lambda: np.full(len(band), float(len(band))),
     }
     try:
         if isinstance(pool, Candidates):
-            weights, nulls = pool.ask_some(policy, band, given)
+            weights, nulls = pool.ask_some(policy, band, inputs)
         else:
             weights, nulls = policy.arrays(
-                columns(pool, policy, given=given, at=band), order=np.arange(len(band))
+                columns(pool, policy, inputs=inputs, at=band), order=np.arange(len(band))
             )
     except PolicyError as error:
-        # What a policy over lists meets is known only now. A recall answers all the same; it explores nothing.
+        # A policy over lists can fail on the data. The recall must still answer, without exploration.
         warn_caller(f"No probe was drawn. {error}")
         return None
-    wanted = np.isfinite(weights) & (weights > 0)
+    is_positive = np.isfinite(weights) & (weights > 0)
     if nulls is not None:
-        wanted &= ~nulls
-    weights = np.where(wanted, weights, 0.0)
+        is_positive &= ~nulls
+    weights = np.where(is_positive, weights, 0.0)
     total = float(weights.sum())
     if total <= 0:
         return None
@@ -491,158 +519,169 @@ def _shares(pack: Pack, pool: Candidates | Features, band: Places, limit: int) -
     return np.asarray((1.0 - floor) * weights / total + floor / len(band))
 
 
-def _draw(share: Scores, chance: np.random.Generator) -> int:
+def _draw_index(share: Scores, chance: np.random.Generator) -> int:
+    """Draw one index with the given probabilities."""
     edges = np.cumsum(share)
     return int(
         min(np.searchsorted(edges, chance.random() * edges[-1], side="right"), len(share) - 1)
     )
 
 
-def _gumbel_top(share: Scores, count: int, chance: np.random.Generator) -> tuple[Places, float]:
-    """Positions in the order in which they were drawn, and the threshold below which nothing was."""
+def _gumbel_top(share: Scores, count: int, chance: np.random.Generator) -> tuple[Positions, float]:
+    """Return the drawn indices in order, and the threshold kappa."""
     with np.errstate(divide="ignore"):
         keys = np.log(share) + chance.gumbel(size=len(share))
     order = best(keys, count + 1)
     return order[:count], float(keys[order[count]])
 
 
-def _in_order(share: Scores, drawn: Places) -> list[float]:
-    """The probability of each draw given the draws before it, without replacement."""
+def _conditional_probabilities(share: Scores, drawn: Positions) -> list[float]:
+    """Return the probability of each draw without replacement given the draws before it."""
     before = np.concatenate([[0.0], np.cumsum(share[drawn])[:-1]])
-    given: list[float] = (share[drawn] / np.maximum(share.sum() - before, share[drawn])).tolist()
-    return given
+    probabilities: list[float] = (
+        share[drawn] / np.maximum(share.sum() - before, share[drawn])
+    ).tolist()
+    return probabilities
 
 
-# Exploration where packs differ: what a challenger would show and the live pack would not, with a known probability.
+# Exploration while packs are challenged: items that a challenger would show and the active pack would not.
 #
-# Probes that are drawn from the ranks below the head seldom fall where two packs differ, and so tell them apart late or
-# never. While a pack is challenged, every recall may show something of the difference:
+# Probes from the ranks below the top-k seldom fall where two packs differ, so they distinguish packs late or never.
+# While a pack is challenged, every recall may show a difference, by one of three designs:
 #
-# - *extra*: the head is shown whole. Of what challengers would show beside it, ``extra`` items are drawn without
-# replacement, with probabilities fixed in advance: equal under one challenger, and in proportion to the root of the
-# number of challengers that would show an item under several, which keeps the sum of the variances of their
-# differences least. Each stands at a random place, for an item shown first is seen more often than one shown last. -
-# *lot*: as many items as ever. What all packs would show is shown, and of the rest as many as the live head has room
-# for are drawn, each with the same probability (Radlinski & Craswell 2013). Their order is that of the best rank that
-# any pack gave them; ties are drawn. - *ab*: the whole head of one pack, as it would show it; the live one and each
-# challenger are equally likely. Nothing is assumed of how the reward of an item depends on its place or on what else
-# is shown, at the price of more recalls.
+# - *extra*: all results of the active pack, and up to ``extra`` items of challengers, drawn without replacement. The
+#   probabilities are fixed in advance: equal under one challenger; under several, proportional to the square root of
+#   the number of challengers that would show the item, which minimises the sum of the variances of their differences.
+#   Each item is inserted at a random position, because items near the top are seen more often.
+# - *lot*: no more items than usual. Items that all packs would show are certain. The remaining positions are drawn from
+#   the other items with equal probability (Radlinski & Craswell 2013). The order is by the best rank that any pack gave
+#   an item; ties are random.
+# - *ab*: the results of one pack, drawn among the active pack and its challengers. This assumes nothing about how the
+#   reward of an item depends on its position or on other items, at the price of more recalls.
 #
-# What the live pack's ``eligible``, the viewer or a filter forbids is never shown; its probability is 0.
+# A memory that the active pack's ``eligible``, the viewer or a filter excludes has probability 0.
 
 
 @dataclass(frozen=True)
-class Opposed:
-    """One challenger's head on a recall, as rows of the state, best first."""
+class ChallengerResults:
+    """The results of one challenger for a query, as rows of the state, best first."""
 
     challenge: Challenge
-    rows: Places
+    rows: Positions
 
 
 def draw_challenge(
-    head: Places,
-    opposed: Sequence[Places],
+    active: Positions,
+    challengers: Sequence[Positions],
     count: int,
     challenges: Sequence[Challenge],
     chance: np.random.Generator,
-) -> tuple[Places, Places, Scores, int, int]:
-    """What is shown, which of it by chance, the probability of each of ``count`` candidates, the most draws, and whose.
+) -> tuple[Positions, Positions, Scores, int, int]:
+    """Draw what is shown while packs are challenged.
 
-    ``head`` and ``opposed`` are positions among the candidates, best first; those of challengers hold what may be
-    shown alone. Whose head it is: 0 the live pack's, i that of challenger i, counted from 1; "ab" alone shows another.
+    ``active`` and ``challengers`` are the results of the packs as positions among ``count`` candidates, best first.
+    Returns the shown positions, the drawn ones among them, the probability of each candidate, the maximum number of
+    draws, and the arm: 0 for the active pack, i for challenger i. Only design "ab" has arms above 0.
     """
-    rate = max(one.rate for one in challenges)
+    rate = max(challenge.rate for challenge in challenges)
     if challenges[0].design == "ab":
-        return _whole([head, *opposed], count, rate, chance)
+        return _draw_ab([active, *challengers], count, rate, chance)
     if challenges[0].design == "lot":
-        return *_lot(head, opposed, count, rate, chance), 0
-    return *_extra(head, opposed, count, challenges, chance), 0
+        return *_draw_lot(active, challengers, count, rate, chance), 0
+    return *_draw_extra(active, challengers, count, challenges, chance), 0
 
 
-def _whole(
-    heads: Sequence[Places], count: int, rate: float, chance: np.random.Generator
-) -> tuple[Places, Places, Scores, int, int]:
+def _draw_ab(
+    rankings: Sequence[Positions], count: int, rate: float, chance: np.random.Generator
+) -> tuple[Positions, Positions, Scores, int, int]:
+    """Draw one pack and show its results (design "ab")."""
     propensity = np.zeros(count)
-    for share, one in zip(shares(len(heads) - 1, rate), heads, strict=True):
-        propensity[one] += share
-    whose = int(chance.integers(len(heads))) if rate == 1 or chance.random() < rate else 0
-    most = max(len(np.setdiff1d(one, heads[0])) for one in heads)
+    for share, positions in zip(shares(len(rankings) - 1, rate), rankings, strict=True):
+        propensity[positions] += share
+    arm = int(chance.integers(len(rankings))) if rate == 1 or chance.random() < rate else 0
+    maximum = max(len(np.setdiff1d(positions, rankings[0])) for positions in rankings)
     return (
-        heads[whose],
-        np.setdiff1d(heads[whose], heads[0]),
+        rankings[arm],
+        np.setdiff1d(rankings[arm], rankings[0]),
         np.minimum(propensity, 1.0),
-        most,
-        whose,
+        maximum,
+        arm,
     )
 
 
 def shares(challengers: int, rate: float) -> Scores:
-    """f64[1 + challengers]: the probability that "ab" shows the live head, and that of each challenger.
+    """Return f64[1 + challengers]: the probability that design "ab" shows each pack, the active one first.
 
     >>> shares(1, 0.5).tolist()
     [0.75, 0.25]
     """
-    found = np.full(1 + challengers, rate / (1 + challengers))
-    found[0] += 1 - rate
-    return found
+    probabilities = np.full(1 + challengers, rate / (1 + challengers))
+    probabilities[0] += 1 - rate
+    return probabilities
 
 
-def _extra(
-    head: Places,
-    opposed: Sequence[Places],
+def _draw_extra(
+    active: Positions,
+    challengers: Sequence[Positions],
     count: int,
     challenges: Sequence[Challenge],
     chance: np.random.Generator,
-) -> tuple[Places, Places, Scores, int]:
+) -> tuple[Positions, Positions, Scores, int]:
+    """Add items of challengers to the results of the active pack (design "extra")."""
     propensity = np.zeros(count)
-    propensity[head] = 1.0
+    propensity[active] = 1.0
     wanted = np.zeros(count)
-    for one in opposed:
-        wanted[one] += 1.0
-    wanted[head] = 0.0
+    for positions in challengers:
+        wanted[positions] += 1.0
+    wanted[active] = 0.0
     free = np.flatnonzero(wanted)
-    draws = min(max(one.extra for one in challenges), len(free))
+    draws = min(max(challenge.extra for challenge in challenges), len(free))
     if not draws:
-        return head, free, propensity, 0
-    rate = max(one.rate for one in challenges)
+        return active, free, propensity, 0
+    rate = max(challenge.rate for challenge in challenges)
     share = inclusion(np.sqrt(wanted[free]), draws)
     propensity[free] = rate * share
     if rate < 1 and chance.random() >= rate:
-        return head, free[:0], propensity, draws
-    drawn = free[_systematic(share, chance)]
-    return put_among(head, drawn, chance), drawn, propensity, draws
+        return active, free[:0], propensity, draws
+    drawn = free[_draw_systematically(share, chance)]
+    return put_among(active, drawn, chance), drawn, propensity, draws
 
 
-def _lot(
-    head: Places, opposed: Sequence[Places], count: int, rate: float, chance: np.random.Generator
-) -> tuple[Places, Places, Scores, int]:
-    best = np.full(count, np.inf)
+def _draw_lot(
+    active: Positions,
+    challengers: Sequence[Positions],
+    count: int,
+    rate: float,
+    chance: np.random.Generator,
+) -> tuple[Positions, Positions, Scores, int]:
+    """Draw the contested positions among the items of all packs (design "lot")."""
+    best_rank = np.full(count, np.inf)
     votes = np.zeros(count)
-    for one in (head, *opposed):
-        best[one] = np.minimum(best[one], np.arange(len(one)))
-        votes[one] += 1
+    for positions in (active, *challengers):
+        best_rank[positions] = np.minimum(best_rank[positions], np.arange(len(positions)))
+        votes[positions] += 1
     sure, free = (
-        np.flatnonzero(votes == 1 + len(opposed)),
-        np.flatnonzero((votes > 0) & (votes <= len(opposed))),
+        np.flatnonzero(votes == 1 + len(challengers)),
+        np.flatnonzero((votes > 0) & (votes <= len(challengers))),
     )
-    draws = len(head) - len(sure)
+    draws = len(active) - len(sure)
     propensity = np.zeros(count)
     propensity[sure] = 1.0
-    propensity[head] = np.maximum(propensity[head], 1 - rate)
+    propensity[active] = np.maximum(propensity[active], 1 - rate)
     if not draws:
-        return head, free[:0], propensity, 0
+        return active, free[:0], propensity, 0
     propensity[free] += rate * draws / len(free)
     propensity = np.minimum(propensity, 1.0)
     if rate < 1 and chance.random() >= rate:
-        return head, free[:0], propensity, draws
-    shown = np.concatenate([sure, chance.permutation(free)[:draws]])
-    shown = chance.permutation(shown)
-    shown = shown[np.argsort(best[shown], kind="stable")]
-    return shown, np.setdiff1d(shown, head), propensity, draws
+        return active, free[:0], propensity, draws
+    drawn = np.concatenate([sure, chance.permutation(free)[:draws]])
+    drawn = chance.permutation(drawn)
+    drawn = drawn[np.argsort(best_rank[drawn], kind="stable")]
+    return drawn, np.setdiff1d(drawn, active), propensity, draws
 
 
 def inclusion(weights: Scores, draws: int) -> Scores:
-    """The probabilities of ``draws`` items in proportion to positive weights, none above 1; they sum to ``draws``.
+    """Return inclusion probabilities proportional to positive weights, at most 1, that sum to ``draws``.
 
     >>> inclusion(np.array([1.0, 1.0, 4.0]), 2).tolist()
     [0.5, 0.5, 1.0]
@@ -654,14 +693,17 @@ def inclusion(weights: Scores, draws: int) -> Scores:
         share[rest] = (
             (draws - sure.sum()) * weights[rest] / weights[rest].sum() if rest.any() else 0.0
         )
-        over = rest & (share >= 1)
-        if not over.any():
+        is_above = rest & (share >= 1)
+        if not is_above.any():
             return share
-        share[over], sure = 1.0, sure | over
+        share[is_above], sure = 1.0, sure | is_above
 
 
-def _systematic(share: Scores, chance: np.random.Generator) -> Places:
-    """Positions drawn without replacement, each with its share, which sum to a whole number (Madow 1949)."""
+def _draw_systematically(share: Scores, chance: np.random.Generator) -> Positions:
+    """Draw positions without replacement by systematic sampling (Madow 1949).
+
+    The inclusion probabilities must sum to a whole number.
+    """
     order = chance.permutation(len(share))
     ends = np.cumsum(share[order])
     points = chance.random() + np.arange(round(float(ends[-1])))
@@ -671,26 +713,32 @@ def _systematic(share: Scores, chance: np.random.Generator) -> Places:
 
 
 def describe_challenge(
-    opposed: Sequence[Opposed], design: str, draws: int, whose: int, live: Places
+    challengers: Sequence[ChallengerResults], design: str, draws: int, arm: int, live: Positions
 ) -> dict[str, Any]:
-    """What a slate says of a challenge: the heads by memory ids; of an A/B, whose was shown, and the probabilities."""
+    """Return what a slate logs of a challenge: design, draws, and the results of each pack as memory ids.
+
+    For design "ab" it also has the drawn pack and the probability of each.
+    """
     drawn = {}
-    if design == "ab" and opposed:
-        names = ["", *(one.challenge.name for one in opposed)]
-        chances = shares(len(opposed), max(one.challenge.rate for one in opposed))
-        drawn = {"whose": names[whose], "shares": dict(zip(names, chances.tolist(), strict=True))}
+    if design == "ab" and challengers:
+        names = ["", *(results.challenge.name for results in challengers)]
+        chances = shares(len(challengers), max(results.challenge.rate for results in challengers))
+        drawn = {"whose": names[arm], "shares": dict(zip(names, chances.tolist(), strict=True))}
     return drawn | {
         "design": design,
         "draws": draws,
         "live": (live + 1).tolist(),
         "heads": {
-            one.challenge.name: {"hash": one.challenge.pack.hash, "ids": (one.rows + 1).tolist()}
-            for one in opposed
+            results.challenge.name: {
+                "hash": results.challenge.pack.hash,
+                "ids": (results.rows + 1).tolist(),
+            }
+            for results in challengers
         },
     }
 
 
-# What a selector gives: the order in which candidates may be shown, and how many of the first are.
+# The result of a selector: the order in which candidates may be shown, and how many of the first are certain.
 
 
 Rows = NDArray[np.int64]
@@ -698,10 +746,10 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a selection makes of a pool, by places in it.
+    """The choice of a selection, as positions in the pool.
 
-    ``first`` are shown with certainty, before all others; of ``ranked``, best first, the ``limit`` best. The rest is
-    never shown.
+    ``first`` is shown with certainty, before all others. Of ``ranked``, best first, the ``limit`` best are shown. Other
+    candidates have probability 0.
     """
 
     first: Rows
@@ -710,39 +758,42 @@ class Chosen:
 
 
 class Selection(Protocol):
-    """Who decides what is shown of a pool where that is more than its best.
+    """A caller that decides which candidates may be shown, such as a context or a session.
 
-    Where ``abstains`` is true, ``unknown-limit`` holds for it where nothing seems to answer, as for any recall.
+    If ``abstains`` is true, the setting ``unknown-limit`` applies to it, as to any recall that has no likely answer.
     """
 
     abstains: bool
 
-    def named(self, asked: QuestionFeatures) -> Rows:
-        """The rows, ascending, that take part whatever their nearness: they count as one hop from the question."""
+    def requested_rows(self, query: QuestionFeatures) -> Rows:
+        """Return the rows, ascending, that join the pool whatever their score.
+
+        They count as one hop from the query.
+        """
 
     def spending(self, rows: Rows) -> tuple[Scores, float] | None:
-        """What the text of each of these rows would cost in tokens, and how many there are; None without a budget."""
+        """Return the tokens that the text of each row would cost, and the budget; None without one."""
 
-    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
-        """What may be shown; at most ``beside`` more are shown to learn of them."""
+    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int) -> Chosen:
+        """Return what may be shown, leaving room for at most ``extra`` exploration items."""
 
 
 @dataclass(frozen=True)
 class Selected:
-    """What may be shown of a pool: of the ``ranking``, the first ``head`` with certainty.
+    """The decision of the stage ``select``: the first ``certain`` positions of the ranking are shown with certainty.
 
-    ``limit`` is how many places the best have, and ``wanted`` how many were asked for where nothing seems to answer.
-    ``opposed`` are the heads of challengers, within what may be shown; ``challenges`` all those that are asked.
+    ``limit`` is the number of ranked items; ``wanted`` is the caller's limit where the recall has no likely answer.
+    ``challengers`` are the admissible results of challengers; ``challenges`` lists all running challenges.
     """
 
     ranking: Ranking
-    head: int
+    certain: int
     limit: int
     wanted: int | None = None
     challenges: Sequence[Challenge] = ()
-    opposed: Sequence[Opposed] = ()
+    challengers: Sequence[ChallengerResults] = ()
 
     @property
-    def shown(self) -> Rows:
-        """The places that are shown with certainty, best first."""
-        return self.ranking.order[: min(self.head, self.ranking.showable)]
+    def certain_positions(self) -> Rows:
+        """The positions that are shown with certainty, best first."""
+        return self.ranking.order[: min(self.certain, self.ranking.showable)]

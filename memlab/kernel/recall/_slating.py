@@ -1,4 +1,4 @@
-"""The stage that makes the slate of a recall, and its bytes."""
+"""The stage that builds the slate of a recall, and the encoding of that slate."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memlab.errors import ExtensionError
+from memlab.kernel.base.arguments import warn_caller
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._moment import read
-from memlab.kernel.recall._plan import Plan, Run
+from memlab.kernel.recall._plan import Logging, Plan, Run
 from memlab.kernel.slates import Slate, encode
 
 __all__ = ["bytes_of", "log"]
@@ -20,78 +22,104 @@ Table = NDArray[np.float64]
 
 
 def log(run: Run) -> None:
-    """What the log keeps of the recall: the pool with its features, the scores, what was shown."""
-    plan, pack, question, pool = run.plan, run.plan.pack, run.question, run.pool
-    shown, selected, said = run.shown, run.selected, run.plan.log
+    """Build the slate: the pool with its features, scores and ranks, and what is shown."""
+    pack, question, pool = run.plan.pack, run.question, run.pool
+    exposure, selected = run.shown, run.selected
+    logging, numbers, words = _collect_features(run)
     ids = pool.rows + 1
     branches = question.filters.branch or ()
     run.slate = Slate(
         at=question.at,
         query=question.text,
-        vector=run.asked.vector.tobytes(),
+        vector=run.query.vector.tobytes(),
         limit=selected.limit,
         project=question.project,
         pack=pack.name,
         pack_hash=pack.hash,
-        policies=dict(said.policies),
+        policies=dict(logging.policies),
         settings=dict(pack.settings),
-        fingerprints=dict(said.fingerprints),
+        fingerprints=dict(logging.fingerprints),
         state=run.state.seq,
-        cut=said.cut,
-        sampler=shown.sampler,
+        cut=logging.cut,
+        sampler=exposure.sampler,
         ids=ids,
         scores=run.scores,
-        numbers=_numbers(plan, pool),
-        words=pool.words(said.words),
-        shown=tuple(ids[shown.places].tolist()),
-        seed=None if shown.sampler == "deterministic" else run.seed,
-        kappa=shown.kappa,
-        ranks=shown.ranks,
-        propensity=shown.propensity,
-        conditional=shown.conditional,
-        probes=tuple(ids[shown.probes].tolist()),
+        numbers=numbers,
+        words=words,
+        shown=tuple(ids[exposure.places].tolist()),
+        seed=None if exposure.sampler == "deterministic" else run.seed,
+        kappa=exposure.kappa,
+        ranks=exposure.ranks,
+        propensity=exposure.propensity,
+        conditional=exposure.conditional,
+        probes=tuple(ids[exposure.probes].tolist()),
         session=question.session,
         branch=branches[0] if len(branches) == 1 else None,
-        flags=said.flags,
+        flags=logging.flags,
         filters=question.filters.logged(),
         challenge=run.challenge,
         known=run.known,
         wanted=selected.wanted,
-        also=_duplicates(ids, shown.places, selected.ranking.duplicates),
+        also=_duplicates(ids, exposure.places, selected.ranking.duplicates),
     )
 
 
-def _numbers(plan: Plan, pool: Candidates) -> dict[str, Table]:
-    """The numbers and flags that the slate keeps: rows of one table."""
-    numeric, tests = plan.log.numeric, plan.log.tests
+def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
+    """Return the log parts, numbers and words of the slate, including features of challengers."""
+    logging = run.plan.log_with([rival.challenge.pack for rival in run.selected.challengers])
+    try:
+        return logging, _numbers(logging, run.pool), run.pool.words(logging.words)
+    except ExtensionError as error:
+        if logging is run.plan.log:
+            raise
+        # A fault of a challenger must not cost the user a recall.
+        warn_caller(f"Features that only challengers read are missing from this recall. {error}")
+    logging = run.plan.log
+    return logging, _numbers(logging, run.pool), run.pool.words(logging.words)
+
+
+def _numbers(logging: Logging, pool: Candidates) -> dict[str, Table]:
+    """Return numbers and flags by name, as rows of one table."""
+    numeric, tests = logging.numeric, logging.tests
     table = np.empty((len(numeric) + len(tests), len(pool.rows)))
     pool.fill(table, numeric)
-    for place, (name, policy) in enumerate(tests.items(), start=len(numeric)):
-        table[place] = read(pool, policy, name)
+    for row, (name, policy) in enumerate(tests.items(), start=len(numeric)):
+        table[row] = read(pool, policy, name)
     return dict(zip((*numeric, *tests), table, strict=True))
 
 
 def _duplicates(
-    ids: Rows, places: Rows, behind: dict[int, list[int]]
+    ids: Rows, positions: Rows, duplicates: dict[int, list[int]]
 ) -> dict[int, tuple[int, ...]]:
-    """The near-duplicates for which each one shown stands, by ids."""
-    if not behind:
+    """Return the ids of the near-duplicates that each shown memory represents, by its id."""
+    if not duplicates:
         return {}
     return {
-        int(ids[place]): _ids(ids, behind[place]) for place in places.tolist() if place in behind
+        int(ids[position]): _ids(ids, duplicates[position])
+        for position in positions.tolist()
+        if position in duplicates
     }
 
 
-def _ids(ids: Rows, places: Sequence[int]) -> tuple[int, ...]:
-    return tuple(int(ids[place]) for place in places)
+def _ids(ids: Rows, positions: Sequence[int]) -> tuple[int, ...]:
+    """Return the memory ids at these positions of the pool."""
+    return tuple(int(ids[position]) for position in positions)
 
 
 def bytes_of(plan: Plan, slate: Slate) -> bytes:
-    """The bytes of a slate that this plan's ``log`` made: what ``encode`` gives, its constant parts encoded before."""
-    return encode(slate, constants=plan.log.constants, table=_table_of(slate))
+    """Return the encoded slate, using the constant parts that the plan has encoded already.
+
+    The constant parts of a slate with features of challengers differ; it is encoded in full.
+    """
+    shares_constants = plan.log.fingerprints == slate.fingerprints and len(slate.numbers) == len(
+        plan.log.numeric
+    ) + len(plan.log.tests)
+    return encode(
+        slate, constants=plan.log.constants if shares_constants else None, table=_table_of(slate)
+    )
 
 
 def _table_of(slate: Slate) -> Any:
-    """The table of which the numbers are the rows."""
+    """Return the table whose rows are the numbers of a slate, or None without numbers."""
     first = next(iter(slate.numbers.values()), None)
     return None if first is None else first.base

@@ -1,9 +1,13 @@
-"""Anybody's frames, four or one, as a log: checked and completed, or refused with table, row, ids and reason."""
+"""Logs of other systems, in four frames or one: checked and completed, or refused.
+
+A refusal names the table, the row, its ids and the reason.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NoReturn, get_args
 
 import msgspec
@@ -34,53 +38,55 @@ __all__ = [
     "Empty",
     "Labels",
     "brief",
-    "checked",
+    "check_log",
     "narrow",
     "one_feedback",
     "propensities",
-    "taken",
-    "widened",
+    "read_frame",
+    "widen",
 ]
 
 
 ROW = "#row"
-"""The column that holds, while a frame is checked, the row of the caller's frame (from 0, as Polars counts)."""
+"""The column with the row number in the caller's frame, from 0, while a frame is checked."""
 
 Why = str | Callable[[Mapping[str, Any]], str]
 
 
 def brief(value: object) -> str:
-    """A value as it stands in a message."""
+    """Return a value as text for a message, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def taken(frame: object, table: str) -> pl.DataFrame:
-    """The caller's frame, collected, with the numbers of its rows."""
+def read_frame(frame: object, table: str) -> pl.DataFrame:
+    """Collect the caller's frame and number its rows."""
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, pl.DataFrame):
         raise InputError(
-            f"{table}: a Polars DataFrame or LazyFrame is needed, not {type(frame).__name__}."
+            f"{table} must be a Polars DataFrame or LazyFrame, not {type(frame).__name__}."
         )
     return frame if ROW in frame.columns else frame.with_row_index(ROW)
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What the caller calls each table and column."""
+    """The caller's names of tables and columns, for messages."""
 
     tables: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def table(self, table: str) -> str:
+        """Return the caller's name of a table."""
         return self.tables.get(table, table)
 
     def column(self, table: str, column: str) -> str:
+        """Return the caller's name of a column."""
         return self.columns.get((table, column), column)
 
     def refuse(self, table: str, rows: pl.DataFrame, why: Why) -> None:
-        """Refuse the log if there are such rows; the message shows the first of them."""
+        """Raise DatasetError for the first of these rows, if there are any."""
         if rows.is_empty():
             return
         first = rows.sort(ROW).row(0, named=True)
@@ -92,31 +98,34 @@ class Labels:
         raise DatasetError(f"{self.table(table)}, row {first[ROW]} ({ids}): {reason}.{more}")
 
     def refuse_where(self, table: str, frame: pl.DataFrame, bad: pl.Expr, why: Why) -> None:
+        """Raise DatasetError for the first row that satisfies a condition."""
         self.refuse(table, frame.filter(bad), why)
 
     def require(self, table: str, frame: pl.DataFrame, *columns: str) -> None:
+        """Raise UnknownName if a column is missing."""
         for column in columns:
             if column not in frame.columns:
-                known = [name for name in frame.columns if name != ROW]
-                raise UnknownName(f"column of {self.table(table)} named", column, known)
+                available = [name for name in frame.columns if name != ROW]
+                raise UnknownName(f"column of {self.table(table)} named", column, available)
 
     def cast(
         self, table: str, frame: pl.DataFrame, kinds: Mapping[str, pl.DataType]
     ) -> pl.DataFrame:
-        """The columns in their declared types, those that are absent as nulls; a value that does not fit is refused."""
+        """Return the columns in their declared types, missing ones as null, or refuse a value that does not fit."""
         columns = []
         for name, kind in kinds.items():
             if name not in frame.columns:
                 columns.append(pl.lit(None, dtype=kind).alias(name))
             elif name in IDS:
-                columns.append(self._id(table, frame, name))
+                columns.append(self._convert_ids(table, frame, name))
             elif kind == STAMP:
-                columns.append(pl.lit(self._times(table, frame, name)))
+                columns.append(pl.lit(self._convert_times(table, frame, name)))
             elif frame.schema[name] != kind:
-                columns.append(pl.lit(self._converted(table, frame, name, kind)))
+                columns.append(pl.lit(self._convert(table, frame, name, kind)))
         return frame.with_columns(columns)
 
-    def _id(self, table: str, frame: pl.DataFrame, name: str) -> pl.Expr:
+    def _convert_ids(self, table: str, frame: pl.DataFrame, name: str) -> pl.Expr:
+        """Return an id column as Int64 or String."""
         kind = frame.schema[name]
         if kind.is_integer():
             self.refuse_where(
@@ -135,18 +144,17 @@ class Labels:
             f"Cast it first, as in frame.with_columns(pl.col({self.column(table, name)!r}).cast(pl.Int64))."
         )
 
-    def _converted(
-        self, table: str, frame: pl.DataFrame, name: str, kind: pl.DataType
-    ) -> pl.Series:
+    def _convert(self, table: str, frame: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
+        """Convert a column to its declared type, or refuse the first value that does not fit."""
         before = frame[name]
         label = self.column(table, name)
         text = before.dtype in (pl.String, pl.Categorical, pl.Enum)
         plain = before.dtype.is_numeric() or before.dtype in (pl.Boolean, pl.Null)
         if not plain and not (text and kind != pl.Boolean):
             raise InputError(
-                f"{self.table(table)}: {label} is {before.dtype}, and has to be {kind}."
+                f"{self.table(table)}: {label} is {before.dtype}. It has to be {kind}."
             )
-        # a category would be cast by its code
+        # Cast categories as text, because they would be cast by their codes.
         after = (before.cast(pl.String) if text else before).cast(kind, strict=False)
         wrong = after.is_null() & before.is_not_null()
         if before.dtype.is_numeric() and kind in (pl.Int64, pl.Boolean):
@@ -158,23 +166,24 @@ class Labels:
         )
         return after.alias(name)
 
-    def _times(self, table: str, frame: pl.DataFrame, name: str) -> pl.Series:
-        given = frame[name]
-        kind = given.dtype
+    def _convert_times(self, table: str, frame: pl.DataFrame, name: str) -> pl.Series:
+        """Convert a column of times to microseconds UTC."""
+        values = frame[name]
+        kind = values.dtype
         if isinstance(kind, pl.Datetime):
-            aware = given.dt.replace_time_zone("UTC") if kind.time_zone is None else given
+            aware = values.dt.replace_time_zone("UTC") if kind.time_zone is None else values
             return aware.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
         if kind == pl.Date:
-            return given.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+            return values.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
         if kind.is_integer() or kind == pl.Null:
-            return given.cast(pl.Int64).cast(STAMP)
+            return values.cast(pl.Int64).cast(STAMP)
         if kind != pl.String:
             label = self.column(table, name)
             raise InputError(
                 f"{self.table(table)}: {label} is {kind}; a time is a Datetime, ISO 8601 text or an Int64."
             )
         micros = []
-        for row, text in enumerate(given.to_list()):
+        for row, text in enumerate(values.to_list()):
             try:
                 micros.append(None if text is None else to_micros(text))
             except InputError as error:
@@ -182,10 +191,12 @@ class Labels:
         return pl.Series(name, micros, dtype=pl.Int64).cast(STAMP)
 
     def _refuse_row(self, table: str, row: pl.DataFrame, why: str) -> NoReturn:
+        """Raise DatasetError for one row."""
         self.refuse(table, row, why)
-        raise AssertionError("a row was given")
+        raise AssertionError("The caller passes one row.")
 
 
+# The names of types in messages.
 _WORDS: dict[pl.DataType, str] = {
     pl.Int64(): "whole number",
     pl.Float64(): "number",
@@ -194,12 +205,13 @@ _WORDS: dict[pl.DataType, str] = {
 }
 
 
-# With which probability each candidate was to be shown: as logged, as it follows, or unknown, and never guessed.
+# Propensities: as logged, as they follow from the sampler, or unknown. They are not guessed.
 
 
 SLACK = 1e-9
-"""By how much a probability may exceed 1, or differ between two tables: what arithmetic on doubles leaves."""
+"""The tolerance for rounding: how far a probability may exceed 1, or differ between two tables."""
 
+# The key of a candidate.
 _PAIR = list(IDS)
 
 
@@ -210,43 +222,44 @@ def propensities(
     labels: Labels,
     notes: list[str],
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The tables with the sampler of every decision, and with every propensity that can be told.
+    """Complete the sampler of each decision and every propensity that follows from it.
 
-    What was shown has the same propensity in both tables. Without a declared sampler a log is ``deterministic`` if
-    all that it showed was certain, ``logged`` if not, and ``unknown`` if it has no propensities.
+    A shown item has the same propensity in both tables. A log without a declared sampler is ``deterministic`` if all shown
+    items were certain, ``logged`` if not, and ``unknown`` without propensities.
     """
     _check_range("exposures", exposures, labels)
     _check_range("candidates", candidates, labels)
     top = pl.col("propensity").clip(upper_bound=1.0)
-    exposures, candidates = _agreed(
+    exposures, candidates = _reconcile(
         exposures.with_columns(top), candidates.with_columns(top), labels
     )
-    decisions = _sampled(decisions, exposures, labels)
+    decisions = _fill_samplers(decisions, exposures, labels)
     samplers = decisions.select("decision", "sampler")
-    shown = exposures.join(samplers, on="decision", how="left", maintain_order="left")
+    exposed = exposures.join(samplers, on="decision", how="left", maintain_order="left")
     pool = candidates.join(samplers, on="decision", how="left", maintain_order="left")
-    pool, shown = _certain(pool, shown, labels)
-    _check_complete(pool, shown, labels)
+    pool, exposed = _fill_certain(pool, exposed, labels)
+    _check_complete(pool, exposed, labels)
     unseen = pool.filter(
         pl.col("propensity").is_null() & ~pl.col("#shown") & (pl.col("sampler") != "unknown")
     )
     if unseen.height:
         notes.append(
-            f"{unseen.height:,} candidates that were not shown have no propensity: "
-            "how much of another policy the log supports cannot be told exactly."
+            f"{unseen.height:,} candidates that were not shown have no propensity, "
+            "so the support of another policy cannot be computed exactly."
         )
-    unknown = shown.filter(pl.col("propensity").is_null())["decision"].n_unique()
+    unknown = exposed.filter(pl.col("propensity").is_null())["decision"].n_unique()
     if unknown:
         notes.append(
-            f"{unknown:,} of {decisions.height:,} decisions have no propensities (sampler unknown): "
-            "what was shown cannot be weighted, and estimators that weigh will refuse."
+            f"{unknown:,} of {decisions.height:,} decisions have no propensities (sampler unknown), "
+            "so estimators that weight by propensity are refused."
         )
-    sure = pl.when(pl.col("propensity") == 1).then(1.0)
-    shown = shown.with_columns(pl.coalesce("conditional", sure).alias("conditional"))
-    return decisions, pool.drop("sampler", "#shown"), shown.drop("sampler")
+    certain = pl.when(pl.col("propensity") == 1).then(1.0)
+    exposed = exposed.with_columns(pl.coalesce("conditional", certain).alias("conditional"))
+    return decisions, pool.drop("sampler", "#shown"), exposed.drop("sampler")
 
 
 def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
+    """Refuse propensities that are no probabilities."""
     p, label = pl.col("propensity"), labels.column(table, "propensity")
 
     def refuse(bad: pl.Expr, why: Why) -> None:
@@ -256,14 +269,15 @@ def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
     refuse(p < 0, lambda row: f"{label} is {row['propensity']:g}, below 0")
     refuse(p > 1 + SLACK, lambda row: f"{label} is {row['propensity']:g}, above 1")
     if table == "exposures":
-        refuse(p == 0, f"it was shown with {label} 0, which cannot be")
+        refuse(p == 0, f"it was shown with {label} 0, which is impossible")
 
 
-def _agreed(
+def _reconcile(
     exposures: pl.DataFrame, candidates: pl.DataFrame, labels: Labels
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Make the propensities of shown items equal in both tables, or refuse a contradiction."""
     label = labels.column("exposures", "propensity")
-    shown = exposures.join(
+    exposed = exposures.join(
         candidates.select(*IDS, pl.col("propensity").alias("#pool")),
         on=_PAIR,
         how="left",
@@ -271,68 +285,75 @@ def _agreed(
     )
     labels.refuse_where(
         "exposures",
-        shown,
+        exposed,
         (pl.col("propensity") - pl.col("#pool")).abs() > SLACK,
         lambda row: f"{label} is {row['propensity']:g}, and {row['#pool']:g} among the candidates",
     )
     labels.refuse_where(
-        "exposures", shown, pl.col("#pool") == 0, f"it was shown with {label} 0, which cannot be"
+        "exposures",
+        exposed,
+        pl.col("#pool") == 0,
+        f"it was shown with {label} 0, which is impossible",
     )
-    here, there = pl.col("propensity").is_null(), pl.col("#pool").is_null()
+    lacks_own, lacks_pool = pl.col("propensity").is_null(), pl.col("#pool").is_null()
     for table, frame, gap in (
-        ("exposures", exposures, here & ~there),
-        ("candidates", candidates, there & ~here),
+        ("exposures", exposures, lacks_own & ~lacks_pool),
+        ("candidates", candidates, lacks_pool & ~lacks_own),
     ):
         if frame["propensity"].null_count() < frame.height:
             labels.refuse_where(
-                "exposures", shown, gap, f"{label} is missing in {labels.table(table)}"
+                "exposures", exposed, gap, f"{label} is missing in {labels.table(table)}"
             )
-    shown = shown.with_columns(pl.coalesce("propensity", "#pool").alias("propensity")).drop("#pool")
-    marks = shown.select(*IDS, pl.col("propensity").alias("#p"), pl.lit(True).alias("#shown"))
+    exposed = exposed.with_columns(pl.coalesce("propensity", "#pool").alias("propensity")).drop(
+        "#pool"
+    )
+    marks = exposed.select(*IDS, pl.col("propensity").alias("#p"), pl.lit(True).alias("#shown"))
     pool = candidates.join(marks, on=_PAIR, how="left", maintain_order="left")
-    return shown, pool.with_columns(
+    return exposed, pool.with_columns(
         pl.coalesce("#p", "propensity").alias("propensity"), pl.col("#shown").fill_null(False)
     ).drop("#p")
 
 
-def _sampled(decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
-    """Fill in the samplers that are not declared, by what the decisions without one have in common."""
+def _fill_samplers(
+    decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
+) -> pl.DataFrame:
+    """Fill in missing samplers by the propensities of the decisions without one."""
     undeclared = decisions.filter(pl.col("sampler").is_null())
     if undeclared.is_empty():
         return decisions
-    theirs = exposures.join(undeclared, on="decision", how="semi")
-    missing = theirs["propensity"].null_count()
-    if 0 < missing < theirs.height:
+    exposed = exposures.join(undeclared, on="decision", how="semi")
+    missing = exposed["propensity"].null_count()
+    if 0 < missing < exposed.height:
         label = labels.column("exposures", "propensity")
         labels.refuse_where(
             "exposures",
-            theirs,
+            exposed,
             pl.col("propensity").is_null(),
             f"{label} is missing, though others have it",
         )
     if missing:
         sampler = "unknown"
     else:
-        sampler = "deterministic" if (theirs["propensity"] == 1).all() else "logged"
+        sampler = "deterministic" if (exposed["propensity"] == 1).all() else "logged"
     return decisions.with_columns(pl.col("sampler").fill_null(sampler))
 
 
-def _certain(
-    pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels
+def _fill_certain(
+    pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Of deterministic decisions what was shown was certain, and the rest impossible."""
-    sure = pl.col("sampler") == "deterministic"
+    """Set the propensities of deterministic decisions to 1 and 0, or refuse others."""
+    is_certain = pl.col("sampler") == "deterministic"
     label = labels.column("candidates", "propensity")
     labels.refuse_where(
         "exposures",
-        shown,
-        sure & (pl.col("propensity") != 1),
+        exposed,
+        is_certain & (pl.col("propensity") != 1),
         lambda row: f"the decision is deterministic, and {label} is {row['propensity']:g}, not 1",
     )
     labels.refuse_where(
         "candidates",
         pool,
-        sure & ~pl.col("#shown") & (pl.col("propensity") != 0),
+        is_certain & ~pl.col("#shown") & (pl.col("propensity") != 0),
         lambda row: (
             f"the decision is deterministic and did not show it, and {label} is {row['propensity']:g}, not 0"
         ),
@@ -343,19 +364,22 @@ def _certain(
         (pl.col("sampler") != "gumbel") & ~pl.col("#shown") & (pl.col("propensity") >= 1),
         f"{label} is 1, and it was not shown",
     )
-    follows = pl.when(sure).then(pl.col("#shown").cast(pl.Float64))
+    follows = pl.when(is_certain).then(pl.col("#shown").cast(pl.Float64))
     pool = pool.with_columns(pl.coalesce("propensity", follows).alias("propensity"))
-    shown = shown.with_columns(
-        pl.coalesce("propensity", pl.when(sure).then(1.0)).alias("propensity")
+    exposed = exposed.with_columns(
+        pl.coalesce("propensity", pl.when(is_certain).then(1.0)).alias("propensity")
     )
-    return pool, shown
+    return pool, exposed
 
 
-def _check_complete(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> None:
-    """Where a decision has propensities, all that it showed has one; so has the rest, or none of it."""
+def _check_complete(pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels) -> None:
+    """Refuse decisions whose propensities are incomplete.
+
+    All shown items of a decision have a propensity, or none; so do the other candidates.
+    """
     p, label = pl.col("propensity"), labels.column("exposures", "propensity")
-    known = pool.filter(p.is_not_null()).select("decision").unique()
-    missing = shown.filter(p.is_null())
+    complete = pool.filter(p.is_not_null()).select("decision").unique()
+    missing = exposed.filter(p.is_null())
     labels.refuse(
         "exposures",
         missing.filter(pl.col("sampler") != "unknown"),
@@ -363,11 +387,11 @@ def _check_complete(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> 
     )
     labels.refuse(
         "exposures",
-        missing.join(known, on="decision", how="semi"),
+        missing.join(complete, on="decision", how="semi"),
         f"{label} is missing, though others have it",
     )
     rest = pool.filter(~pl.col("#shown"))
-    some = rest.filter(p.is_not_null()).select("decision").unique()
+    partial = rest.filter(p.is_not_null()).select("decision").unique()
     gaps = rest.filter(p.is_null())
     labels.refuse(
         "candidates",
@@ -376,12 +400,12 @@ def _check_complete(pool: pl.DataFrame, shown: pl.DataFrame, labels: Labels) -> 
     )
     labels.refuse(
         "candidates",
-        gaps.join(some, on="decision", how="semi"),
+        gaps.join(partial, on="decision", how="semi"),
         f"{label} is missing, though others have it",
     )
 
 
-# Anybody's four frames, checked and completed: a log is taken whole, or refused with the place and the reason.
+# Four frames, checked and completed. A log is accepted whole or refused.
 
 
 Duplicates = Literal["refuse", "last", "mean"]
@@ -390,7 +414,7 @@ Empty = Literal["refuse", "keep", "drop"]
 
 @dataclass(frozen=True)
 class Checked:
-    """The four tables, complete and consistent, and what is worth knowing about them."""
+    """The four complete and consistent tables, with observations about them."""
 
     decisions: pl.DataFrame
     candidates: pl.DataFrame
@@ -399,7 +423,7 @@ class Checked:
     notes: tuple[str, ...]
 
 
-def checked(
+def check_log(
     frames: Mapping[str, pl.DataFrame],
     *,
     policies: Sequence[str] = (),
@@ -408,22 +432,34 @@ def checked(
     empty: Empty = "refuse",
     labels: Labels | None = None,
 ) -> Checked:
-    """The tables of ``frames``; see ``Slates.from_frames``. Raises DatasetError, InputError, UnknownName."""
+    """Check and complete the tables of a log; see ``Slates.from_frames``.
+
+    Raises
+    ------
+    DatasetError
+        If a row is impossible.
+    InputError
+        If a column has the wrong type.
+    UnknownName
+        If a column is missing.
+    """
     labels = labels or Labels()
     _check_choices(reward_range, duplicates, empty)
     notes: list[str] = []
-    tables = {name: _typed(name, frame, policies, labels, notes) for name, frame in frames.items()}
+    tables = {
+        name: _cast_table(name, frame, policies, labels, notes) for name, frame in frames.items()
+    }
     _check_ids(tables, labels)
     _check_decisions(tables["decisions"], labels)
     _check_belonging(tables, labels)
-    tables = _without_empty(tables, empty, labels, notes)
-    candidates = _ranked(_checked_scores(tables["candidates"], policies, labels), labels)
-    exposures = _placed(tables["exposures"], labels)
+    tables = _handle_empty(tables, empty, labels, notes)
+    candidates = _fill_ranks(_check_scores(tables["candidates"], policies, labels), labels)
+    exposures = _fill_positions(tables["exposures"], labels)
     decisions, candidates, exposures = propensities(
         tables["decisions"], candidates, exposures, labels, notes
     )
-    decisions = _completed(decisions, candidates, exposures, labels)
-    feedback = _rewarded(tables["feedback"], reward_range, labels)
+    decisions = _complete_decisions(decisions, candidates, exposures, labels)
+    feedback = _fill_rewards(tables["feedback"], reward_range, labels)
     feedback = one_feedback(feedback, duplicates, labels, notes)
     features = [
         name
@@ -442,21 +478,24 @@ def checked(
 
 
 def _check_choices(reward_range: tuple[float, float] | None, duplicates: str, empty: str) -> None:
-    for name, value, known in (
+    """Check the arguments that choose how the log is completed."""
+    for name, value, allowed in (
         ("duplicates", duplicates, get_args(Duplicates)),
         ("empty", empty, get_args(Empty)),
     ):
-        if value not in known:
-            raise UnknownName(f"value of {name}=", value, known)
+        if value not in allowed:
+            raise UnknownName(f"value of {name}=", value, allowed)
     if reward_range is not None and not (
         len(reward_range) == 2 and reward_range[0] < reward_range[1]
     ):
-        raise InputError(f"reward_range is a pair (least, greatest), not {reward_range!r}.")
+        raise InputError(f"reward_range is a pair (minimum, maximum), not {reward_range!r}.")
 
 
-def _typed(
+def _cast_table(
     name: str, frame: pl.DataFrame, policies: Sequence[str], labels: Labels, notes: list[str]
 ) -> pl.DataFrame:
+    """Cast the columns of one table, and leave out those without a use."""
+    # Candidates may have any features; other tables keep only their declared columns.
     schema = TABLES[name]
     labels.require(name, frame, "decision", *(() if name == "decisions" else ("memory_id",)))
     if name == "feedback" and "reward" not in frame.columns:
@@ -467,7 +506,7 @@ def _typed(
         for policy in policies:
             if policy in schema:
                 raise InputError(
-                    f"The policy {policy!r} has the name of a column of the log; rename it."
+                    f"The policy {policy!r} has the name of a column of the log. Rename it."
                 )
             labels.require(name, frame, policy)
         more = {
@@ -481,12 +520,13 @@ def _typed(
         left = [] if name == "decisions" else others
     if left:
         names = ", ".join(f"{column} ({frame.schema[column]})" for column in left)
-        notes.append(f"{labels.table(name)}: left out, as nothing here reads them: {names}.")
+        notes.append(f"{labels.table(name)}: columns without a use were left out: {names}.")
         frame = frame.drop(left)
     return labels.cast(name, frame, schema | more)
 
 
 def _feature_type(kind: pl.DataType) -> pl.DataType | None:
+    """Return the type in which a column is a feature, or None."""
     if kind.is_numeric() or kind == pl.Null:
         return pl.Float64()
     if kind == pl.Boolean:
@@ -495,6 +535,7 @@ def _feature_type(kind: pl.DataType) -> pl.DataType | None:
 
 
 def _check_ids(tables: dict[str, pl.DataFrame], labels: Labels) -> None:
+    """Check that ids are present and have the same type in all tables."""
     for name in IDS:
         kinds = {
             table: frame.schema[name]
@@ -502,8 +543,8 @@ def _check_ids(tables: dict[str, pl.DataFrame], labels: Labels) -> None:
             if name in frame.columns and len(frame)
         }
         if len(set(kinds.values())) > 1:
-            shown = ", ".join(f"{kind} in {labels.table(table)}" for table, kind in kinds.items())
-            raise InputError(f"{name} is {shown}; cast it to one type.")
+            types = ", ".join(f"{kind} in {labels.table(table)}" for table, kind in kinds.items())
+            raise InputError(f"{name} is {types}. Cast it to one type.")
         kind = next(iter(kinds.values()), pl.Int64())
         for table, frame in tables.items():
             if name not in frame.columns:
@@ -515,6 +556,8 @@ def _check_ids(tables: dict[str, pl.DataFrame], labels: Labels) -> None:
 
 
 def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
+    """Check the columns of the decisions."""
+
     def say(column: str) -> str:
         return labels.column("decisions", column)
 
@@ -529,7 +572,7 @@ def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
         pl.col("format") > FORMAT,
         lambda row: f"format {row['format']} is a later schema; this is {FORMAT}",
     )
-    refuse(~pl.col("decision").is_first_distinct(), "the decision stands twice")
+    refuse(~pl.col("decision").is_first_distinct(), "the decision occurs twice")
     refuse(
         pl.col("sampler").is_not_null() & ~pl.col("sampler").is_in(SAMPLERS),
         lambda row: (
@@ -557,6 +600,7 @@ def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
 
 
 def _is_object(text: str) -> bool:
+    """Return whether a text is a JSON object."""
     try:
         return isinstance(msgspec.json.decode(text), dict)
     except msgspec.DecodeError:
@@ -564,7 +608,7 @@ def _is_object(text: str) -> bool:
 
 
 def _check_belonging(tables: Mapping[str, pl.DataFrame], labels: Labels) -> None:
-    """Every row has its decision, once; what was shown was a candidate, and what was judged was shown."""
+    """Check that rows are unique and belong together: shown items are candidates, judged items were shown."""
     decisions, candidates, exposures = (
         tables["decisions"],
         tables["candidates"],
@@ -581,38 +625,41 @@ def _check_belonging(tables: Mapping[str, pl.DataFrame], labels: Labels) -> None
     labels.refuse(
         "exposures",
         exposures.join(candidates, on=_PAIR, how="anti"),
-        "it was shown, and is no candidate",
+        "it was shown but is no candidate",
     )
     stray = tables["feedback"].join(exposures, on=_PAIR, how="anti")
-    labels.refuse("feedback", stray, "it has feedback, and was never shown")
+    labels.refuse("feedback", stray, "it has feedback but was not shown")
 
 
-def _without_empty(
+def _handle_empty(
     tables: dict[str, pl.DataFrame], empty: Empty, labels: Labels, notes: list[str]
 ) -> dict[str, pl.DataFrame]:
+    """Refuse, keep or drop decisions that showed nothing."""
     decisions = tables["decisions"]
     blank = decisions.join(tables["exposures"], on="decision", how="anti", maintain_order="left")
     if blank.is_empty():
         return tables
     if empty == "refuse":
         poolless = blank.join(tables["candidates"], on="decision", how="anti")
-        way = 'pass empty="drop" to leave such decisions out, or empty="keep" where showing nothing was a choice'
+        way = 'pass empty="drop" to leave such decisions out, or empty="keep" if showing nothing was a choice'
         labels.refuse("decisions", poolless, f"the decision has no candidates; {way}")
         labels.refuse("decisions", blank, f"nothing was shown; {way}")
     if empty == "keep":
-        notes.append(f"{blank.height:,} decisions showed nothing.")
+        notes.append(f"{blank.height:,} decision{'s' * (blank.height > 1)} showed nothing.")
         return tables
-    notes.append(f"{blank.height:,} decisions that showed nothing were left out.")
+    notes.append(
+        f"{blank.height:,} decision{'s' * (blank.height > 1)} without shown items left out."
+    )
     return {
         name: frame.join(blank, on="decision", how="anti", maintain_order="left")
         for name, frame in tables.items()
     }
 
 
-def _checked_scores(
+def _check_scores(
     candidates: pl.DataFrame, policies: Sequence[str], labels: Labels
 ) -> pl.DataFrame:
-    """The score of whoever logged is whole or absent; another policy never shows what it gives no score."""
+    """Check that the logging policy's score is complete or absent; NaN of other policies becomes null."""
     label = labels.column("candidates", "score")
     labels.refuse_where("candidates", candidates, pl.col("score").is_nan(), f"{label} is NaN")
     if candidates["score"].null_count() < candidates.height:
@@ -624,7 +671,8 @@ def _checked_scores(
     )
 
 
-def _ranked(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
+def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
+    """Check ranks, or derive them from scores with ties by id."""
     ranks = candidates["rank"]
     if ranks.null_count() < ranks.len():
         labels.refuse_where("candidates", candidates, pl.col("rank").is_null(), "rank is missing")
@@ -636,7 +684,7 @@ def _ranked(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
         )
         twice = ~pl.struct("decision", "rank").is_first_distinct()
         labels.refuse_where(
-            "candidates", candidates, twice, lambda row: f"rank {row['rank']} stands twice"
+            "candidates", candidates, twice, lambda row: f"rank {row['rank']} occurs twice"
         )
         return candidates
     if candidates["score"].null_count():
@@ -647,7 +695,8 @@ def _ranked(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
     return candidates.with_columns(order.sort("row")["rank"])
 
 
-def _placed(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
+def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
+    """Check positions and conditional probabilities, or derive positions from the order of rows."""
     label = labels.column("exposures", "position")
     if exposures["position"].null_count() == exposures.height:
         exposures = exposures.with_columns(
@@ -662,32 +711,35 @@ def _placed(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
     )
     twice = ~pl.struct("decision", "position").is_first_distinct()
     labels.refuse_where(
-        "exposures", exposures, twice, lambda row: f"{label} {row['position']} stands twice"
+        "exposures", exposures, twice, lambda row: f"{label} {row['position']} occurs twice"
     )
-    given = pl.col("conditional")
+    conditional = pl.col("conditional")
     labels.refuse_where(
         "exposures",
         exposures,
-        given.is_nan() | (given <= 0) | (given > 1 + SLACK),
+        conditional.is_nan() | (conditional <= 0) | (conditional > 1 + SLACK),
         lambda row: f"conditional is {row['conditional']}, outside 0..1",
     )
-    return exposures.with_columns(pl.col("probe").fill_null(False), given.clip(upper_bound=1.0))
+    return exposures.with_columns(
+        pl.col("probe").fill_null(False), conditional.clip(upper_bound=1.0)
+    )
 
 
-def _completed(
+def _complete_decisions(
     decisions: pl.DataFrame, candidates: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
 ) -> pl.DataFrame:
+    """Fill in the limit, the number of candidates and the cluster of each decision."""
     pools = candidates.group_by("decision").agg(pl.len().cast(pl.Int64).alias("#pool"))
     heads = exposures.group_by("decision").agg(
         (~pl.col("probe")).sum().cast(pl.Int64).clip(1).alias("#head")
     )
-    known = decisions.join(pools, on="decision", how="left", maintain_order="left").with_columns(
-        pl.col("#pool").fill_null(0)
-    )
-    known = known.join(heads, on="decision", how="left", maintain_order="left")
+    completed = decisions.join(
+        pools, on="decision", how="left", maintain_order="left"
+    ).with_columns(pl.col("#pool").fill_null(0))
+    completed = completed.join(heads, on="decision", how="left", maintain_order="left")
     labels.refuse_where(
         "decisions",
-        known,
+        completed,
         pl.col("candidates") != pl.col("#pool"),
         lambda row: (
             f"it had {row['candidates']:,} candidates, and {row['#pool']:,} are in the table"
@@ -695,12 +747,12 @@ def _completed(
     )
     labels.refuse_where(
         "decisions",
-        known,
+        completed,
         pl.col("limit").is_null() & pl.col("#head").is_null(),
-        "nothing was shown, so its limit cannot be told; give it a limit",
+        "nothing was shown, so its limit is unknown; add a limit",
     )
     own = pl.col("decision").cast(pl.String)
-    return known.with_columns(
+    return completed.with_columns(
         pl.coalesce("limit", "#head").alias("limit"),
         pl.col("#pool").alias("candidates"),
         pl.coalesce("cluster", "project", "session", own).alias("cluster"),
@@ -708,27 +760,28 @@ def _completed(
     ).drop("#pool", "#head")
 
 
-def _rewarded(
+def _fill_rewards(
     feedback: pl.DataFrame, reward_range: tuple[float, float] | None, labels: Labels
 ) -> pl.DataFrame:
+    """Fill in rewards from outcomes and check them."""
     label = labels.column("feedback", "reward")
     labels.refuse_where(
         "feedback",
         feedback,
         pl.col("reward").is_nan(),
-        f"{label} is NaN; where there was no feedback, leave the row out or the cell null",
+        f"{label} is NaN; without feedback leave the row out or the cell null",
     )
     labels.refuse_where(
         "feedback", feedback, pl.col("reward").is_infinite(), f"{label} is infinite"
     )
-    known = ", ".join(OUTCOMES)
+    outcomes = ", ".join(OUTCOMES)
     judged = feedback.with_columns(reward_of("reward", "outcome"))
     labels.refuse_where(
         "feedback",
         judged,
         pl.col("reward").is_null(),
         lambda row: (
-            f"{label} is missing, and the outcome {brief(row['outcome'])} is none of {known}"
+            f"{label} is missing, and the outcome {brief(row['outcome'])} is none of {outcomes}"
         ),
     )
     if reward_range is not None:
@@ -746,22 +799,24 @@ def _rewarded(
 def one_feedback(
     feedback: pl.DataFrame, duplicates: Duplicates, labels: Labels, notes: list[str] | None = None
 ) -> pl.DataFrame:
-    """One judgement for each decision, memory and source."""
+    """Return one judgement for each decision, memory and source."""
     key = [*IDS, "source"]
-    again = feedback.filter(~pl.struct(key).is_first_distinct())
-    if again.is_empty():
+    repeated = feedback.filter(~pl.struct(key).is_first_distinct())
+    if repeated.is_empty():
         return feedback
     if duplicates == "refuse":
         labels.refuse(
             "feedback",
-            again,
+            repeated,
             lambda row: (
-                f"it has feedback of source {row['source']!r} twice; say which counts: "
+                f"it has feedback of source {row['source']!r} twice; choose which counts with "
                 'duplicates="last" or duplicates="mean"'
             ),
         )
     if notes is not None:
-        notes.append(f"{again.height:,} repeated judgements: the {duplicates} of each counts.")
+        notes.append(
+            f"{repeated.height:,} repeated judgement{'s' * (repeated.height > 1)}: the {duplicates} of each counts."
+        )
     if duplicates == "last":
         return (
             feedback.sort("at", ROW, nulls_last=False, maintain_order=True)
@@ -778,7 +833,7 @@ def one_feedback(
     )
 
 
-# A log as one wide frame, a row a candidate: how most people have it, and the way back.
+# A log as one wide frame with one row per candidate, as most systems export it.
 
 
 WIDE = {
@@ -793,10 +848,12 @@ WIDE = {
     "query": "query",
     "limit": "limit",
 }
-"""What ``to_wide`` calls its columns, as ``from_wide`` takes them."""
+"""The names of the columns of ``to_wide``, as arguments of ``from_wide``."""
 
+# Columns of decisions that have an argument; the argument for each column of candidates; and the columns that have
+# the name of their table as a prefix.
 _OF_DECISION = ("at", "query", "cluster", "limit")
-_ASKED = {"score": "score", "propensity": "propensity", "rank": "shown"}
+_ARGUMENTS = {"score": "score", "propensity": "propensity", "rank": "shown"}
 _PREFIXED = {
     "decision": {name for name in DECISIONS if name not in (*_OF_DECISION, "decision")},
     "candidate": {"rank"},
@@ -822,22 +879,23 @@ def narrow(
     feedback_at: str | None,
     features: Sequence[str] | None,
 ) -> tuple[dict[str, pl.DataFrame], Labels, list[str]]:
-    """The four frames of a wide one, what their columns are called there, and what was left out on the way."""
-    wide = taken(frame, "frame")
+    """Split a wide frame into four frames; return the names of their columns there, and observations."""
+    # The role of each column in each table; columns that `to_wide` named by table and column keep their role.
+    wide = read_frame(frame, "frame")
     if isinstance(scores, str):
         raise InputError(f"scores is a sequence of column names: scores=[{scores!r}].")
     roles: dict[str, dict[str, str]] = {
-        "decisions": {"decision": decision, **_named(at=at, query=query, cluster=cluster)},
+        "decisions": {"decision": decision, **_present_names(at=at, query=query, cluster=cluster)},
         "candidates": {
             "decision": decision,
             "memory_id": item,
-            **_named(score=score, propensity=propensity),
+            **_present_names(score=score, propensity=propensity),
         },
-        "exposures": {"decision": decision, "memory_id": item, **_named(position=shown)},
+        "exposures": {"decision": decision, "memory_id": item, **_present_names(position=shown)},
         "feedback": {
             "decision": decision,
             "memory_id": item,
-            **_named(reward=reward, at=feedback_at),
+            **_present_names(reward=reward, at=feedback_at),
         },
     }
     if isinstance(limit, str):
@@ -856,9 +914,9 @@ def narrow(
     )
     labels.require("candidates", wide, *used, *scores, *(features or ()))
     used |= {name for role in roles.values() for name in role.values()} | {*scores, ROW}
-    chosen = _features(wide, used, features)
+    chosen = _choose_features(wide, used, features)
     notes: list[str] = []
-    decisions = _decisions(wide, roles["decisions"], labels)
+    decisions = _split_decisions(wide, roles["decisions"], labels)
     if isinstance(limit, int):
         decisions = decisions.with_columns(limit=pl.lit(limit, dtype=pl.Int64))
     candidates = wide.select(
@@ -867,14 +925,16 @@ def narrow(
         *chosen,
         *scores,
     )
-    exposures = _exposures(wide, roles["exposures"], labels)
+    exposures = _split_exposures(wide, roles["exposures"], labels)
     if (
         limit is None
         and propensity is not None
         and wide.select((pl.col(propensity) < 1).any()).item()
     ):
-        notes.append("No limit is given: a head is all that its recall showed, probes included.")
-    feedback = _feedback(wide, roles["feedback"], exposures, labels, notes)
+        notes.append(
+            "No limit is given, so the results of a recall are all items that it showed, probes included."
+        )
+    feedback = _split_feedback(wide, roles["feedback"], exposures, labels, notes)
     return (
         {
             "decisions": decisions,
@@ -887,11 +947,15 @@ def narrow(
     )
 
 
-def _named(**columns: str | None) -> dict[str, str]:
+def _present_names(**columns: str | None) -> dict[str, str]:
+    """Return the names that are not None."""
     return {role: name for role, name in columns.items() if name is not None}
 
 
-def _features(wide: pl.DataFrame, used: set[str], features: Sequence[str] | None) -> list[str]:
+def _choose_features(
+    wide: pl.DataFrame, used: set[str], features: Sequence[str] | None
+) -> list[str]:
+    """Return the columns that become features."""
     if features is None:
         left = [name for name in wide.columns if name not in used]
         chosen = [
@@ -904,28 +968,31 @@ def _features(wide: pl.DataFrame, used: set[str], features: Sequence[str] | None
     for name in chosen:
         if name in CANDIDATES or name in used:
             raise InputError(
-                f"The column {name!r} would be a feature, and the log has another use for that name. "
-                + (f"Say what it is ({_ASKED[name]}={name!r}), or " if name in _ASKED else "")
-                + "rename it, or list the features that you want: features=[...]."
+                f"The column {name!r} would be a feature, but a column of the log has this name. "
+                + (f"Pass {_ARGUMENTS[name]}={name!r}, rename" if name in _ARGUMENTS else "Rename")
+                + " it, or list the features with features=[...]."
             )
     return chosen
 
 
-def _decisions(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
+def _split_decisions(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
+    """Return one row per decision; its columns must be equal in all rows of the decision."""
     first = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
     for column, name in role.items():
         if column == "decision":
             continue
         differs = first.filter(pl.col(column).ne_missing(pl.col(column).first().over("decision")))
-        labels.refuse("decisions", differs, lambda row, c=column, n=name: _differs(row, c, n))  # type: ignore[misc]
+        labels.refuse("decisions", differs, partial(_describe_difference, column=column, name=name))
     return first.unique("decision", keep="first", maintain_order=True)
 
 
-def _differs(row: dict[str, Any], column: str, name: str) -> str:
+def _describe_difference(row: Mapping[str, Any], column: str, name: str) -> str:
+    """Return the reason why a row contradicts the first row of its decision."""
     return f"{name} is {brief(row[column])}, and the decision began with another"
 
 
-def _exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
+def _split_exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
+    """Return the shown rows in order."""
     rows = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
     if "position" not in role:
         return rows
@@ -935,7 +1002,7 @@ def _exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.D
         return rows.filter("position").drop("position")
     if not kind.is_numeric() and kind != pl.Null:
         raise InputError(
-            f"frame: {label} is {kind}; it says what was shown, as a rank (null or 0: not shown) or Boolean."
+            f"frame: {label} is {kind}. It has to be a rank among shown items (null or 0: not shown) or Boolean."
         )
     position = pl.col("position")
     labels.refuse_where(
@@ -947,17 +1014,18 @@ def _exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.D
     labels.refuse_where(
         "exposures", rows, position < 0, lambda row: f"{label} is {row['position']}, below 0"
     )
-    ours = rows.filter(position.fill_null(0) != 0)
-    return ours.sort(pl.col(ROW).first().over("decision"), position)
+    shown_rows = rows.filter(position.fill_null(0) != 0)
+    return shown_rows.sort(pl.col(ROW).first().over("decision"), position)
 
 
-def _feedback(
+def _split_feedback(
     wide: pl.DataFrame,
     role: dict[str, str],
     exposures: pl.DataFrame,
     labels: Labels,
     notes: list[str],
 ) -> pl.DataFrame:
+    """Return the rows with feedback."""
     if "reward" not in role:
         return wide.clear().select(
             ROW,
@@ -970,19 +1038,19 @@ def _feedback(
     unseen = rows.join(exposures, on=ROW, how="anti").filter(pl.col("reward") == 0)
     if unseen.height:
         notes.append(
-            f"{unseen.height:,} rows that were not shown have {role['reward']} 0: no feedback, and left out."
+            f"{unseen.height:,} rows that were not shown have {role['reward']} 0; they are left out, as without feedback."
         )
     return rows.join(unseen, on=ROW, how="anti", maintain_order="left")
 
 
-def widened(
+def widen(
     tables: Sequence[pl.LazyFrame],
     *,
     features: Sequence[str],
     policies: Sequence[str],
     duplicates: Duplicates,
 ) -> pl.DataFrame:
-    """One row a candidate, of the four tables of a log; see ``Slates.to_wide``."""
+    """Join the four tables of a log to one row per candidate; see ``Slates.to_wide``."""
     decisions, candidates, exposures, feedback = pl.collect_all(tables)
     kind = candidates.schema["decision"]
     rows = feedback.filter(pl.col("decision").is_not_null()).with_row_index(ROW)
@@ -1021,7 +1089,7 @@ def widened(
     for name in (*features, *policies):
         if name in taken_names:
             raise InputError(
-                f"The feature {name!r} has the name of a column of the wide frame; rename it first."
+                f"The feature {name!r} has the name of a column of the wide frame. Rename it first."
             )
     wide = (
         candidates.rename({"rank": "candidate.rank"})

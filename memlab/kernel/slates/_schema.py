@@ -1,4 +1,4 @@
-"""The columns of the four tables, each declared once."""
+"""The columns of the four tables of a log, each declared once."""
 
 from __future__ import annotations
 
@@ -17,45 +17,48 @@ __all__ = [
     "reward_of",
 ]
 
+# The type of all times in a log.
 STAMP = pl.Datetime("us", "UTC")
 
 ATTRIBUTED = "attributed"
-"""The source of feedback that nobody gave: what ``lab.agents.credits.answer`` read from an answer."""
+"""The source of feedback that ``lab.agents.credits.answer`` derived from an answer."""
 
 IDS = ("decision", "memory_id")
-"""Int64 or String, the same in every table; declared as Int64 below."""
+"""The id columns: Int64 or String, the same in every table; declared as Int64 below."""
 
 SAMPLERS = ("deterministic", "probe", "gumbel", "challenge", "lot", "ab", "logged", "unknown")
-"""How what was shown was chosen. ``logged``: by a sampler that is not memlab's, which logged its propensities."""
+"""How the shown items were chosen. ``logged``: by a foreign sampler, which logged its propensities."""
 
+# One row per logged recall.
 DECISIONS: dict[str, pl.DataType] = {
     "decision": pl.Int64(),  # unique
     "at": STAMP,
     "query": pl.String(),
-    # what is not independent: project, else session, else the decision itself
+    # decisions that are not independent: project, else session, else the decision itself
     "cluster": pl.String(),
-    "limit": pl.Int64(),  # the size of the head
+    "limit": pl.Int64(),  # the number of results
     "pack": pl.String(),
     "pack_hash": pl.String(),
     "state": pl.Int64(),  # the event before the decision
     "sampler": pl.String(),
     "seed": pl.Int64(),  # null if deterministic
     "kappa": pl.Float64(),  # null unless gumbel
-    "cut": pl.String(),  # how the pool was chosen
-    "candidates": pl.Int64(),  # how many
+    "cut": pl.String(),  # how the candidate pool was chosen
+    "candidates": pl.Int64(),  # the size of the pool
     "fingerprints": pl.String(),  # a JSON object: feature -> fingerprint
     "settings": pl.String(),  # a JSON object
     "format": pl.Int64(),
-    "project": pl.String(),  # with `session`, what a recall needs to be repeated
+    "project": pl.String(),  # with `session`, needed to repeat the recall
     "session": pl.String(),
-    "filters": pl.String(),  # a JSON object: what the caller admitted
-    # a JSON object: the heads of the live pack and of its challengers; null without any
+    "filters": pl.String(),  # a JSON object: the filters of the caller
+    # a JSON object: the results of the active pack and its challengers; null without a challenger
     "challenge": pl.String(),
-    # the probability that something of the pool answers, by the pack; null if it does not say
+    # the estimated probability that the pool contains the answer; null without an estimate
     "known": pl.Float64(),
 }
 
-CANDIDATES: dict[str, pl.DataType] = {  # the features stand between the ids and the score
+# One row per candidate. The features are between the ids and the score.
+CANDIDATES: dict[str, pl.DataType] = {
     "decision": pl.Int64(),
     "memory_id": pl.Int64(),
     "score": pl.Float64(),  # by the logging policy
@@ -63,27 +66,30 @@ CANDIDATES: dict[str, pl.DataType] = {  # the features stand between the ids and
     "propensity": pl.Float64(),  # the probability of being shown; null if unknown
 }
 
+# One row per shown item.
 EXPOSURES: dict[str, pl.DataType] = {
     "decision": pl.Int64(),
     "position": pl.Int64(),  # 1..
     "memory_id": pl.Int64(),
     "propensity": pl.Float64(),
-    "conditional": pl.Float64(),  # given those drawn before; 1 for the head
+    "conditional": pl.Float64(),  # given the items drawn before; 1 if certain
     "probe": pl.Boolean(),
 }
 
+# One row per judgement.
 FEEDBACK: dict[str, pl.DataType] = {
     "decision": pl.Int64(),
     "memory_id": pl.Int64(),
     "reward": pl.Float64(),
     "outcome": pl.String(),
     "at": STAMP,
-    "source": pl.String(),  # "attributed": read from an answer
-    # of what was attributed: the chance that the reward is on the right side of a half
+    "source": pl.String(),  # "attributed": derived from an answer
+    # of an attributed reward: the probability that it is on the right side of 0.5
     "confidence": pl.Float64(),
-    "attributed": pl.Float64(),  # the reward read from an answer, where somebody stated another too
+    "attributed": pl.Float64(),  # the reward derived from an answer, if a user also stated one
 }
 
+# The four tables of a log with their columns and types.
 TABLES: dict[str, dict[str, pl.DataType]] = {
     "decisions": DECISIONS,
     "candidates": CANDIDATES,
@@ -93,8 +99,8 @@ TABLES: dict[str, dict[str, pl.DataType]] = {
 
 
 def reward_of(reward: str, outcome: str) -> pl.Expr:
-    """The reward of each judgement, in place of ``reward``."""
-    worth = pl.col(outcome).replace_strict(
+    """Return the expression of the reward of each judgement: stated, or 1 for success and 0 for failure."""
+    implied = pl.col(outcome).replace_strict(
         {"success": 1.0, "fail": 0.0}, default=None, return_dtype=pl.Float64
     )
-    return pl.coalesce(pl.col(reward), worth).alias(reward)
+    return pl.coalesce(pl.col(reward), implied).alias(reward)

@@ -1,28 +1,26 @@
-"""Sealed slates: some hundred recalls as compressed columns, and the questions that were asked.
+"""Sealed slates: some hundred recalls as compressed columns, and their queries.
 
-Sealing takes a slate apart. What a purge may have to change (the words of the question, its vector, names and filters)
-stays with the recall, as a ``Question`` of some hundred bytes. All else becomes a column over the candidates of all
-recalls of the segment, under a name: numbers, ids of memories, words of memlab's own vocabularies. A segment therefore
-holds no text, and is never written again but to be thinned.
+Sealing splits a slate. A purge may have to change the query, its vector, names and filters. They stay with the recall,
+as a ``Question`` of some hundred bytes. Everything else becomes named columns over the candidates of all recalls of the
+segment. They contain numbers, memory ids, and words of memlab's own vocabularies. A segment therefore holds no text, and
+is only rewritten when it is thinned.
 
-Every bit of a number is kept. A column is written in the way that takes the fewest bytes of those that give it back:
+Numbers are stored exactly. Each column has the encoding with the fewest bytes among those that reproduce it:
 
-=====  =====================================================================================================
-how    what is kept
-=====  =====================================================================================================
-one    one number for all
-same   the name of a column that is equal
-pick   of two columns, which one has the number, or whether their sum is it: ``activation`` of ``seed``, ``received``
-among  which candidate of the same recall has the number in another column: ``session-seed`` among ``seed``
-line   a column and the knots between which it is interpolated: ``closeness`` of ``similarity``
-days   instants, from which the days until the recall follow: what differs between recalls is the same instant
-codes  which of few numbers; by memory, where that makes longer runs
-float  float32, its bytes apart
-plain  float64, its bytes apart
-=====  =====================================================================================================
+| kind | content |
+|---|---|
+| one | one number for all candidates |
+| same | the name of an equal column |
+| pick | the index of one of two columns, or of their sum: ``activation`` of ``seed`` and ``received`` |
+| among | the index of the candidate of the same recall with this number in another column: ``session-seed`` in ``seed`` |
+| line | a column, and the knots between which it is interpolated: ``closeness`` of ``similarity`` |
+| days | instants; the days until the recall follow, so that equal instants of several recalls are equal numbers |
+| codes | the index of one of few numbers; sorted by memory if that makes longer runs |
+| float | float32, transposed to bytes |
+| plain | float64, transposed to bytes |
 
-Of a log of 1,500 recalls with 76 features of 100 candidates each, a blob takes 32.6 kB a recall, Parquet with zstd
-13.1, and a segment 5.3.
+Measured on 1,500 recalls with 76 features of 100 candidates: a segment takes 5.3 kB per recall. A blob takes 32.6 kB,
+and Parquet with zstd 13.1 kB.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ from polars.io.plugins import register_io_source
 from memlab.errors import DamagedLab
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.embedding import SHIPPED_KNOTS
-from memlab.kernel.journal import digest_of_parts
+from memlab.kernel.journal import digest_parts
 from memlab.kernel.schema import (
     KINDS,
     PROVENANCES,
@@ -81,27 +79,32 @@ __all__ = [
 Floats = NDArray[np.float64]
 Bits = NDArray[np.int64]
 Column = list[Any]
-"""How a column is written, and what is kept of it."""
+"""An encoded column: its kind, then its content."""
 
+# The names of the parts of a segment that are no columns of features.
 META, RECALLS, IDS = "", "recalls", "memory_id"
 KEPT_WHEN_THIN = (META, RECALLS, IDS, "score", "rank", "propensity")
-"""The parts that are left of a segment once its features are gone."""
+"""The parts of a segment that remain after thinning."""
 
+# The format of segments.
 _FORMAT = 1
+
+# Columns that usually follow from others. Each relation is verified for each segment before it is used.
 _PICKS = {"activation": ("seed", "received")}
 _AMONG = {"session-seed": "seed"}
 _LINES = {"closeness": "similarity"}
 _WORDS = frozenset(
     (*KINDS, *PROVENANCES, *SCOPES, *SOURCES, *SPEAKER_ROLES, *STATUSES, *VISIBILITIES, None)
 )
-"""The words that a segment may hold: those of memlab's own vocabularies, which tell of no memory."""
+"""The words that a segment may contain: memlab's own vocabularies, which reveal nothing about a memory."""
 
+# The instant that encodes a null number of days.
 _NEVER = np.iinfo(np.int64).min
 _ENCODER = msgspec.msgpack.Encoder()
 
 
 class _Shared(msgspec.Struct, frozen=True):
-    """What the slates of one pack have in common."""
+    """The fields that slates of one pack share."""
 
     pack: str
     pack_hash: str
@@ -127,9 +130,10 @@ class _Meta(msgspec.Struct):
     words: list[str]
     thinned: str = ""
     lost: dict[str, str] = {}
-    """The features that were thinned out, each with its type."""
+    """The features that thinning removed, with their types."""
 
 
+# Fields of a slate that are stored per recall.
 _OF_RECALL = (
     *(
         "decision",
@@ -149,7 +153,7 @@ _OF_RECALL = (
 
 
 class _Recalls(msgspec.Struct):
-    """A column for each field that slates of one pack do not share."""
+    """One column per field that slates of a pack do not share, with an element per recall."""
 
     decision: list[int]
     at: list[int]
@@ -171,7 +175,17 @@ class _Recalls(msgspec.Struct):
 
 
 class Sealed(msgspec.Struct):
-    """What becomes of slates when they are sealed: the parts of a segment, and what stays with each recall."""
+    """The result of sealing slates: the parts of a segment, and the queries of its recalls.
+
+    Parameters
+    ----------
+    after, upto
+        The numbers of the last recall before the segment and of its last recall.
+    parts
+        The encoded parts by name.
+    questions
+        The bytes that stay with each recall, by its number.
+    """
 
     after: int
     upto: int
@@ -180,8 +194,8 @@ class Sealed(msgspec.Struct):
 
     @property
     def body(self) -> dict[str, Any]:
-        """The event that tells of it."""
-        digest = digest_of_parts(sorted(self.parts.items()))
+        """The body of the event ``seal``."""
+        digest = digest_parts(sorted(self.parts.items()))
         return {
             "after": self.after,
             "upto": self.upto,
@@ -194,64 +208,86 @@ class Sealed(msgspec.Struct):
 
 
 def seal(slates: Sequence[Slate], *, after: int) -> Sealed:
-    """Take slates apart, in the order of their decisions; those before belong to earlier segments.
+    """Split slates into the columns of a segment and their queries.
 
-    What is written is read again and compared with the slates. Raises DamagedLab where it differs.
+    The segment is read back and compared with the slates before it is returned.
+
+    Parameters
+    ----------
+    slates
+        The slates, in the order of their decisions.
+    after
+        The number of the last recall of the segment before.
+
+    Returns
+    -------
+    Sealed
+        The parts of the segment and the queries.
+
+    Raises
+    ------
+    DamagedLab
+        If a slate cannot be read back exactly.
     """
+    # Slates of one pack share their fields: each distinct set is stored once, and recalls refer to it by index.
     shared: dict[bytes, int] = {}
-    kept: list[_Shared] = []
+    shared_fields: list[_Shared] = []
     recalls: dict[str, list[Any]] = {name: [] for name in _Recalls.__struct_fields__}
     questions = {}
     for slate in slates:
         own = {name: words for name, words in slate.words.items() if not _WORDS.issuperset(words)}
         questions[slate.decision] = Question.of(slate, own).encoded()
-        common = _shared_of(slate, [name for name in slate.words if name not in own])
+        common = _collect_shared(slate, [name for name in slate.words if name not in own])
         key = _ENCODER.encode(common)
         if key not in shared:
-            shared[key] = len(kept)
-            kept.append(common)
+            shared[key] = len(shared_fields)
+            shared_fields.append(common)
         recalls["shared"].append(shared[key])
         recalls["size"].append(len(slate))
         recalls["ranked"].append(slate.ranks is not None)
         recalls["weighted"].append(slate.propensity is not None)
         for name in _OF_RECALL:
             recalls[name].append(getattr(slate, name))
-    features = list(dict.fromkeys(chain.from_iterable(one.names for one in kept)))
-    words = list(dict.fromkeys(chain.from_iterable(one.words for one in kept)))
+    features = list(dict.fromkeys(chain.from_iterable(fields.names for fields in shared_fields)))
+    words = list(dict.fromkeys(chain.from_iterable(fields.words for fields in shared_fields)))
     ends = slates[0].decision, slates[-1].decision
-    meta = _Meta(_FORMAT, after, ends[1], *ends, len(slates), kept, features, words)
-    parts = {META: _squeezed(meta), RECALLS: _squeezed(_Recalls(**recalls))}
+    meta = _Meta(_FORMAT, after, ends[1], *ends, len(slates), shared_fields, features, words)
+    parts = {META: _compress_struct(meta), RECALLS: _compress_struct(_Recalls(**recalls))}
     parts |= {
         name: _ENCODER.encode(column)
-        for name, column in _columns_of(slates, features, words).items()
+        for name, column in _encode_columns(slates, features, words).items()
     }
     sealed = Sealed(after, ends[1], parts, questions)
     _compare(sealed, slates)
     return sealed
 
 
-def _shared_of(slate: Slate, words: Sequence[str]) -> _Shared:
+def _collect_shared(slate: Slate, words: Sequence[str]) -> _Shared:
+    """Return the fields that a slate shares with others of its pack."""
     return _Shared(
         *(slate.pack, slate.pack_hash, slate.policies, slate.settings, slate.fingerprints),
         *(tuple(slate.numbers), tuple(words), tuple(slate.flags), slate.cut, slate.sampler),
     )
 
 
-def _squeezed(value: Any) -> bytes:
-    return _compressed(np.frombuffer(_ENCODER.encode(value), dtype=np.uint8))
+def _compress_struct(value: Any) -> bytes:
+    """Encode and compress a structure."""
+    return _compress(np.frombuffer(_ENCODER.encode(value), dtype=np.uint8))
 
 
-def _columns_of(
+def _encode_columns(
     slates: Sequence[Slate], features: Sequence[str], words: Sequence[str]
 ) -> dict[str, Column]:
+    """Encode the columns of all slates, in the order in which they refer to one another."""
+    # Features come first, because score, rank and propensity may equal one of them.
     sizes = [len(slate) for slate in slates]
     ids = np.concatenate([slate.ids for slate in slates])
     at = np.repeat(np.array([slate.at for slate in slates], dtype=np.int64), sizes)
     writer = _Writer(at, ids, sizes)
-    columns: dict[str, Column] = {IDS: _ids_column(ids, sizes)}
+    columns: dict[str, Column] = {IDS: _encode_ids(ids, sizes)}
     for name in features:
         columns[name] = writer.column(
-            name, np.concatenate([_numbers(slate, name) for slate in slates])
+            name, np.concatenate([_read_numbers(slate, name) for slate in slates])
         )
     columns["score"] = writer.column("score", np.concatenate([slate.scores for slate in slates]))
     ranks = np.concatenate([slate.ranking for slate in slates])
@@ -260,32 +296,34 @@ def _columns_of(
         "propensity", np.concatenate([slate.inclusion for slate in slates])
     )
     for name in words:
-        said = chain.from_iterable(_said(slate, name) for slate in slates)
-        columns[name] = _words_column(list(said))
+        values = chain.from_iterable(_words_of(slate, name) for slate in slates)
+        columns[name] = _encode_words(list(values))
     return columns
 
 
-def _numbers(slate: Slate, name: str) -> Floats:
-    found = slate.numbers.get(name)
-    return np.full(len(slate), np.nan) if found is None else found
+def _read_numbers(slate: Slate, name: str) -> Floats:
+    """Return a feature of a slate as numbers; NaN if it lacks the feature."""
+    values = slate.numbers.get(name)
+    return np.full(len(slate), np.nan) if values is None else values
 
 
-def _said(slate: Slate, name: str) -> Sequence[str | None]:
-    said = slate.words.get(name)
-    return said if said is not None and _WORDS.issuperset(said) else [None] * len(slate)
+def _words_of(slate: Slate, name: str) -> Sequence[str | None]:
+    """Return a string feature of a slate; null if it lacks the feature or has foreign words."""
+    values = slate.words.get(name)
+    return values if values is not None and _WORDS.issuperset(values) else [None] * len(slate)
 
 
-def _ids_column(ids: NDArray[np.int64], sizes: Sequence[int]) -> Column:
-    """Ids ascend within a recall: what is kept are the steps between them."""
+def _encode_ids(ids: NDArray[np.int64], sizes: Sequence[int]) -> Column:
+    """Encode ids as steps, which are small because ids ascend within a recall."""
     steps = np.diff(ids, prepend=0)
     starts = np.cumsum([0, *sizes[:-1]])
     starts = starts[np.array(sizes) > 0]
     steps[starts] = ids[starts]
-    return ["steps", _compressed(_narrow(steps))]
+    return ["steps", _compress(_narrow(steps))]
 
 
 def _narrow(values: NDArray[np.int64]) -> NDArray[Any]:
-    """The same whole numbers in as few bytes as hold them."""
+    """Convert whole numbers to the smallest type that holds them."""
     if not len(values) or values.min() >= 0:
         for kind in (np.uint8, np.uint16, np.uint32):
             if not len(values) or values.max() <= np.iinfo(kind).max:
@@ -293,18 +331,19 @@ def _narrow(values: NDArray[np.int64]) -> NDArray[Any]:
     return values
 
 
-def _words_column(said: list[str | None]) -> Column:
-    vocabulary = list(dict.fromkeys(said))
+def _encode_words(values: list[str | None]) -> Column:
+    """Encode words as a vocabulary and codes."""
+    vocabulary = list(dict.fromkeys(values))
     number = {word: code for code, word in enumerate(vocabulary)}
     return [
         "words",
         vocabulary,
-        _compressed(_narrow(np.array([number[word] for word in said], dtype=np.int64))),
+        _compress(_narrow(np.array([number[word] for word in values], dtype=np.int64))),
     ]
 
 
 class _Writer:
-    """Columns over the candidates of a segment, written one after another."""
+    """The encoder of the columns of a segment; later columns may refer to earlier ones."""
 
     def __init__(self, at: NDArray[np.int64], ids: NDArray[np.int64], sizes: Sequence[int]) -> None:
         self._at = at
@@ -315,7 +354,7 @@ class _Writer:
         self._values: dict[str, Floats] = {}
 
     def column(self, name: str, values: Floats) -> Column:
-        """Return how these numbers are written in the fewest bytes."""
+        """Encode a column in the fewest bytes."""
         values = np.ascontiguousarray(values, dtype=np.float64)
         bits = values.view(np.int64)
         self._values[name] = values
@@ -325,139 +364,158 @@ class _Writer:
         if key in self._written:
             return ["same", self._written[key]]
         self._written[key] = name
-        return self._derived(name, bits) or self._stored(values, bits)
+        return self._encode_derived(name, bits) or self._encode_values(values, bits)
 
-    def _derived(self, name: str, bits: Bits) -> Column | None:
-        """Return how the column follows from others of the segment; None if it does not."""
-        if name in _PICKS and all(one in self._values for one in _PICKS[name]):
-            choices = _choices(*(self._values[one] for one in _PICKS[name])).view(np.int64)
+    def _encode_derived(self, name: str, bits: Bits) -> Column | None:
+        """Encode a column by how it follows from others; None if it does not."""
+        # Each relation is only used if it reproduces the column exactly.
+        if name in _PICKS and all(source in self._values for source in _PICKS[name]):
+            choices = _choices(*(self._values[source] for source in _PICKS[name])).view(np.int64)
             chosen = np.argmax(choices == bits, axis=0)
             if np.array_equal(np.take_along_axis(choices, chosen[None], axis=0)[0], bits):
-                return ["pick", *_PICKS[name], _compressed(_narrow(chosen))]
+                return ["pick", *_PICKS[name], _compress(_narrow(chosen))]
         if name in _AMONG and _AMONG[name] in self._values:
-            places = self._places_among(self._values[_AMONG[name]].view(np.int64), bits)
-            if places is not None:
-                return ["among", _AMONG[name], _compressed(_narrow(places))]
+            indices = self._find_indices(self._values[_AMONG[name]].view(np.int64), bits)
+            if indices is not None:
+                return ["among", _AMONG[name], _compress(_narrow(indices))]
         if name in _LINES and _LINES[name] in self._values:
-            found = _on_line(self._values[_LINES[name]], SHIPPED_KNOTS)
-            if np.array_equal(found.view(np.int64), bits):
+            line = _interpolate(self._values[_LINES[name]], SHIPPED_KNOTS)
+            if np.array_equal(line.view(np.int64), bits):
                 return ["line", _LINES[name], list(SHIPPED_KNOTS)]
         return None
 
-    def _places_among(self, others: Bits, bits: Bits) -> Bits | None:
-        """Which candidate of its own recall has each number among ``others``; None where not all are there."""
-        found = np.empty(len(bits), dtype=np.int64)
+    def _find_indices(self, others: Bits, bits: Bits) -> Bits | None:
+        """Return the index of the candidate of the same recall with each number among ``others``.
+
+        None if some number does not occur.
+        """
+        indices = np.empty(len(bits), dtype=np.int64)
         for start, stop in self._spans:
             order = np.argsort(others[start:stop], kind="stable")
-            held = others[start:stop][order]
-            place = np.minimum(np.searchsorted(held, bits[start:stop]), max(stop - start - 1, 0))
-            if not np.array_equal(held[place], bits[start:stop]):
+            sorted_numbers = others[start:stop][order]
+            position = np.minimum(
+                np.searchsorted(sorted_numbers, bits[start:stop]), max(stop - start - 1, 0)
+            )
+            if not np.array_equal(sorted_numbers[position], bits[start:stop]):
                 return None
-            found[start:stop] = order[place]
-        return found
+            indices[start:stop] = order[position]
+        return indices
 
-    def _stored(self, values: Floats, bits: Bits) -> Column:
+    def _encode_values(self, values: Floats, bits: Bits) -> Column:
+        """Encode a column that does not follow from others."""
         candidates: list[Column] = []
-        instants = _instants(values, self._at)
+        instants = _find_instants(values, self._at)
         if instants is not None:
-            candidates.append(["days", *self._coded(instants)])
+            candidates.append(["days", *self._encode_distinct(instants)])
         distinct, codes = np.unique(bits, return_inverse=True)
         if len(distinct) <= len(bits) // 4:
-            candidates.append(["codes", *self._codes(distinct, codes)])
+            candidates.append(["codes", *self._encode_codes(distinct, codes)])
         with np.errstate(over="ignore", invalid="ignore"):
             single = values.astype(np.float32)
         if np.array_equal(single.astype(np.float64).view(np.int64), bits):
-            candidates.append(["float", _compressed(_apart(single))])
+            candidates.append(["float", _compress(_transpose_bytes(single))])
         else:
-            candidates.append(["plain", _compressed(_apart(values)), True])
-            candidates.append(["plain", _compressed(bits), False])
-        return min(candidates, key=_length)
+            candidates.append(["plain", _compress(_transpose_bytes(values)), True])
+            candidates.append(["plain", _compress(bits), False])
+        return min(candidates, key=_count_bytes)
 
-    def _coded(self, numbers: Bits) -> Column:
+    def _encode_distinct(self, numbers: Bits) -> Column:
+        """Encode numbers as codes of distinct numbers."""
         distinct, codes = np.unique(numbers, return_inverse=True)
-        return self._codes(distinct, codes)
+        return self._encode_codes(distinct, codes)
 
-    def _codes(self, distinct: Bits, codes: NDArray[np.int64]) -> Column:
-        """The distinct numbers ascending, as steps, and which of them each row has: by memory if that is shorter."""
-        steps = _compressed(_apart(np.diff(distinct, prepend=0)))
-        plain, sorted_ = (_compressed(_narrow(some)) for some in (codes, codes[self._by_memory]))
+    def _encode_codes(self, distinct: Bits, codes: NDArray[np.int64]) -> Column:
+        """Encode ascending distinct numbers as steps, and the codes in the shorter of two orders."""
+        steps = _compress(_transpose_bytes(np.diff(distinct, prepend=0)))
+        plain, sorted_ = (
+            _compress(_narrow(codes_in_order)) for codes_in_order in (codes, codes[self._by_memory])
+        )
         return [steps, min(plain, sorted_, key=len), len(sorted_) < len(plain)]
 
 
-def _length(column: Column) -> int:
+def _count_bytes(column: Column) -> int:
+    """Return the number of bytes of an encoded column."""
     return sum(len(part) for part in column if isinstance(part, bytes))
 
 
 def _order_by_memory(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the stable order of candidates by memory; 16-bit ids sort faster."""
     small = ids.astype(np.uint16) if len(ids) and ids.min() >= 0 and ids.max() < 1 << 16 else ids
     return np.argsort(small, kind="stable")
 
 
-def _instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
-    """The instants since which these are the days; None if they are not."""
+def _find_instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
+    """Return the instants from which these days follow, or None.
+
+    A sample of 64 numbers is tested first, because most columns are no days.
+    """
     unknown = np.isnan(values)
     sample = slice(0, 64)
-    for some in (sample, slice(None)):
-        known = np.where(unknown[some], 0.0, values[some])
-        if not (np.abs(known) < 1e6).all():
+    for part in (sample, slice(None)):
+        days = np.where(unknown[part], 0.0, values[part])
+        if not (np.abs(days) < 1e6).all():
             return None
-        instants = np.where(unknown[some], _NEVER, at[some] - np.rint(known * DAY).astype(np.int64))
+        instants = np.where(unknown[part], _NEVER, at[part] - np.rint(days * DAY).astype(np.int64))
         if not np.array_equal(
-            _days(instants, at[some]).view(np.int64), values[some].view(np.int64)
+            _days_since(instants, at[part]).view(np.int64), values[part].view(np.int64)
         ):
             return None
     return instants
 
 
-def _days(instants: Bits, at: NDArray[np.int64]) -> Floats:
+def _days_since(instants: Bits, at: NDArray[np.int64]) -> Floats:
+    """Return the days from each instant to its recall; NaN for null."""
     days = np.maximum((at - np.where(instants == _NEVER, at, instants)) / DAY, 0.0)
     days[instants == _NEVER] = np.nan
     return np.asarray(days)
 
 
 def _choices(first: Floats, second: Floats) -> Floats:
-    """What may be picked: of either column, or their sum."""
+    """Return the columns that may be picked: the first, the second, and their sum."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.stack([first, second, first + second])
 
 
-def _on_line(values: Floats, knots: Sequence[Sequence[float]]) -> Floats:
-    """What ``numpy.interp`` gives, in steps that every machine rounds alike."""
+def _interpolate(values: Floats, knots: Sequence[Sequence[float]]) -> Floats:
+    """Interpolate like ``numpy.interp``, in steps that every machine rounds alike."""
     scale, levels = np.array(knots, dtype=np.float64).T
-    place = np.clip(np.searchsorted(scale, values, side="right") - 1, 0, len(scale) - 2)
+    segment = np.clip(np.searchsorted(scale, values, side="right") - 1, 0, len(scale) - 2)
     slopes = np.diff(levels) / np.diff(scale)
-    found = slopes[place] * (values - scale[place]) + levels[place]
-    found = np.where(values >= scale[-1], levels[-1], found)
-    return np.asarray(np.where(values < scale[0], levels[0], found))
+    levels_at = slopes[segment] * (values - scale[segment]) + levels[segment]
+    levels_at = np.where(values >= scale[-1], levels[-1], levels_at)
+    return np.asarray(np.where(values < scale[0], levels[0], levels_at))
 
 
-def _apart(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """The bytes of numbers, all first ones first: what is alike in them stands together."""
+def _transpose_bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Transpose numbers to bytes: first all first bytes, so that equal bytes are adjacent."""
     return np.ascontiguousarray(values.view(np.uint8).reshape(len(values), -1).T).ravel()
 
 
-def _together(data: NDArray[np.uint8], kind: str) -> NDArray[Any]:
+def _restore_bytes(data: NDArray[np.uint8], kind: str) -> NDArray[Any]:
+    """Restore numbers from transposed bytes."""
     size = np.dtype(kind).itemsize
     return np.ascontiguousarray(data.reshape(size, -1).T).view(kind).ravel()
 
 
-def _compressed(values: NDArray[Any]) -> bytes:
+def _compress(values: NDArray[Any]) -> bytes:
+    """Compress an array as an Arrow file with zstd."""
     file = io.BytesIO()
     pl.DataFrame([pl.Series("", np.ascontiguousarray(values))]).write_ipc(file, compression="zstd")
     return file.getvalue()
 
 
-def _plain(data: bytes) -> NDArray[Any]:
+def _decompress(data: bytes) -> NDArray[Any]:
+    """Decompress an array."""
     return pl.read_ipc(io.BytesIO(data)).to_series().to_numpy()
 
 
 def _compare(sealed: Sealed, slates: Sequence[Slate]) -> None:
-    """Raise DamagedLab unless the parts give back every slate to the bit."""
+    """Raise DamagedLab unless every slate is read back exactly."""
     segment = Segment(sealed.parts.__getitem__)
     for slate, again in zip(slates, segment.slates(sealed.questions), strict=True):
         if not same_slates(slate, again):
             raise DamagedLab(
-                f"The slate of decision {slate.decision} is not what was sealed; it stays as it is."
+                f"The slate of decision {slate.decision} cannot be read back from its segment, so it was not sealed."
             )
 
 
@@ -465,38 +523,44 @@ def _compare(sealed: Sealed, slates: Sequence[Slate]) -> None:
 
 
 class Segment:
-    """A sealed segment, whose parts are read when they are needed: ``part`` gives the bytes of one by its name."""
+    """A sealed segment, whose parts are read on access.
+
+    Parameters
+    ----------
+    part
+        A function from the name of a part to its bytes.
+    """
 
     def __init__(self, part: Callable[[str], bytes]) -> None:
         self._part = part
         self._columns: dict[str, Floats] = {}
-        self._said: dict[str, pl.Series] = {}
-        self.meta = msgspec.msgpack.decode(_plain(part(META)).tobytes(), type=_Meta)
+        self._word_columns: dict[str, pl.Series] = {}
+        self.meta = msgspec.msgpack.decode(_decompress(part(META)).tobytes(), type=_Meta)
 
     @cached_property
     def recalls(self) -> _Recalls:
-        """What is told of each recall."""
-        return msgspec.msgpack.decode(_plain(self._part(RECALLS)).tobytes(), type=_Recalls)
+        """The fields that are stored per recall."""
+        return msgspec.msgpack.decode(_decompress(self._part(RECALLS)).tobytes(), type=_Recalls)
 
     @property
     def thinned(self) -> str:
-        """When the features were thinned out; empty if they are there."""
+        """The time when features were thinned out; empty if they are present."""
         return self.meta.thinned
 
     @cached_property
     def flags(self) -> frozenset[str]:
-        """The features that are flags in every slate that has them."""
+        """The features that are boolean in every slate that has them."""
         shared = self.meta.shared
         return frozenset(
             name
             for name in self.meta.features
-            if all(name in one.flags for one in shared if name in one.names)
+            if all(name in fields.flags for fields in shared if name in fields.names)
         )
 
     @cached_property
     def ids(self) -> NDArray[np.int64]:
-        """The memory of each candidate."""
-        steps = _plain(self._column(IDS)[1]).astype(np.int64)
+        """The memory id of each candidate."""
+        steps = _decompress(self._column(IDS)[1]).astype(np.int64)
         if not len(steps):
             return steps
         sizes = np.array(self.recalls.size)
@@ -506,7 +570,18 @@ class Segment:
         return np.asarray(total - np.repeat(before, sizes[sizes > 0]))
 
     def series(self, name: str) -> pl.Series:
-        """A column of the candidates, as the table of candidates has it."""
+        """Return a column of the candidates as in the table of candidates.
+
+        Parameters
+        ----------
+        name
+            The name of the column.
+
+        Returns
+        -------
+        polars.Series
+            One value per candidate of the segment.
+        """
         if name == "decision":
             return pl.Series(
                 name, np.repeat(np.array(self.recalls.decision, dtype=np.int64), self.recalls.size)
@@ -514,7 +589,7 @@ class Segment:
         if name == IDS:
             return pl.Series(name, self.ids)
         if name in self.meta.words:
-            return self._words(name)
+            return self._read_words(name)
         values = self.numbers(name)
         if name == "rank":
             return pl.Series(name, values.astype(np.int64))
@@ -522,60 +597,78 @@ class Segment:
             return number_series(name, values, flag=name in self.flags)
         return pl.Series(name, values)
 
-    def _words(self, name: str) -> pl.Series:
-        if name not in self._said:
+    def _read_words(self, name: str) -> pl.Series:
+        """Return a string feature of all candidates."""
+        if name not in self._word_columns:
             _, vocabulary, codes = self._column(name)
-            self._said[name] = pl.Series(name, vocabulary, dtype=pl.String).gather(_plain(codes))
-        return self._said[name]
+            self._word_columns[name] = pl.Series(name, vocabulary, dtype=pl.String).gather(
+                _decompress(codes)
+            )
+        return self._word_columns[name]
 
     def _column(self, name: str) -> Column:
+        """Return an encoded column."""
         column: Column = msgspec.msgpack.decode(self._part(name))
         return column
 
     def numbers(self, name: str) -> Floats:
-        """The numbers of a column, NaN where a slate lacks it."""
+        """Return the numbers of a column; NaN where a slate lacks it.
+
+        Parameters
+        ----------
+        name
+            The name of the column.
+
+        Returns
+        -------
+        numpy.ndarray
+            One number per candidate of the segment.
+        """
         if name not in self._columns:
-            self._columns[name] = self._read(self._column(name))
+            self._columns[name] = self._decode_column(self._column(name))
         return self._columns[name]
 
-    def _read(self, column: Column) -> Floats:
-        how, *kept = column
-        if how == "one":
-            one = np.frombuffer(kept[0], dtype="<f8")
-            return np.full(len(self.ids), one[0]) if len(one) else np.empty(0)
-        if how == "same":
-            return self.numbers(kept[0])
-        if how == "pick":
-            choices = _choices(self.numbers(kept[0]), self.numbers(kept[1]))
+    def _decode_column(self, column: Column) -> Floats:
+        """Decode a column of numbers."""
+        # The kinds are those of the table at the top of this module.
+        kind, *content = column
+        if kind == "one":
+            number = np.frombuffer(content[0], dtype="<f8")
+            return np.full(len(self.ids), number[0]) if len(number) else np.empty(0)
+        if kind == "same":
+            return self.numbers(content[0])
+        if kind == "pick":
+            choices = _choices(self.numbers(content[0]), self.numbers(content[1]))
             return np.asarray(
-                np.take_along_axis(choices, _plain(kept[2])[None].astype(np.int64), axis=0)[0]
+                np.take_along_axis(choices, _decompress(content[2])[None].astype(np.int64), axis=0)[
+                    0
+                ]
             )
-        if how == "among":
-            return self.numbers(kept[0])[_plain(kept[1]) + self._starts]
-        if how == "line":
-            return _on_line(self.numbers(kept[0]), kept[1])
-        if how == "days":
-            return _days(self._decoded(kept), self._at)
-        if how == "codes":
-            return self._decoded(kept).view(np.float64)
-        if how == "float":
-            return _together(_plain(kept[0]), "<f4").astype(np.float64)
-        if how == "plain":
-            data = _plain(kept[0])
-            return _together(data, "<f8") if kept[1] else data.view(np.float64)
-        raise DamagedLab(
-            f"A sealed segment has a column of a kind that there never was: {how!r:.40}."
-        )
+        if kind == "among":
+            return self.numbers(content[0])[_decompress(content[1]) + self._starts]
+        if kind == "line":
+            return _interpolate(self.numbers(content[0]), content[1])
+        if kind == "days":
+            return _days_since(self._decode_codes(content), self._at)
+        if kind == "codes":
+            return self._decode_codes(content).view(np.float64)
+        if kind == "float":
+            return _restore_bytes(_decompress(content[0]), "<f4").astype(np.float64)
+        if kind == "plain":
+            data = _decompress(content[0])
+            return _restore_bytes(data, "<f8") if content[1] else data.view(np.float64)
+        raise DamagedLab(f"A sealed segment has a column of an unknown kind: {kind!r:.40}.")
 
-    def _decoded(self, kept: Sequence[Any]) -> Bits:
-        steps, codes, by_memory = kept
-        distinct = np.cumsum(_together(_plain(steps), "<i8"))
-        found = _plain(codes)
+    def _decode_codes(self, content: Sequence[Any]) -> Bits:
+        """Decode a column of codes to its whole numbers."""
+        steps, codes, by_memory = content
+        distinct = np.cumsum(_restore_bytes(_decompress(steps), "<i8"))
+        numbers = _decompress(codes)
         if by_memory:
-            ordered = np.empty_like(found)
-            ordered[self._by_memory] = found
-            found = ordered
-        return np.asarray(distinct[found])
+            ordered = np.empty_like(numbers)
+            ordered[self._by_memory] = numbers
+            numbers = ordered
+        return np.asarray(distinct[numbers])
 
     @cached_property
     def _at(self) -> NDArray[np.int64]:
@@ -583,7 +676,7 @@ class Segment:
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
-        """Where the candidates of its recall begin, for each candidate."""
+        """The index of the first candidate of its recall, for each candidate."""
         sizes = np.array(self.recalls.size)
         return np.repeat(np.cumsum(sizes) - sizes, sizes)
 
@@ -592,19 +685,31 @@ class Segment:
         return _order_by_memory(self.ids)
 
     def slates(self, questions: Mapping[int, bytes]) -> Iterable[Slate]:
-        """The slates of these recalls, each with the question that stayed with it. Thinned ones have no features."""
-        recalls, stop = self.recalls, np.cumsum(self.recalls.size).tolist()
-        for place, decision in enumerate(recalls.decision):
-            if decision in questions:
-                rows = slice(stop[place] - recalls.size[place], stop[place])
-                yield self._slate(place, rows, Question.decoded(questions[decision], decision))
+        """Yield the slates of recalls. Thinned slates have no features.
 
-    def _slate(self, place: int, rows: slice, question: Question) -> Slate:
-        recalls, shared = self.recalls, self.meta.shared[self.recalls.shared[place]]
-        words = {name: self._words(name)[rows].to_list() for name in shared.words}
-        given = {name: getattr(recalls, name)[place] for name in _OF_RECALL}
+        Parameters
+        ----------
+        questions
+            The bytes that stayed with each recall, by its number; other recalls are skipped.
+
+        Yields
+        ------
+        Slate
+            The slates in order.
+        """
+        recalls, stop = self.recalls, np.cumsum(self.recalls.size).tolist()
+        for index, decision in enumerate(recalls.decision):
+            if decision in questions:
+                rows = slice(stop[index] - recalls.size[index], stop[index])
+                yield self._slate(index, rows, Question.decoded(questions[decision], decision))
+
+    def _slate(self, index: int, rows: slice, question: Question) -> Slate:
+        """Build the slate of one recall from its rows and its query."""
+        recalls, shared = self.recalls, self.meta.shared[self.recalls.shared[index]]
+        words = {name: self._read_words(name)[rows].to_list() for name in shared.words}
+        fields = {name: getattr(recalls, name)[index] for name in _OF_RECALL}
         return Slate(
-            **given,
+            **fields,
             **{
                 name: getattr(question, name)
                 for name in Question.__struct_fields__
@@ -621,42 +726,60 @@ class Segment:
             scores=self.numbers("score")[rows],
             numbers={name: self.numbers(name)[rows] for name in shared.names},
             words=words | question.words,
-            ranks=self.numbers("rank")[rows].astype(np.int64) if recalls.ranked[place] else None,
-            propensity=self.numbers("propensity")[rows] if recalls.weighted[place] else None,
+            ranks=self.numbers("rank")[rows].astype(np.int64) if recalls.ranked[index] else None,
+            propensity=self.numbers("propensity")[rows] if recalls.weighted[index] else None,
         )
 
 
 def thin_parts(parts: Mapping[str, bytes], *, when: str) -> dict[str, bytes]:
-    """Return the parts of a segment without its features; ``when`` is what its fingerprints say from then on."""
-    meta = msgspec.msgpack.decode(_plain(parts[META]).tobytes(), type=_Meta)
-    gone: dict[str, Any] = {"names": (), "words": (), "flags": (), "fingerprints": {THINNED: when}}
-    meta.shared = [msgspec.structs.replace(one, **gone) for one in meta.shared]
+    """Return the parts of a segment without features.
+
+    Parameters
+    ----------
+    parts
+        The parts of the segment.
+    when
+        The time of thinning, which the fingerprints state from then on.
+
+    Returns
+    -------
+    dict
+        The remaining parts by name.
+    """
+    meta = msgspec.msgpack.decode(_decompress(parts[META]).tobytes(), type=_Meta)
+    emptied: dict[str, Any] = {
+        "names": (),
+        "words": (),
+        "flags": (),
+        "fingerprints": {THINNED: when},
+    }
+    meta.shared = [msgspec.structs.replace(fields, **emptied) for fields in meta.shared]
     segment = Segment(parts.__getitem__)
     meta.lost |= {name: "bool" if name in segment.flags else "num" for name in meta.features}
     meta.lost |= dict.fromkeys(meta.words, "str")
     meta.features, meta.words, meta.thinned = [], [], when
-    kept = {name: parts[name] for name in KEPT_WHEN_THIN}
-    kept[META] = _squeezed(meta)
-    # a column that is equal to a feature is written out, as the feature goes
+    remaining = {name: parts[name] for name in KEPT_WHEN_THIN}
+    remaining[META] = _compress_struct(meta)
+    # A column that refers to a feature is stored in full, because the feature is removed.
     for name in ("score", "rank", "propensity"):
         if segment._column(name)[0] in ("same", "pick", "among", "line"):
-            kept[name] = _ENCODER.encode(
+            remaining[name] = _ENCODER.encode(
                 _Writer(segment._at, segment.ids, segment.recalls.size).column(
                     name, segment.numbers(name)
                 )
             )
-    return kept
+    return remaining
 
 
 THINNED = "thinned"
-"""In the place of fingerprints: when the features of a recall were thinned out."""
+"""The name under which fingerprints of a thinned recall have the time of thinning."""
 
 
-# The log of a lab: sealed segments as lazy tables, and whole slates of any of its recalls.
+# The log of a lab: sealed segments as lazy tables, and whole slates of any recall.
 
 
 class LogJournal(Protocol):
-    """What of a journal a log is read from."""
+    """The part of a journal that a log is read from."""
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]: ...
 
@@ -665,64 +788,100 @@ class LogJournal(Protocol):
     def segment_part(self, upto: int, name: str) -> bytes: ...
 
 
-_kept: WeakKeyDictionary[LogJournal, tuple[int, bytes, Segment]] = WeakKeyDictionary()
-"""The segment that was read last: whoever asks for one slate of it asks for the next."""
+_last_segments: WeakKeyDictionary[LogJournal, tuple[int, bytes, Segment]] = WeakKeyDictionary()
+"""The segment that was read last from each journal, because slates are read in order."""
 
 
 def read_slates(journal: LogJournal, after: int = 0, *, upto: int | None = None) -> Iterator[Slate]:
-    """Yield the slates of the recalls ``after < decision <= upto``, in order, whether they are sealed or not.
+    """Yield the slates of the recalls ``after < decision <= upto``, sealed or not.
 
-    Raises DamagedLab for one that is not what was written.
+    Parameters
+    ----------
+    journal
+        The journal of a lab.
+    after, upto
+        The range of decisions; None for no upper bound.
+
+    Yields
+    ------
+    Slate
+        The slates in the order of decisions.
+
+    Raises
+    ------
+    DamagedLab
+        If a slate was altered.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("Ana prefers tabs")
+    >>> hits = lab.recall("tabs")
+    >>> [slate.query for slate in read_slates(lab.io.store.journal)]
+    ['tabs']
     """
     ends: list[int] | None = None
     waiting: dict[int, bytes] = {}
     end = 0
     for decision, blob in journal.slates(after, upto=upto):
         if waiting and (decision > end or not is_sealed(blob)):
-            yield from _segment_at(journal, end).slates(waiting)
+            yield from _load_segment(journal, end).slates(waiting)
             waiting = {}
         if not is_sealed(blob):
             yield decode(blob, decision=decision)
             continue
         ends = list(journal.segments()) if ends is None else ends
-        place = bisect_left(ends, decision)
-        if place == len(ends):
+        index = bisect_left(ends, decision)
+        if index == len(ends):
             raise DamagedLab(
-                f"The slate of decision {decision} was sealed, and no segment holds it."
+                f"The slate of decision {decision} was sealed, but no segment contains it."
             )
-        end = ends[place]
+        end = ends[index]
         waiting[decision] = blob
     if waiting:
-        yield from _segment_at(journal, end).slates(waiting)
+        yield from _load_segment(journal, end).slates(waiting)
 
 
-def _segment_at(journal: LogJournal, upto: int) -> Segment:
+def _load_segment(journal: LogJournal, upto: int) -> Segment:
+    """Return the segment that ends at a recall, from the cache if it is unchanged."""
     meta = journal.segment_part(upto, META)
-    known = _kept.get(journal)
-    if known is not None and known[:2] == (upto, meta):
-        return known[2]
+    cached = _last_segments.get(journal)
+    if cached is not None and cached[:2] == (upto, meta):
+        return cached[2]
     segment = Segment(partial(journal.segment_part, upto))
-    _kept[journal] = upto, meta, segment
+    _last_segments[journal] = upto, meta, segment
     return segment
 
 
 class SealedLog:
-    """The sealed part of a log: segments by their last recall, read when a table needs them."""
+    """The sealed part of a log; segments are read when a table needs them.
+
+    Parameters
+    ----------
+    journal
+        The journal with the segments.
+    ends
+        The number of the last recall of each segment.
+    """
 
     def __init__(self, journal: LogJournal, ends: Sequence[int]) -> None:
         self._journal = journal
         self._ends = tuple(ends)
         metas = [Segment(partial(journal.segment_part, end)) for end in ends]
-        self.thinned = sum(one.meta.count for one in metas if one.thinned)
-        self.features = _features_of(metas)
+        self.thinned = sum(segment.meta.count for segment in metas if segment.thinned)
+        self.features = _merge_features(metas)
 
     def __len__(self) -> int:
         return len(self._ends)
 
     def scan(self) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
-        """The decisions, candidates and exposures of all segments, in the order of decisions.
+        """Return the decisions, candidates and exposures of all segments as lazy frames.
 
-        A feature that a segment does not have is null in its rows.
+        Returns
+        -------
+        tuple of polars.LazyFrame
+            Rows in the order of decisions. A feature that a segment lacks is null.
         """
         ids = {name: kind for name, kind in CANDIDATES.items() if name in ("decision", IDS)}
         candidates = {
@@ -731,12 +890,14 @@ class SealedLog:
             **{name: kind for name, kind in CANDIDATES.items() if name not in ids},
         }
         return (
-            self._lazy(DECISIONS, _decisions_of),
-            self._lazy(candidates, _candidates_of),
-            self._lazy(EXPOSURES, _exposures_of),
+            self._scan_table(DECISIONS, _decisions_of),
+            self._scan_table(candidates, _candidates_of),
+            self._scan_table(EXPOSURES, _exposures_of),
         )
 
-    def _lazy(self, schema: Mapping[str, pl.DataType], make: _Make) -> pl.LazyFrame:
+    def _scan_table(self, schema: Mapping[str, pl.DataType], make: _Make) -> pl.LazyFrame:
+        """Return a lazy frame over all segments, which reads only the columns that a query needs."""
+
         def read(
             columns: list[str] | None,
             predicate: pl.Expr | None,
@@ -761,6 +922,7 @@ class SealedLog:
         return register_io_source(read, schema=dict(schema))
 
     def _questions(self, segment: Segment) -> list[Question]:
+        """Return the queries of a segment."""
         meta = segment.meta
         blobs = self._journal.slates(meta.first - 1, upto=meta.last)
         return [Question.decoded(blob, decision) for decision, blob in blobs]
@@ -770,53 +932,58 @@ _Questions = Callable[[Segment], list[Question]]
 _Make = Callable[[Segment, list[str], Mapping[str, pl.DataType], _Questions], pl.DataFrame]
 
 
+# The types of features that were thinned out, by their names in a segment.
 _TYPES: dict[str, pl.DataType] = {"num": pl.Float64(), "bool": pl.Boolean(), "str": pl.String()}
 
 
-def _features_of(segments: Sequence[Segment]) -> dict[str, pl.DataType]:
-    """The features of all segments with their types: a flag in all of them, or a number."""
-    found: dict[str, pl.DataType] = {}
+def _merge_features(segments: Sequence[Segment]) -> dict[str, pl.DataType]:
+    """Return the features of all segments: boolean if boolean in each of them, else numeric."""
+    features: dict[str, pl.DataType] = {}
     for segment in segments:
         for name in segment.meta.features:
             kind = pl.Boolean() if name in segment.flags else pl.Float64()
-            found[name] = kind if found.get(name, kind) == kind else pl.Float64()
-        found |= dict.fromkeys(segment.meta.words, pl.String())
+            features[name] = kind if features.get(name, kind) == kind else pl.Float64()
+        features |= dict.fromkeys(segment.meta.words, pl.String())
     for segment in segments:
         for name, lost in segment.meta.lost.items():
-            found.setdefault(name, _TYPES[lost])
-    return found
+            features.setdefault(name, _TYPES[lost])
+    return features
 
 
 def _candidates_of(
     segment: Segment, wanted: list[str], schema: Mapping[str, pl.DataType], questions: _Questions
 ) -> pl.DataFrame:
-    held = {"decision", *CANDIDATES, *segment.meta.features, *segment.meta.words}
+    """Return columns of the candidates of a segment."""
+    available = {"decision", *CANDIDATES, *segment.meta.features, *segment.meta.words}
     count = sum(segment.recalls.size)
     return pl.DataFrame(
         [
             segment.series(name).cast(schema[name])
-            if name in held
+            if name in available
             else pl.Series(name, [None], dtype=schema[name]).new_from_index(0, count)
             for name in wanted
         ]
     )
 
 
-def _json(value: object) -> str:
+def _write_json(value: object) -> str:
+    """Encode a value as JSON text."""
     return msgspec.json.encode(value).decode()
 
 
 def _decisions_of(
     segment: Segment, wanted: list[str], schema: Mapping[str, pl.DataType], questions: _Questions
 ) -> pl.DataFrame:
+    """Return columns of the decisions of a segment."""
     recalls, shared, count = segment.recalls, segment.meta.shared, segment.meta.count
+    # Fields of a pack are converted once per pack; queries are only decoded if a column needs them.
     of_pack: dict[str, list[Any]] = {
         **{
-            name: [getattr(one, name) for one in shared]
+            name: [getattr(row, name) for row in shared]
             for name in ("pack", "pack_hash", "sampler", "cut")
         },
         **{
-            name: [_json(getattr(one, name)) for one in shared]
+            name: [_write_json(getattr(row, name)) for row in shared]
             for name in ("fingerprints", "settings")
         },
     }
@@ -824,26 +991,28 @@ def _decisions_of(
         name: getattr(recalls, name) for name in schema if hasattr(recalls, name)
     }
     columns |= {
-        name: [held[code] for code in recalls.shared]
-        for name, held in of_pack.items()
+        name: [values[code] for code in recalls.shared]
+        for name, values in of_pack.items()
         if name in wanted
     }
     columns |= {"candidates": recalls.size, "format": [FORMAT] * count}
-    columns["challenge"] = [None if one is None else _json(one) for one in recalls.challenge]
+    columns["challenge"] = [None if row is None else _write_json(row) for row in recalls.challenge]
     if not {"query", "project", "session", "cluster", "filters"}.isdisjoint(wanted):
-        asked = questions(segment)
+        queries = questions(segment)
         columns |= {
-            name: [getattr(one, name) for one in asked] for name in ("query", "project", "session")
+            name: [getattr(row, name) for row in queries]
+            for name in ("query", "project", "session")
         }
         columns["cluster"] = [
-            one.project or one.session or str(decision)
-            for one, decision in zip(asked, recalls.decision, strict=True)
+            row.project or row.session or str(decision)
+            for row, decision in zip(queries, recalls.decision, strict=True)
         ]
-        columns["filters"] = [_json(one.filters) for one in asked]
-    return pl.DataFrame([_typed(name, columns[name], schema[name]) for name in wanted])
+        columns["filters"] = [_write_json(row.filters) for row in queries]
+    return pl.DataFrame([_build_series(name, columns[name], schema[name]) for name in wanted])
 
 
-def _typed(name: str, values: Sequence[Any], kind: pl.DataType) -> pl.Series:
+def _build_series(name: str, values: Sequence[Any], kind: pl.DataType) -> pl.Series:
+    """Return a column in its declared type; times are given as microseconds."""
     if kind == STAMP:
         return pl.Series(name, values, dtype=pl.Int64).cast(kind)
     return pl.Series(name, values, dtype=kind)
@@ -852,29 +1021,35 @@ def _typed(name: str, values: Sequence[Any], kind: pl.DataType) -> pl.Series:
 def _exposures_of(
     segment: Segment, wanted: list[str], schema: Mapping[str, pl.DataType], questions: _Questions
 ) -> pl.DataFrame:
+    """Return columns of the exposures of a segment."""
     recalls = segment.recalls
-    sizes = [len(shown) for shown in recalls.shown]
-    shown = np.array([id for some in recalls.shown for id in some], dtype=np.int64)
+    # Without a logged conditional probability an item has 1 if it was certain, else null.
+    sizes = [len(ids) for ids in recalls.shown]
+    ids_shown = np.array(
+        [id for ids_of_recall in recalls.shown for id in ids_of_recall], dtype=np.int64
+    )
     stop = np.cumsum(recalls.size)
-    places = [
+    indices = [
         start + np.searchsorted(segment.ids[start:end], ids)
         for start, end, ids in zip(stop - recalls.size, stop, recalls.shown, strict=True)
     ]
     propensity = segment.numbers("propensity")[
-        np.concatenate([np.empty(0, dtype=np.int64), *places])
+        np.concatenate([np.empty(0, dtype=np.int64), *indices])
     ]
-    sure = np.where(propensity == 1.0, 1.0, np.nan)
+    conditional = np.where(propensity == 1.0, 1.0, np.nan)
     ends = np.cumsum(sizes)
-    for given, size, end in zip(recalls.conditional, sizes, ends, strict=True):
-        if given:
-            sure[end - size : end] = given
+    for probabilities, size, end in zip(recalls.conditional, sizes, ends, strict=True):
+        if probabilities:
+            conditional[end - size : end] = probabilities
     probes = zip(recalls.shown, recalls.probes, strict=True)
     columns = {
         "decision": np.repeat(np.array(recalls.decision, dtype=np.int64), sizes),
         "position": np.concatenate([np.arange(1, size + 1) for size in sizes]),
-        IDS: shown,
+        IDS: ids_shown,
         "propensity": propensity,
-        "conditional": pl.Series(sure).fill_nan(None),
-        "probe": pl.Series([id in some for ids, some in probes for id in ids], dtype=pl.Boolean),
+        "conditional": pl.Series(conditional).fill_nan(None),
+        "probe": pl.Series(
+            [id in ids_of_recall for ids, ids_of_recall in probes for id in ids], dtype=pl.Boolean
+        ),
     }
     return pl.DataFrame([pl.Series(name, columns[name], dtype=schema[name]) for name in wanted])

@@ -1,11 +1,11 @@
-"""One recall and its bytes.
+"""The slate of one recall and its encoding.
 
-A slate is one blob beside its event: a msgpack header, then ids, scores and features in columns, guarded by a CRC,
-because a flipped bit in a matrix of doubles would otherwise change a result without a word.
+A slate is one blob next to its event: a msgpack header, then ids, scores and features in columns. A CRC guards it,
+because a flipped bit in a matrix of doubles would otherwise change results unnoticed.
 
-Every bit of a feature is kept, and no more than it takes: a column that is the same for all candidates is one float64,
-one that float32 holds exactly (a flag, a count) is float32, any other float64. A default slate of 100 candidates and 46
-features takes 22 kB instead of 50, and its commit half the time.
+Features are stored exactly and compactly. A constant column is one float64, a column that float32 holds exactly (flags,
+counts) is float32, and any other is float64. A default slate of 100 candidates and 46 features takes 22 kB instead of
+50, and its commit half the time.
 """
 
 from __future__ import annotations
@@ -41,17 +41,20 @@ __all__ = [
 ]
 
 FORMAT = 2
-"""The format of segments and tables. Format 1 knew neither ranks nor propensities."""
+"""The format of segments and tables. Format 1 had neither ranks nor propensities."""
 
 BLOB_FORMAT = 3
-"""The format of blobs. Formats 1 and 2 kept every feature as a row of float64."""
+"""The format of blobs. Formats 1 and 2 stored every feature as a row of float64."""
 
+# The first bytes of a blob, then its format. The prefix has four bytes each for these, the CRC of the rest, and the
+# length of the header.
 _MAGIC = b"MLS"
-_PREFIX = 12  # magic and format, CRC of what follows, length of the header: four bytes each
+_PREFIX = 12
 
 _WHOLE, _SAME, _SINGLE = b"wsf"
-"""How a column of numbers is kept: float64, one float64 for all candidates, float32."""
+"""The encodings of a column of numbers: float64, one float64 for all candidates, float32."""
 
+# Format 1 did not list the boolean features.
 _FLAGS_OF_FORMAT_1 = (
     "names-speaker",
     "names-other",
@@ -65,23 +68,69 @@ _FLAGS_OF_FORMAT_1 = (
 
 @dataclass(frozen=True)
 class Slate(Displayed):
-    """One recall. Arrays run over the candidates in the order of their ids.
+    """The record of one recall: the query, the candidate pool and what was shown.
 
-    ``numbers`` holds the numeric and boolean features (booleans as 0 and 1, null as NaN; ``flags`` names them),
-    ``words`` the others. ``shown`` are ids in the order in which they were shown, ``probes`` those of them that were
-    shown to learn. ``cut`` says how the pool was chosen.
+    Arrays have one element per candidate, in ascending order of ids.
 
-    ``ranks`` are those of the logging policy over the whole pool, from 1; None means by score, ties by id.
-    ``propensity`` is the probability with which each candidate was to be shown; None means 1 for what was shown and 0
-    for the rest. ``conditional`` holds, for each one shown, its probability given those drawn before it; empty means 1
-    where that follows from the propensity, else unknown.
+    Parameters
+    ----------
+    at
+        The time of the recall in microseconds UTC.
+    query, vector
+        The text of the query, and its embedding as int8 bytes.
+    limit
+        The number of results.
+    project, session, branch
+        The project, session and branch of the recall, or None.
+    pack, pack_hash
+        The name and the hash of the pack.
+    policies, settings, fingerprints
+        The hashes of the pack's policies, its settings, and the fingerprints of the stored features.
+    state
+        The number of the event before the recall.
+    cut
+        How the candidate pool was chosen.
+    sampler
+        How the shown items were chosen; one of ``SAMPLERS``.
+    ids, scores
+        The memory ids and the scores of the candidates.
+    numbers, words, flags
+        The numeric and boolean features (booleans as 0 and 1, null as NaN), the string features, and the names of the
+        boolean ones.
+    shown, probes
+        The ids of the shown items in order, and those of them that are exploration items.
+    decision
+        The number of the logged recall; 0 if it was not logged.
+    seed, kappa
+        The seed of the draw, and the threshold of Gumbel top-k; None if nothing was drawn.
+    ranks
+        The ranks over the whole pool, from 1. None means by score, ties by id.
+    propensity
+        The inclusion probability of each candidate. None means 1 for shown items and 0 for others.
+    conditional
+        The probability of each shown item given those drawn before it. Empty means 1 if the item was certain, and
+        unknown otherwise.
+    filters
+        The filters of the caller, by the names of the arguments of ``recall``.
+    also
+        The ids of the near-duplicates that are hidden behind a shown item, by its id.
+    challenge
+        While packs are challenged: the ``design``, the maximum number of ``draws``, the results of the active pack
+        (``live``) and of challengers (``heads``) as ids. For an A/B also the pack that was drawn (``whose``, "" for the
+        active one) and the probability of each (``shares``).
+    known
+        The estimated probability that the pool contains the answer.
+    wanted
+        The limit of the caller, if fewer results were shown because ``known`` was low.
 
-    ``filters`` says what the caller admitted, by the names of ``recall``'s arguments; ``also``, by the id of one shown,
-    the near-duplicates for which it stands. ``challenge`` holds, while packs were challenged, the ``design``, the most
-    that chance could add (``draws``), the head of the ``live`` pack and the ``heads`` of challengers by memory ids; of
-    an A/B, ``whose`` head was shown ("" for the live pack's) and the probability of each (``shares``).
-    ``known`` is what the slot of that name gave: the probability that something of the pool answers; below its floor
-    ``wanted`` is how many the caller asked for, and the head's ``limit`` may be less.
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["Ana prefers tabs", "Ben prefers spaces"])
+    >>> slate = lab.recall("tabs").slate
+    >>> len(slate), slate.shown, slate.ids.tolist()
+    (2, (1, 2), [1, 2])
     """
 
     at: int
@@ -122,9 +171,9 @@ class Slate(Displayed):
         return len(self.ids)
 
     def __repr__(self) -> str:
-        place = f"recall {self.decision}" if self.decision else "not logged"
+        origin = f"recall {self.decision}" if self.decision else "not logged"
         size = f"{len(self):,} candidates, {len(self.shown)} shown, for {clip(self.query)!r}"
-        return printable(f"<Slate, {place}: {size}, pack {self.pack} [{self.pack_hash[:12]}]>")
+        return printable(f"<Slate, {origin}: {size}, pack {self.pack} [{self.pack_hash[:12]}]>")
 
     def _display(self) -> object:
         best = self.frame.select("rank", "memory_id", "score", "propensity").sort("rank").head(10)
@@ -132,23 +181,23 @@ class Slate(Displayed):
             [rank, id, f"{score:.4f}", f"{chance:.3f}"]
             for rank, id, score, chance in best.iter_rows()
         ]
-        notes = ["the best by score; slate.frame has all, with their features"]
+        notes = ["the ten best by rank; slate.frame has all candidates with their features"]
         return table(self, best.columns, rows, notes=notes)
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """Where each one shown stands among the candidates; InputError if one is not among them."""
+        """The index of each shown item among the candidates; InputError if one is missing."""
         wanted = np.array(self.shown, dtype=np.int64)
-        places = np.minimum(np.searchsorted(self.ids, wanted), max(len(self.ids) - 1, 0))
-        if len(wanted) and (not len(self.ids) or (self.ids[places] != wanted).any()):
+        indices = np.minimum(np.searchsorted(self.ids, wanted), max(len(self.ids) - 1, 0))
+        if len(wanted) and (not len(self.ids) or (self.ids[indices] != wanted).any()):
             raise InputError(
-                f"Decision {self.decision} shows what is no candidate, or its ids do not ascend."
+                f"Decision {self.decision} shows a memory that is no candidate, or its ids do not ascend."
             )
-        return places
+        return indices
 
     @cached_property
     def ranking(self) -> NDArray[np.int64]:
-        """The rank of each candidate by the logging policy, from 1: ``ranks``, or by score with ties by id."""
+        """The rank of each candidate, from 1: ``ranks``, or by score with ties by id."""
         if self.ranks is not None:
             return self.ranks
         ranks = np.empty(len(self.ids), dtype=np.int64)
@@ -157,16 +206,16 @@ class Slate(Displayed):
 
     @cached_property
     def inclusion(self) -> NDArray[np.float64]:
-        """The probability with which each candidate was to be shown: ``propensity``, or certainty."""
+        """The inclusion probability of each candidate: ``propensity``, or 1 if shown."""
         if self.propensity is not None:
             return self.propensity
-        sure = np.zeros(len(self.ids))
-        sure[self.places] = 1.0
-        return sure
+        propensity = np.zeros(len(self.ids))
+        propensity[self.places] = 1.0
+        return propensity
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """The candidates: ``memory_id``, the features, ``score``, ``rank`` over the pool and ``propensity``."""
+        """The candidates as a frame: memory_id, features, score, rank, propensity."""
         return pl.DataFrame(
             [
                 pl.Series("memory_id", self.ids),
@@ -183,24 +232,40 @@ class Slate(Displayed):
 
 
 def same_slates(one: Slate, other: Slate) -> bool:
-    """Return whether two slates are the same to the bit, NaN equal to NaN."""
-    return all(_alike(getattr(one, part.name), getattr(other, part.name)) for part in fields(one))
+    """Return whether two slates are equal to the bit.
+
+    Parameters
+    ----------
+    one, other
+        Slates to compare. NaN equals NaN.
+
+    Returns
+    -------
+    bool
+        Whether every field is equal.
+    """
+    return all(
+        _are_equal(getattr(one, part.name), getattr(other, part.name)) for part in fields(one)
+    )
 
 
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray):
+def _are_equal(first: Any, second: Any) -> bool:
+    """Return whether two values are equal, arrays by type and bits."""
+    if isinstance(first, np.ndarray):
         return (
-            isinstance(other, np.ndarray)
-            and one.dtype == other.dtype
-            and one.tobytes() == other.tobytes()
+            isinstance(second, np.ndarray)
+            and first.dtype == second.dtype
+            and first.tobytes() == second.tobytes()
         )
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
-    return bool(one == other)
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(
+            _are_equal(first[name], second[name]) for name in first
+        )
+    return bool(first == second)
 
 
 def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.Series:
-    """A numeric feature as a column, a flag as a boolean one; null where the slate holds NaN."""
+    """Return a numeric feature as a column, a boolean one for a flag; NaN becomes null."""
     if not flag:
         return pl.Series(name, values, nan_to_null=True)
     unknown = np.isnan(values)
@@ -208,8 +273,8 @@ def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.S
     return series.set(pl.Series(unknown), None) if unknown.any() else series
 
 
-class _Given(msgspec.Struct, kw_only=True):
-    """What the header of every format holds."""
+class _HeaderOfAllFormats(msgspec.Struct, kw_only=True):
+    """The fields of the header in every format."""
 
     format: int
     count: int
@@ -231,8 +296,11 @@ class _Given(msgspec.Struct, kw_only=True):
     shown: tuple[int, ...]
 
 
-class _Header(_Given, kw_only=True):
-    """``kept`` says of each name how its numbers are kept; a word of its own stands for all candidates."""
+class _Header(_HeaderOfAllFormats, kw_only=True):
+    """The header of a blob.
+
+    ``kept`` has the encoding of each column of numbers. A single string stands for all candidates.
+    """
 
     kept: bytes = b""
     seed: int | None
@@ -251,60 +319,85 @@ class _Header(_Given, kw_only=True):
     wanted: int | None = None
 
 
-class _Known(_Header, kw_only=True):
-    """A header whose constant parts are encoded already."""
+class _EncodedHeader(_Header, kw_only=True):
+    """A header whose constant fields are already encoded."""
 
-    names: msgspec.Raw  # type: ignore[assignment]  # the same bytes
+    # The encoded bytes equal those of the declared types.
+    names: msgspec.Raw  # type: ignore[assignment]
     policies: msgspec.Raw  # type: ignore[assignment]
     settings: msgspec.Raw  # type: ignore[assignment]
     fingerprints: msgspec.Raw  # type: ignore[assignment]
     flags: msgspec.Raw  # type: ignore[assignment]
 
 
+# Fields of the header that describe the blob; all others are fields of the slate. Codecs are made once, because
+# making one costs more than a call.
 _OF_THE_BLOB = ("format", "count", "names", "words", "ranked", "weighted", "kept")
-_TAKEN = [name for name in _Header.__struct_fields__ if name not in _OF_THE_BLOB]
-_TAKE = attrgetter(*_TAKEN)
-_TAKEN_1 = [name for name in _Given.__struct_fields__ if name not in _OF_THE_BLOB]
+_FIELDS = [name for name in _Header.__struct_fields__ if name not in _OF_THE_BLOB]
+_READ_FIELDS = attrgetter(*_FIELDS)
+_FIELDS_1 = [name for name in _HeaderOfAllFormats.__struct_fields__ if name not in _OF_THE_BLOB]
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Header)
-_DECODER_1 = msgspec.msgpack.Decoder(_Given)
+_DECODER_1 = msgspec.msgpack.Decoder(_HeaderOfAllFormats)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What the headers of all slates of a pack share: fields by name, each with its bytes."""
+    """The header fields that all slates of a pack share, as encoded bytes by name."""
 
     fields: dict[str, msgspec.Raw]
 
 
 def constants_of(**fields: Any) -> Constants:
-    """Encode what all slates of a pack share: ``names``, ``policies``, ``settings``, ``fingerprints``, ``flags``."""
+    """Encode the header fields that all slates of a pack share.
+
+    Parameters
+    ----------
+    **fields
+        ``names``, ``policies``, ``settings``, ``fingerprints`` and ``flags``.
+
+    Returns
+    -------
+    Constants
+        The encoded fields, for ``encode``.
+    """
     return Constants({name: msgspec.Raw(_ENCODER.encode(value)) for name, value in fields.items()})
 
 
 def encode(
     slate: Slate, *, constants: Constants | None = None, table: NDArray[np.float64] | None = None
 ) -> bytes:
-    """The bytes that the journal keeps; the same slate gives the same bytes.
+    """Encode a slate for the journal. Equal slates give equal bytes.
 
-    Who made the slate may give what it took from elsewhere: the ``constants`` of its pack, and the ``table`` of which
-    its numbers are the rows.
+    Parameters
+    ----------
+    slate
+        The slate.
+    constants
+        The header fields of its pack, if they are encoded already.
+    table
+        The table whose rows are the numbers of the slate, if there is one.
+
+    Returns
+    -------
+    bytes
+        The blob.
     """
     count, names = len(slate.ids), list(slate.numbers)
     if table is None:
         columns = [np.empty(0), *slate.numbers.values()]
         table = np.concatenate(columns, dtype="<f8", casting="unsafe").reshape(len(names), count)
-    kept, parts_of_table = _packed(table)
-    given = dict(zip(_TAKEN, _TAKE(slate), strict=True))
-    given["names"] = names
-    header = (_Header if constants is None else _Known)(
+    encodings, parts_of_table = _encode_rows(table)
+    fields = dict(zip(_FIELDS, _READ_FIELDS(slate), strict=True))
+    fields["names"] = names
+    header = (_Header if constants is None else _EncodedHeader)(
         format=BLOB_FORMAT,
         count=count,
-        kept=kept,
+        kept=encodings,
         ranked=slate.ranks is not None,
         weighted=slate.propensity is not None,
-        words={name: _one_for_all(values) for name, values in slate.words.items()},
-        **(given if constants is None else given | constants.fields),
+        words={name: _collapse_words(values) for name, values in slate.words.items()},
+        **(fields if constants is None else fields | constants.fields),
     )
     head = _ENCODER.encode(header)
     parts: list[Any] = [len(head).to_bytes(4, "little"), head, bytes(-(_PREFIX + len(head)) % 8)]
@@ -319,66 +412,88 @@ def encode(
     return _MAGIC + bytes([BLOB_FORMAT]) + zlib.crc32(body).to_bytes(4, "little") + body
 
 
-def _packed(numbers: NDArray[np.float64]) -> tuple[bytes, list[NDArray[Any]]]:
-    """How each row of a table is kept, and what is kept of them all."""
+def _encode_rows(numbers: NDArray[np.float64]) -> tuple[bytes, list[NDArray[Any]]]:
+    """Return the encoding of each row of a table, and the encoded rows."""
     if not numbers.size:
         return bytes([_WHOLE]) * len(numbers), []
-    kept = np.full(len(numbers), _WHOLE, dtype=np.uint8)
-    bits = numbers.view("<i8")  # NaN equals itself, and -0 is not 0
+    encodings = np.full(len(numbers), _WHOLE, dtype=np.uint8)
+    # Compared as bits, NaN equals NaN and -0 differs from 0.
+    bits = numbers.view("<i8")
     with np.errstate(over="ignore", invalid="ignore"):
         single = numbers.astype("<f4")
-    kept[np.equal(single, numbers).all(axis=1)] = _SINGLE
-    kept[np.equal(bits, bits[:, :1]).all(axis=1)] = _SAME
-    return kept.tobytes(), [
-        numbers[kept == _WHOLE],
-        numbers[kept == _SAME, 0],
-        single[kept == _SINGLE],
+    encodings[np.equal(single, numbers).all(axis=1)] = _SINGLE
+    encodings[np.equal(bits, bits[:, :1]).all(axis=1)] = _SAME
+    return encodings.tobytes(), [
+        numbers[encodings == _WHOLE],
+        numbers[encodings == _SAME, 0],
+        single[encodings == _SINGLE],
     ]
 
 
-def _one_for_all(values: list[str | None]) -> list[str | None] | str | None:
+def _collapse_words(values: list[str | None]) -> list[str | None] | str | None:
+    """Return a single word if all words are equal."""
     return values[0] if values and values.count(values[0]) == len(values) else values
 
 
 def decode(blob: bytes, *, decision: int = 0) -> Slate:
-    """The slate that ``encode`` wrote, of this format or an older one.
+    """Decode a blob of this format or an older one.
 
-    Raises DamagedLab for bytes that are truncated or altered, NewerLab for a later format.
+    Parameters
+    ----------
+    blob
+        The bytes that ``encode`` returned.
+    decision
+        The number of the logged recall, for the slate and for errors.
+
+    Returns
+    -------
+    Slate
+        The slate.
+
+    Raises
+    ------
+    DamagedLab
+        If the bytes are truncated or altered.
+    NewerLab
+        If a later version of memlab wrote them.
     """
     if blob[:3] != _MAGIC:
         return _decode_1(blob, decision)
     if len(blob) < _PREFIX:
-        raise _damaged(decision, "it is truncated")
+        raise _damage_error(decision, "it is truncated")
     if blob[3] > BLOB_FORMAT:
         raise NewerLab.of_format(f"The slate of decision {decision}", blob[3], BLOB_FORMAT)
     if zlib.crc32(memoryview(blob)[8:]) != int.from_bytes(blob[4:8], "little"):
-        raise _damaged(decision, "its checksum does not match")
+        raise _damage_error(decision, "its checksum does not match")
     size = int.from_bytes(blob[8:12], "little")
     try:
         header = _DECODER.decode(memoryview(blob)[_PREFIX : _PREFIX + size])
         if header.format != blob[3]:
             raise ValueError(f"its header says format {header.format}")
         body = memoryview(blob)[_PREFIX + size + -(_PREFIX + size) % 8 :]
-        kept = np.frombuffer(
+        encodings = np.frombuffer(
             header.kept if blob[3] > 2 else bytes([_WHOLE]) * len(header.names), dtype=np.uint8
         )
-        whole = 2 + header.ranked + header.weighted + int((kept == _WHOLE).sum())
+        whole = 2 + header.ranked + header.weighted + int((encodings == _WHOLE).sum())
         first = np.frombuffer(body[: 8 * whole * header.count], dtype="<f8").reshape(
             whole, header.count
         )
-        numbers = _numbers(
-            header, kept, first[whole - int((kept == _WHOLE).sum()) :], body[first.nbytes :]
+        numbers = _decode_numbers(
+            header,
+            encodings,
+            first[whole - int((encodings == _WHOLE).sum()) :],
+            body[first.nbytes :],
         )
     except (msgspec.DecodeError, ValueError) as error:
-        raise _damaged(decision, error) from None
+        raise _damage_error(decision, error) from None
     rows = iter(first)
     ids = next(rows).view("<i8")
     ranks = next(rows).view("<i8") if header.ranked else None
     propensity = next(rows) if header.weighted else None
-    given = {name: getattr(header, name) for name in _TAKEN}
-    return _built(
+    fields = {name: getattr(header, name) for name in _FIELDS}
+    return _build_slate(
         header,
-        given,
+        fields,
         decision,
         ids=ids,
         ranks=ranks,
@@ -388,33 +503,33 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
     )
 
 
-def _numbers(
-    header: _Header, kept: NDArray[np.uint8], whole: NDArray[np.float64], rest: memoryview
+def _decode_numbers(
+    header: _Header, encodings: NDArray[np.uint8], whole: NDArray[np.float64], rest: memoryview
 ) -> list[NDArray[np.float64]]:
-    """The numbers of each name, from the rows kept whole and the bytes of the others."""
-    same, single = int((kept == _SAME).sum()), int((kept == _SINGLE).sum())
+    """Return the numbers of each name from the rows of float64 and the bytes of the others."""
+    same, single = int((encodings == _SAME).sum()), int((encodings == _SINGLE).sum())
     if not header.count:
         same = single = 0
-    if len(kept) != len(header.names) or len(rest) != 8 * same + 4 * single * header.count:
+    if len(encodings) != len(header.names) or len(rest) != 8 * same + 4 * single * header.count:
         raise ValueError("its columns do not fill it")
-    once = np.frombuffer(rest[: 8 * same], dtype="<f8")
+    constants = np.frombuffer(rest[: 8 * same], dtype="<f8")
     floats = (
         np.frombuffer(rest[8 * same :], dtype="<f4")
         .reshape(single, header.count)
         .astype(np.float64)
     )
-    numbers = np.empty((len(kept), header.count))
+    numbers = np.empty((len(encodings), header.count))
     if header.count:
-        numbers[kept == _WHOLE], numbers[kept == _SAME], numbers[kept == _SINGLE] = (
+        numbers[encodings == _WHOLE], numbers[encodings == _SAME], numbers[encodings == _SINGLE] = (
             whole,
-            once[:, None],
+            constants[:, None],
             floats,
         )
     return list(numbers)
 
 
 def _decode_1(blob: bytes, decision: int) -> Slate:
-    """Format 1: the length of the header, the header, ids, scores and numbers."""
+    """Decode format 1: the length of the header, the header, ids, scores and numbers."""
     size = int.from_bytes(blob[:4], "little")
     try:
         header = _DECODER_1.decode(memoryview(blob)[4 : 4 + size])
@@ -422,39 +537,53 @@ def _decode_1(blob: bytes, decision: int) -> Slate:
             2 + len(header.names), header.count
         )
     except (msgspec.DecodeError, ValueError) as error:
-        raise _damaged(decision, error) from None
+        raise _damage_error(decision, error) from None
     if header.format != 1:
-        raise _damaged(decision, f"its header says format {header.format}")
-    given = {name: getattr(header, name) for name in _TAKEN_1}
-    given["flags"] = tuple(name for name in _FLAGS_OF_FORMAT_1 if name in header.names)
+        raise _damage_error(decision, f"its header says format {header.format}")
+    fields = {name: getattr(header, name) for name in _FIELDS_1}
+    fields["flags"] = tuple(name for name in _FLAGS_OF_FORMAT_1 if name in header.names)
     rows = iter(body)
-    return _built(header, given, decision, ids=next(rows).view("<i8"), scores=next(rows), rows=rows)
+    return _build_slate(
+        header, fields, decision, ids=next(rows).view("<i8"), scores=next(rows), rows=rows
+    )
 
 
-def _built(
-    header: _Given, given: dict[str, Any], decision: int, *, rows: Any, **arrays: Any
+def _build_slate(
+    header: _HeaderOfAllFormats, fields: dict[str, Any], decision: int, *, rows: Any, **arrays: Any
 ) -> Slate:
+    """Build the slate from its decoded header and arrays."""
     words = {
         name: values if isinstance(values, list) else [values] * header.count
         for name, values in header.words.items()
     }
     numbers = dict(zip(header.names, rows, strict=True))
-    slate = Slate(**given, **arrays, words=words, numbers=numbers, decision=decision)
+    slate = Slate(**fields, **arrays, words=words, numbers=numbers, decision=decision)
     if any(len(values) != header.count for values in words.values()):
-        raise _damaged(decision, "its columns differ in length")
+        raise _damage_error(decision, "its columns differ in length")
     return slate
 
 
-# -- the question by itself -------------------------------------------------------------------------------------------
+# -- the query without its slate -------------------------------------------------------------------------------------------
 
 _QUESTION = b"MLQ\x01"
-"""How the bytes of a question begin that stayed when its slate was sealed: what they are, and their format."""
+"""The first bytes of a query that stays in the journal after its slate is sealed, with the format as last byte."""
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What of a recall may tell of a memory: a purge changes it, and a sealed segment does not hold it.
+    """The parts of a recall that may reveal the content of a memory.
 
-    ``words`` are features in words that are not of memlab's own vocabularies, as some extension's are.
+    A purge can rewrite them, so they are not part of a sealed segment.
+
+    Parameters
+    ----------
+    query, vector
+        The text of the query, and its embedding as int8 bytes.
+    project, session, branch
+        The project, session and branch of the recall, or None.
+    filters
+        The filters of the caller.
+    words
+        String features with values outside memlab's vocabularies, such as those of extensions.
     """
 
     query: str
@@ -467,7 +596,20 @@ class Question(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, slate: Slate, words: dict[str, list[str | None]]) -> Question:
-        """Take the question of a slate, with these of its words."""
+        """Return the query of a slate.
+
+        Parameters
+        ----------
+        slate
+            The slate.
+        words
+            The string features that stay with the query.
+
+        Returns
+        -------
+        Question
+            The query.
+        """
         return cls(
             slate.query,
             slate.vector,
@@ -479,33 +621,67 @@ class Question(msgspec.Struct, frozen=True):
         )
 
     def encoded(self) -> bytes:
-        """Return the bytes that stay with the recall."""
+        """Return the bytes that stay in the journal."""
         body = _ENCODER.encode(self)
         return _QUESTION + zlib.crc32(body).to_bytes(4, "little") + body
 
     @classmethod
     def decoded(cls, blob: bytes, decision: int) -> Question:
-        """Read what ``encoded`` wrote. Raises DamagedLab for other bytes, NewerLab for a later format."""
+        """Decode the bytes of a query.
+
+        Parameters
+        ----------
+        blob
+            The bytes that ``encoded`` returned.
+        decision
+            The number of the logged recall, for errors.
+
+        Returns
+        -------
+        Question
+            The query.
+
+        Raises
+        ------
+        DamagedLab
+            If the bytes are altered.
+        NewerLab
+            If a later version of memlab wrote them.
+        """
         if blob[3] > _QUESTION[3]:
             raise NewerLab.of_format(f"The question of decision {decision}", blob[3], _QUESTION[3])
         if zlib.crc32(memoryview(blob)[8:]) != int.from_bytes(blob[4:8], "little"):
-            raise _damaged(decision, "its checksum does not match")
+            raise _damage_error(decision, "its checksum does not match")
         try:
             return _QUESTION_DECODER.decode(memoryview(blob)[8:])
         except msgspec.DecodeError as error:
-            raise _damaged(decision, error) from None
+            raise _damage_error(decision, error) from None
 
 
+# Made once; it follows its class.
 _QUESTION_DECODER = msgspec.msgpack.Decoder(Question)
 
 
 def is_sealed(blob: bytes) -> bool:
-    """Return whether these bytes are a question alone: its slate is in a sealed segment."""
+    """Return whether the bytes are a query alone, whose slate is in a sealed segment."""
     return blob[:3] == _QUESTION[:3]
 
 
 def question_of(blob: bytes, *, decision: int) -> Question:
-    """Return the question of a recall, whether its slate is sealed or not."""
+    """Return the query of a recall, sealed or not.
+
+    Parameters
+    ----------
+    blob
+        The bytes in the journal.
+    decision
+        The number of the logged recall, for errors.
+
+    Returns
+    -------
+    Question
+        The query.
+    """
     if is_sealed(blob):
         return Question.decoded(blob, decision)
     slate = decode(blob, decision=decision)
@@ -513,12 +689,28 @@ def question_of(blob: bytes, *, decision: int) -> Question:
 
 
 def with_question(blob: bytes, question: Question, *, decision: int) -> bytes:
-    """Return the bytes of a recall, sealed or not, with another question in the place of its own."""
+    """Return the bytes of a recall with another query.
+
+    Parameters
+    ----------
+    blob
+        The bytes in the journal, sealed or not.
+    question
+        The new query.
+    decision
+        The number of the logged recall, for errors.
+
+    Returns
+    -------
+    bytes
+        The new bytes.
+    """
     if is_sealed(blob):
         return question.encoded()
     own = {name: getattr(question, name) for name in Question.__struct_fields__}
     return encode(replace(decode(blob, decision=decision), **own))
 
 
-def _damaged(decision: int, why: object) -> DamagedLab:
+def _damage_error(decision: int, why: object) -> DamagedLab:
+    """Return the error for a slate that cannot be decoded."""
     return DamagedLab(f"The slate of decision {decision} cannot be read: {why}.")

@@ -1,4 +1,7 @@
-"""From slates to columns: one concatenation a column, not a frame a slate."""
+"""The tables of a log: built from slates, and given by users as frames.
+
+Tables are built with one concatenation per column, which is faster than one frame per slate.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from memlab.kernel.base import arguments
 from memlab.kernel.base.clock import When, from_micros, to_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
-from memlab.kernel.slates._foreign import Duplicates, Empty, checked, narrow, taken, widened
+from memlab.kernel.slates._foreign import Duplicates, Empty, check_log, narrow, read_frame, widen
 from memlab.kernel.slates._schema import (
     ATTRIBUTED,
     CANDIDATES,
@@ -37,7 +40,7 @@ __all__ = ["Frame", "Logged", "Slates", "Summary", "feedback_table", "summary_of
 
 
 class Logged(NamedTuple):
-    """The three tables that recalls write; feedback comes later."""
+    """The three tables that recalls write."""
 
     decisions: pl.DataFrame
     candidates: pl.DataFrame
@@ -45,14 +48,17 @@ class Logged(NamedTuple):
 
 
 def tables_of(slates: Sequence[Slate]) -> Logged:
-    """The tables of these slates, in their order. A feature that a slate lacks is null there."""
-    return Logged(_decisions(slates), _candidates(slates), _exposures(slates))
+    """Return the tables of slates in their order. A feature that a slate lacks is null."""
+    return Logged(_build_decisions(slates), _build_candidates(slates), _build_exposures(slates))
 
 
-def _decisions(slates: Sequence[Slate]) -> pl.DataFrame:
+def _build_decisions(slates: Sequence[Slate]) -> pl.DataFrame:
+    """Build the table of decisions."""
+
     def json(value: object) -> str:
         return msgspec.json.encode(value).decode()
 
+    # One list per column, in the order of DECISIONS.
     columns: dict[str, list[Any]] = {
         "decision": [slate.decision for slate in slates],
         "at": [slate.at for slate in slates],
@@ -88,29 +94,31 @@ def _decisions(slates: Sequence[Slate]) -> pl.DataFrame:
     )
 
 
-def _candidates(slates: Sequence[Slate]) -> pl.DataFrame:
+def _build_candidates(slates: Sequence[Slate]) -> pl.DataFrame:
+    """Build the table of candidates, with the union of the features of all slates."""
     blocks: dict[tuple[tuple[str, ...], ...], list[int]] = {}
     for index, slate in enumerate(slates):
         blocks.setdefault((tuple(slate.numbers), tuple(slate.words), slate.flags), []).append(index)
-    frames = [_block([slates[index] for index in indices]) for indices in blocks.values()] or [
-        _block([])
-    ]
+    frames = [
+        _build_block([slates[index] for index in indices]) for indices in blocks.values()
+    ] or [_build_block([])]
     if len(frames) == 1:
         return frames[0]
     last = ["score", "rank", "propensity"]
-    together = pl.concat(frames, how="diagonal_relaxed")
+    joined = pl.concat(frames, how="diagonal_relaxed")
     owner = np.concatenate(
         [
             np.repeat(indices, [len(slates[index].ids) for index in indices])
             for indices in blocks.values()
         ]
     )
-    features = [name for name in together.columns if name not in last]
-    return together[np.argsort(owner, kind="stable")].select(*features, *last)
+    features = [name for name in joined.columns if name not in last]
+    return joined[np.argsort(owner, kind="stable")].select(*features, *last)
 
 
-def _block(slates: Sequence[Slate]) -> pl.DataFrame:
-    """The candidates of slates that have the same features."""
+def _build_block(slates: Sequence[Slate]) -> pl.DataFrame:
+    """Build the candidates of slates that have the same features."""
+    # One concatenation per column.
     numbers, words, flags = (
         (slates[0].numbers, slates[0].words, slates[0].flags) if slates else ({}, {}, ())
     )
@@ -119,11 +127,11 @@ def _block(slates: Sequence[Slate]) -> pl.DataFrame:
     return pl.DataFrame(
         [
             pl.Series("decision", decisions),
-            pl.Series("memory_id", _joined([slate.ids for slate in slates], np.int64)),
+            pl.Series("memory_id", _concatenate([slate.ids for slate in slates], np.int64)),
             *(
                 number_series(
                     name,
-                    _joined([slate.numbers[name] for slate in slates], np.float64),
+                    _concatenate([slate.numbers[name] for slate in slates], np.float64),
                     flag=name in flags,
                 )
                 for name in numbers
@@ -136,35 +144,39 @@ def _block(slates: Sequence[Slate]) -> pl.DataFrame:
                 )
                 for name in words
             ),
-            pl.Series("score", _joined([slate.scores for slate in slates], np.float64)),
-            pl.Series("rank", _joined(list(map(_ranking, slates)), np.int64)),
-            pl.Series("propensity", _joined(list(map(_inclusion, slates)), np.float64)),
+            pl.Series("score", _concatenate([slate.scores for slate in slates], np.float64)),
+            pl.Series("rank", _concatenate(list(map(_ranking_of, slates)), np.int64)),
+            pl.Series("propensity", _concatenate(list(map(_inclusion_of, slates)), np.float64)),
         ]
     )
 
 
-def _exposures(slates: Sequence[Slate]) -> pl.DataFrame:
+def _build_exposures(slates: Sequence[Slate]) -> pl.DataFrame:
+    """Build the table of exposures."""
+    # Without a logged conditional probability an item has 1 if it was certain, else null.
     sizes = [len(slate.shown) for slate in slates]
-    propensity = _joined([_inclusion(slate)[slate.places] for slate in slates], np.float64)
-    sure = np.where(propensity == 1.0, 1.0, np.nan)
+    propensity = _concatenate([_inclusion_of(slate)[slate.places] for slate in slates], np.float64)
+    conditional = np.where(propensity == 1.0, 1.0, np.nan)
     ends = np.cumsum(sizes)
     for slate, size, end in zip(slates, sizes, ends, strict=True):
         if slate.conditional:
-            sure[end - size : end] = slate.conditional
+            conditional[end - size : end] = slate.conditional
     return pl.DataFrame(
         [
             pl.Series(
                 "decision",
                 np.repeat(np.array([slate.decision for slate in slates], dtype=np.int64), sizes),
             ),
-            pl.Series("position", _joined([np.arange(1, size + 1) for size in sizes], np.int64)),
+            pl.Series(
+                "position", _concatenate([np.arange(1, size + 1) for size in sizes], np.int64)
+            ),
             pl.Series(
                 "memory_id",
                 list(chain.from_iterable(slate.shown for slate in slates)),
                 dtype=pl.Int64,
             ),
             pl.Series("propensity", propensity),
-            pl.Series("conditional", sure).fill_nan(None),
+            pl.Series("conditional", conditional).fill_nan(None),
             pl.Series(
                 "probe",
                 [memory in slate.probes for slate in slates for memory in slate.shown],
@@ -174,23 +186,26 @@ def _exposures(slates: Sequence[Slate]) -> pl.DataFrame:
     )
 
 
-def _inclusion(slate: Slate) -> NDArray[np.float64]:
+def _inclusion_of(slate: Slate) -> NDArray[np.float64]:
+    """Return the inclusion probabilities without filling the cache of the slate."""
     return slate.inclusion if slate.propensity is None else slate.propensity
 
 
-def _ranking(slate: Slate) -> NDArray[np.int64]:
+def _ranking_of(slate: Slate) -> NDArray[np.int64]:
+    """Return the ranks without filling the cache of the slate."""
     return slate.ranking if slate.ranks is None else slate.ranks
 
 
-def _joined(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+def _concatenate(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+    """Concatenate arrays; an empty array of a type without any."""
     return np.concatenate(parts) if parts else np.empty(0, dtype=kind)
 
 
 def feedback_table(feedback: pl.DataFrame) -> pl.DataFrame:
-    """The feedback that a lab logged, in its order; an outcome without a reward is worth 1 (success) or 0 (fail).
+    """Return the feedback of a lab with the reward of each judgement.
 
-    What was attributed to a memory of a recall counts where nobody stated anything of it, and counts once: the last.
-    Beside what was stated it is kept, in ``attributed``.
+    An outcome without a reward counts 1 (success) or 0 (fail). A reward that was attributed to a shown memory counts only
+    if no user judged the memory, and only the last one. Next to a stated reward it is in the column ``attributed``.
     """
     absent = [
         pl.lit(None, dtype=kind).alias(name)
@@ -199,24 +214,25 @@ def feedback_table(feedback: pl.DataFrame) -> pl.DataFrame:
     ]
     item, attributed = ["decision", "memory_id"], pl.col("source").eq_missing(ATTRIBUTED)
     stated = (~attributed).any().over(item)
-    read = reward_of("reward", "outcome").filter(attributed).last().over(item)
+    derived = reward_of("reward", "outcome").filter(attributed).last().over(item)
     last = pl.int_range(pl.len()).over(item) == pl.len().over(item) - 1
     return (
         feedback.with_columns(absent)
-        .with_columns(attributed=read)
+        .with_columns(attributed=derived)
         .filter(~attributed | (~stated & last))
         .select(*("decision", "memory_id"), reward_of("reward", "outcome"), *list(FEEDBACK)[3:])
     )
 
 
-# What a log is at a glance: counts, time span, samplers, probes, feedback, packs.
+# The summary of a log: counts, time span, samplers, probes, feedback, packs.
 
 
 @dataclass(frozen=True)
 class Summary:
-    """``probes`` and ``judged`` are shares of what was shown: flagged as probes, and given feedback.
+    """The summary of a log.
 
-    ``probes`` is None where items were shown by chance and none is flagged: the log does not say which were probes.
+    ``probes`` and ``judged`` are the shares of shown items that are flagged as probes and that have feedback. ``probes``
+    is None if items were drawn at random and none is flagged.
     """
 
     decisions: int
@@ -235,33 +251,34 @@ class Summary:
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """What is shown, as pairs of a word and a text."""
-        span = "no times"
+        """The displayed rows as pairs of a label and a text."""
+        span = "not logged"
         if self.first is not None and self.last is not None:
             span = f"{self.first:%Y-%m-%d %H:%M} to {self.last:%Y-%m-%d %H:%M} UTC"
         a_decision = (
-            f" ({self.candidates / self.decisions:.1f} a decision)" if self.decisions else ""
+            f" ({self.candidates / self.decisions:.1f} per decision)" if self.decisions else ""
         )
         a_probe = "" if self.probes is None else f", {self.probes:.1%} of them probes"
         return [
             ("decisions", f"{self.decisions:,} in {self.clusters:,} clusters"),
             ("candidates", f"{self.candidates:,}{a_decision}"),
             ("shown", f"{self.shown:,}{a_probe}"),
-            ("feedback", f"for {self.judged:.1%} of what was shown"),
-            ("sampler", _counted(self.samplers) or "not told"),
-            ("packs", _counted(self.packs) or "not told"),
+            ("feedback", f"for {self.judged:.1%} of shown items"),
+            ("sampler", _write_counts(self.samplers) or "not logged"),
+            ("packs", _write_counts(self.packs) or "not logged"),
             ("time", span),
-            *([("features", _clipped(self.features))] if self.features else []),
-            *([("policies", _clipped(self.policies))] if self.policies else []),
+            *([("features", _write_names(self.features))] if self.features else []),
+            *([("policies", _write_names(self.policies))] if self.policies else []),
         ]
 
     def as_text(self) -> str:
-        """For a terminal."""
+        """Return the summary as text for a terminal."""
         rows = [*self.rows, *(("note", note) for note in self.notes)]
         return "\n".join(["<Slates", *(f"  {name:<11}{text}" for name, text in rows)]) + ">"
 
 
-def _counted(pairs: tuple[tuple[str, int], ...]) -> str:
+def _write_counts(pairs: tuple[tuple[str, int], ...]) -> str:
+    """Write names with their counts; a single name without."""
     return (
         pairs[0][0]
         if len(pairs) == 1
@@ -276,41 +293,46 @@ def summary_of(
     policies: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> Summary:
-    """The summary of a log's four tables; values of features are not read, and a column that the tables lack counts as
-    untold.
+    """Return the summary of the four tables of a log.
+
+    Values of features are not read. A column that the tables lack counts as not logged.
     """
     decisions, candidates, exposures, feedback = tables
-    asked = set(decisions.collect_schema().names())
-    answered = exposures.join(feedback, on=list(IDS), how="semi").select(judged=pl.len())
-    told = set(exposures.collect_schema().names())
-    probes = pl.col("probe").mean() if "probe" in told else pl.lit(0.0)
-    by_chance = (pl.col("propensity") < 1).any() if "propensity" in told else pl.lit(False)
+    decision_columns = set(decisions.collect_schema().names())
+    judged = exposures.join(feedback, on=list(IDS), how="semi").select(judged=pl.len())
+    exposure_columns = set(exposures.collect_schema().names())
+    probes = pl.col("probe").mean() if "probe" in exposure_columns else pl.lit(0.0)
+    is_random = (
+        (pl.col("propensity") < 1).any() if "propensity" in exposure_columns else pl.lit(False)
+    )
     overall = [
         pl.len().alias("decisions"),
-        (pl.col("cluster").n_unique() if "cluster" in asked else pl.len()).alias("clusters"),
-        (pl.col("at").min() if "at" in asked else pl.lit(None)).alias("first"),
-        (pl.col("at").max() if "at" in asked else pl.lit(None)).alias("last"),
+        (pl.col("cluster").n_unique() if "cluster" in decision_columns else pl.len()).alias(
+            "clusters"
+        ),
+        (pl.col("at").min() if "at" in decision_columns else pl.lit(None)).alias("first"),
+        (pl.col("at").max() if "at" in decision_columns else pl.lit(None)).alias("last"),
     ]
-    named = [name for name in ("sampler", "pack") if name in asked]
+    grouped = [name for name in ("sampler", "pack") if name in decision_columns]
     parts = pl.collect_all(
         [
             decisions.select(overall),
             candidates.select(candidates=pl.len()),
             exposures.select(
-                pl.len().alias("shown"), probes.alias("probes"), by_chance.alias("by_chance")
+                pl.len().alias("shown"), probes.alias("probes"), is_random.alias("by_chance")
             ),
-            answered,
+            judged,
             *(
                 decisions.filter(pl.col(name).is_not_null())
                 .group_by(name)
                 .len()
                 .sort("len", name, descending=[True, False])
-                for name in named
+                for name in grouped
             ),
         ]
     )
     row = pl.concat(parts[:4], how="horizontal").row(0, named=True)
-    counts = {name: tuple(frame.rows()) for name, frame in zip(named, parts[4:], strict=True)}
+    counts = {name: tuple(frame.rows()) for name, frame in zip(grouped, parts[4:], strict=True)}
     return Summary(
         decisions=row["decisions"],
         clusters=row["clusters"],
@@ -328,11 +350,12 @@ def summary_of(
     )
 
 
-def _clipped(names: tuple[str, ...]) -> str:
+def _write_names(names: tuple[str, ...]) -> str:
+    """Write at most six names and the number of the others."""
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
-# ``Slates``: the four tables of a log, from a lab or from anybody's frames.
+# ``Slates``: the four tables of a log, from a lab or from frames of another system.
 
 
 Frame = pl.DataFrame | pl.LazyFrame
@@ -343,13 +366,32 @@ Frame = pl.DataFrame | pl.LazyFrame
 class Slates(Displayed):
     """The four tables of a log, as lazy frames.
 
-    ``decisions`` has a row a recall, ``candidates`` a row for each memory in its pool with its features, ``exposures``
-    what was shown and with which probability, ``feedback`` what came of it. ``memlab.kernel.slates.TABLES`` lists their
-    columns. ``lab`` is the lab that they came from, if it is at hand; ``policies`` names columns of ``candidates`` that
-    hold the scores of other policies; ``reward_range`` is the least and the greatest possible reward, where declared;
-    ``notes`` says what was found while the log was taken.
+    Parameters
+    ----------
+    decisions
+        One row per recall.
+    candidates
+        One row per memory in the pool of a recall, with its features.
+    exposures
+        One row per shown item, with its propensity.
+    feedback
+        One row per judgement.
+    lab
+        The lab of the log, if it is available.
+    policies
+        The columns of ``candidates`` with scores of other policies.
+    reward_range
+        The minimum and maximum possible reward, if declared.
+    notes
+        Observations about the log, such as features that were left out.
 
-    A log in one frame, one row a candidate:
+    Notes
+    -----
+    ``memlab.kernel.slates.TABLES`` lists the columns of each table.
+
+    Examples
+    --------
+    A log in one frame, with one row per candidate:
 
     >>> log = pl.DataFrame({
     ...     "query_id": [1, 1, 1, 2, 2, 2], "memory_id": [7, 8, 9, 7, 8, 9], "rank": [1, 2, 0, 2, 0, 1],
@@ -359,15 +401,15 @@ class Slates(Displayed):
     >>> slates
     <Slates
       decisions  2 in 2 clusters
-      candidates 6 (3.0 a decision)
+      candidates 6 (3.0 per decision)
       shown      4
-      feedback   for 100.0% of what was shown
+      feedback   for 100.0% of shown items
       sampler    logged
-      packs      not told
-      time       no times
+      packs      not logged
+      time       not logged
       policies   mine
-      note       No limit is given: a head is all that its recall showed, probes included.
-      note       2 rows that were not shown have clicked 0: no feedback, and left out.>
+      note       No limit is given, so the results of a recall are all items that it showed, probes included.
+      note       2 rows that were not shown have clicked 0; they are left out, as without feedback.>
     """
 
     decisions: pl.LazyFrame
@@ -379,16 +421,28 @@ class Slates(Displayed):
     reward_range: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
 
-    # -- from where -------------------------------------------------------------------------------------------------
+    # -- constructors -------------------------------------------------------------------------------------------------
 
     @classmethod
     def of(
         cls, slates: Iterable[Slate], feedback: pl.DataFrame, *, lab: object | None = None
     ) -> Slates:
-        """The tables of these slates and of what was said about them; nothing is checked, as memlab wrote it.
+        """Build a log from slates and feedback that memlab wrote; nothing is checked.
 
-        ``feedback`` has ``decision`` (null for a judgement without a recall), ``memory_id``, ``outcome``, ``reward``,
-        ``source`` and ``at``. Success is worth 1 and failure 0 where no reward was given.
+        Parameters
+        ----------
+        slates
+            The slates of the recalls.
+        feedback
+            A frame with ``decision`` (null for a judgement without a recall), ``memory_id``, ``outcome``, ``reward``,
+            ``source`` and ``at``. Without a reward, success counts 1 and failure 0.
+        lab
+            The lab of the log.
+
+        Returns
+        -------
+        Slates
+            The log.
         """
         return cls.of_log(None, slates, feedback, lab=lab)
 
@@ -402,31 +456,52 @@ class Slates(Displayed):
         lab: object | None = None,
         notes: Sequence[str] = (),
     ) -> Slates:
-        """The tables of sealed segments, read when they are needed, and of the slates since they were sealed."""
+        """Build a log from sealed segments, later slates, and feedback.
+
+        Parameters
+        ----------
+        log
+            The sealed segments, which are read on access; None without any.
+        tail
+            The slates since the last segment.
+        feedback
+            A frame as ``Slates.of`` takes it.
+        lab
+            The lab of the log.
+        notes
+            Observations about the log.
+
+        Returns
+        -------
+        Slates
+            The log.
+        """
         recent = [table.lazy() for table in tables_of(list(tail))]
         if log is not None and len(log):
             recent = [
                 pl.concat([sealed, new], how="diagonal_relaxed")
                 for sealed, new in zip(log.scan(), recent, strict=True)
             ]
-        loose = feedback["decision"].null_count()
-        found = list(notes)
-        if loose:
-            found.append(f"{loose:,} feedback{'s' * (loose > 1)} ignored: not linked to a recall.")
+        unlinked = feedback["decision"].null_count()
+        observations = list(notes)
+        if unlinked:
+            observations.append(
+                f"{unlinked:,} judgement{'s' * (unlinked > 1)} ignored: not linked to a recall."
+            )
         counted = feedback_table(feedback)
         attributed = counted["source"].eq_missing(ATTRIBUTED).sum()
         if attributed:
-            found.append(
-                f"{attributed:,} of {counted.height:,} rewards were read from answers; nobody stated them."
+            observations.append(
+                f"{attributed:,} of {counted.height:,} rewards were derived from answers and not stated by a user."
             )
         decisions, candidates, exposures = recent
         return cls(
             decisions,
-            _last(candidates),
+            _reorder_columns(candidates),
             exposures,
             counted.lazy(),
             lab=lab,
-            notes=tuple(found),
+            notes=tuple(observations),
         )
 
     @classmethod
@@ -444,23 +519,50 @@ class Slates(Displayed):
         empty: Empty = "refuse",
         lab: object | None = None,
     ) -> Slates:
-        """Anybody's four frames, checked and completed.
+        """Check and complete the four frames of a log of another system.
 
-        Required are ``decision`` in each, ``memory_id`` in all but the first, and ``reward`` or ``outcome`` in
-        ``feedback``. Ids are whole numbers or text. ``memlab.kernel.slates.TABLES`` lists the other columns; what is
-        absent follows from the rest (``rank`` from ``score``, ``position`` from the order of rows, ``limit`` from how
-        many were shown, ``cluster`` from ``project``, ``session`` or the decision itself) or is null. Other columns of
-        ``candidates`` are features, or scores if ``policies`` names them; other columns of ``decisions`` are kept.
+        Parameters
+        ----------
+        decisions, candidates, exposures, feedback
+            The frames. Each needs ``decision``; all but the first need ``memory_id``; ``feedback`` needs ``reward`` or
+            ``outcome``. Ids are whole numbers or text. ``memlab.kernel.slates.TABLES`` lists the optional columns.
+        policies
+            The columns of ``candidates`` with scores of other policies. Other unknown columns are features.
+        reward_range
+            The minimum and maximum possible reward.
+        duplicates
+            Which judgement counts if one source judged a memory of a decision twice.
+        empty
+            Whether decisions that showed nothing are refused, kept or dropped.
+        lab
+            The lab that can recall the logged queries again.
 
-        A propensity is the probability of being shown; it may stand in ``exposures``, ``candidates`` or both. Without
-        any, and without a ``sampler``, the sampler is "unknown", and ``notes`` says so.
+        Returns
+        -------
+        Slates
+            The log.
 
-        ``duplicates`` says what counts if one source judged a memory of a decision twice; ``empty`` whether decisions
-        that showed nothing are refused, kept or dropped.
+        Raises
+        ------
+        DatasetError
+            If a row is impossible; the message names the table, the row, its ids and the reason.
+        UnknownName
+            If a required column is missing.
+        InputError
+            If a column has the wrong type.
 
-        Raises DatasetError with table, row, ids and reason for the first row that cannot be; UnknownName for a missing
-        column; InputError for a column of the wrong type.
+        Notes
+        -----
+        Missing columns are derived if possible: ``rank`` from ``score``, ``position`` from the order of rows,
+        ``limit`` from
+        the number of shown items, ``cluster`` from ``project``, ``session`` or the decision. Others are null. Unknown
+        columns of ``decisions`` are kept.
 
+        A propensity is the probability of being shown. It may be in ``exposures``, ``candidates`` or both. Without
+        propensities and without a ``sampler``, the sampler is "unknown", and ``notes`` says so.
+
+        Examples
+        --------
         >>> slates = Slates.from_frames(
         ...     pl.DataFrame({"decision": ["q1"]}),
         ...     pl.DataFrame({"decision": ["q1", "q1"], "memory_id": [1, 2], "similarity": [0.9, 0.4]}),
@@ -476,14 +578,14 @@ class Slates(Displayed):
         """
         if feedback is None:
             feedback = pl.DataFrame(schema=FEEDBACK)
-        given = {
+        tables = {
             "decisions": decisions,
             "candidates": candidates,
             "exposures": exposures,
             "feedback": feedback,
         }
-        frames = {name: taken(frame, name) for name, frame in given.items()}
-        found = checked(
+        frames = {name: read_frame(frame, name) for name, frame in tables.items()}
+        log = check_log(
             frames,
             policies=tuple(policies),
             reward_range=reward_range,
@@ -491,14 +593,14 @@ class Slates(Displayed):
             empty=empty,
         )
         return cls(
-            found.decisions.lazy(),
-            found.candidates.lazy(),
-            found.exposures.lazy(),
-            found.feedback.lazy(),
+            log.decisions.lazy(),
+            log.candidates.lazy(),
+            log.exposures.lazy(),
+            log.feedback.lazy(),
             lab=lab,
             policies=tuple(policies),
             reward_range=reward_range,
-            notes=found.notes,
+            notes=log.notes,
         )
 
     @classmethod
@@ -523,17 +625,64 @@ class Slates(Displayed):
         reward_range: tuple[float, float] | None = None,
         empty: Empty = "refuse",
     ) -> Slates:
-        """A log in one frame, one row a candidate; the arguments name its columns.
+        """Check and complete a log in one frame, with one row per candidate.
 
-        ``shown`` is a rank (null or 0: not shown) or Boolean; without it every row was shown. ``reward`` is a number
-        or Boolean, null or NaN where there was no feedback, ``feedback_at`` its time; 0 for what was not shown counts
-        as none. ``propensity`` is the probability with which the row was to be shown; without it that is unknown,
-        even if every row was shown. ``score`` is what the logging policy gave, ``scores`` are those of policies to
-        evaluate. ``limit`` is the size of the head, a column or a number: without it, all that was shown. All other
-        numeric and Boolean columns become features, unless ``features`` lists them: leave out what was measured
-        afterwards.
+        Parameters
+        ----------
+        frame
+            The frame.
+        decision, item
+            The columns with the ids of decisions and of memories.
+        shown
+            The column with the rank among the shown items (null or 0: not shown), or a Boolean one. By default every
+            row was shown.
+        reward
+            The column with the reward, a number or a Boolean; null or NaN without feedback. A reward of 0 for an item
+            that was not shown counts as no feedback.
+        propensity
+            The column with the probability of being shown. By default it is unknown, even if every row was shown.
+        score
+            The column with the score by the logging policy.
+        scores
+            The columns with scores of policies to evaluate.
+        cluster
+            The column that groups decisions which are not independent.
+        at
+            The column with the time of the decision.
+        limit
+            The number of results, as a column or a number. By default it is the number of shown items.
+        query
+            The column with the text of the query.
+        feedback_at
+            The column with the time of the feedback.
+        features
+            The columns with features; by default all other numeric and Boolean columns. Leave out columns that were
+            measured after the decision.
+        reward_range
+            The minimum and maximum possible reward.
+        empty
+            Whether decisions that showed nothing are refused, kept or dropped.
 
-        Raises as ``from_frames`` does, in the words of the frame.
+        Returns
+        -------
+        Slates
+            The log.
+
+        Raises
+        ------
+        DatasetError
+            If a row is impossible; the message names the row of the frame and the reason.
+        UnknownName
+            If a named column is missing.
+        InputError
+            If a column has the wrong type.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"q": [1, 1], "doc": [7, 8], "shown": [True, False], "clicked": [1, 0]})
+        >>> log = Slates.from_wide(frame, decision="q", item="doc", shown="shown", reward="clicked")
+        >>> log.exposures.collect()["memory_id"].to_list()
+        [7]
         """
         frames, labels, notes = narrow(
             frame,
@@ -551,45 +700,74 @@ class Slates(Displayed):
             feedback_at=feedback_at,
             features=features,
         )
-        found = checked(
+        log = check_log(
             frames, policies=tuple(scores), reward_range=reward_range, empty=empty, labels=labels
         )
         return cls(
-            found.decisions.lazy(),
-            found.candidates.lazy(),
-            found.exposures.lazy(),
-            found.feedback.lazy(),
+            log.decisions.lazy(),
+            log.candidates.lazy(),
+            log.exposures.lazy(),
+            log.feedback.lazy(),
             policies=tuple(scores),
             reward_range=reward_range,
-            notes=(*notes, *found.notes),
+            notes=(*notes, *log.notes),
         )
 
     @arguments.checked
     def to_wide(self, *, duplicates: Duplicates = "refuse") -> pl.DataFrame:
-        """One row a candidate, with its decision, exposure and feedback beside it: the inverse of ``from_wide``.
+        """Return the log as one frame with one row per candidate.
 
-        Columns that ``from_wide`` has no argument for have the table in their names, such as ``decision.pack``; it
-        reads them back. The way back is exact but for the order of feedback: decisions without candidates and
-        judgements without a recall have no row here.
+        Parameters
+        ----------
+        duplicates
+            Which judgement counts if a memory of a decision was judged more than once, by any source.
 
-        ``duplicates`` says what counts if a memory of a decision was judged more than once, by whatever source.
+        Returns
+        -------
+        polars.DataFrame
+            Each candidate with its decision, exposure and feedback. A column for which ``from_wide`` has no argument
+            has the table in its name, such as ``decision.pack``; ``from_wide`` reads it back.
 
+        Raises
+        ------
+        DatasetError
+            If there are repeated judgements and ``duplicates`` is "refuse".
+
+        Notes
+        -----
+        Decisions without candidates and judgements without a recall have no row, and the order of feedback is lost.
+        Otherwise ``from_wide`` restores the log exactly.
+
+        Examples
+        --------
         >>> wide = slates.to_wide()                                                        # doctest: +SKIP
         >>> Slates.from_wide(wide, **WIDE, scores=slates.policies, features=slates.features)   # doctest: +SKIP
         """
-        return widened(
+        return widen(
             self._tables, features=self.features, policies=self.policies, duplicates=duplicates
         )
 
-    # -- parts of it ------------------------------------------------------------------------------------------------
+    # -- parts ------------------------------------------------------------------------------------------------
 
     @arguments.checked
     def filter(self, *predicates: pl.Expr) -> Slates:
-        """The part of the log whose decisions satisfy all ``predicates``; nothing is computed yet.
+        """Return the part of the log whose decisions satisfy all predicates.
 
+        Parameters
+        ----------
+        *predicates
+            Polars expressions over the columns of ``decisions``.
+
+        Returns
+        -------
+        Slates
+            A lazy log; nothing is computed yet.
+
+        Examples
+        --------
         >>> recent = slates.filter(pl.col("at") >= pl.datetime(2026, 3, 1, time_zone="UTC"))   # doctest: +SKIP
         """
-        return self._part(self.decisions.filter(*predicates))
+        return self._restrict(self.decisions.filter(*predicates))
 
     @arguments.checked
     def split(
@@ -600,33 +778,54 @@ class Slates(Displayed):
         at: When | None = None,
         seed: int = 0,
     ) -> tuple[Slates, Slates]:
-        """Two parts of the log: one to choose on, and one to judge the choice by.
+        """Split the log into a part to choose a policy on and a part to judge the choice by.
 
-        By time, the first ``share`` of decisions and the later ones, or those before ``at`` and the rest; decisions of
-        one instant stay together. By cluster, whole clusters drawn by ``seed``, so that what is not independent stays
-        together.
+        Parameters
+        ----------
+        by
+            "time": earlier and later decisions; decisions of one instant stay together. "cluster": random clusters, so that
+            dependent decisions stay together.
+        share
+            The share of the first part, between 0 and 1.
+        at
+            The time of the split, instead of ``share``.
+        seed
+            The seed of the draw of clusters.
 
+        Returns
+        -------
+        tuple of Slates
+            The two parts.
+
+        Raises
+        ------
+        InputError
+            If a part would be empty, or the log has no times.
+
+        Examples
+        --------
         >>> choose, judge = slates.split("cluster", share=0.5)                             # doctest: +SKIP
         """
         if not 0 < share < 1:
-            raise InputError(f"share lies between 0 and 1, not {share!r}.")
+            raise InputError(f"share must be between 0 and 1, not {share!r}.")
         if by == "cluster":
             if at is not None:
-                raise InputError('at= splits by time: slates.split("time", at=...).')
-            return self._by_cluster(share, seed)
+                raise InputError('at= only splits by time: slates.split("time", at=...).')
+            return self._split_by_cluster(share, seed)
         if by != "time":
             raise UnknownName("way to split", by, ("time", "cluster"))
-        return self._by_time(share, None if at is None else to_micros(at))
+        return self._split_by_time(share, None if at is None else to_micros(at))
 
-    def _by_time(self, share: float, cut: int | None) -> tuple[Slates, Slates]:
+    def _split_by_time(self, share: float, cut: int | None) -> tuple[Slates, Slates]:
+        """Split the log at an instant, or at a share of its decisions."""
         times = self.decisions.select("at").collect()["at"]
         if times.null_count():
-            raise InputError('The log has no times; split it by cluster: slates.split("cluster").')
+            raise InputError('The log has no times. Split it by cluster: slates.split("cluster").')
         instants = times.cast(pl.Int64).unique().sort()
         if cut is None:
             if len(instants) < 2:
                 raise InputError(
-                    "Every decision has the same time: there is no earlier and later part."
+                    "Every decision has the same time, so there is no earlier and later part. Split by cluster."
                 )
             ordered = times.cast(pl.Int64).sort()
             cut = max(ordered[min(round(share * len(ordered)), len(ordered) - 1)], instants[1])
@@ -636,16 +835,19 @@ class Slates(Displayed):
                 if len(instants)
                 else "empty"
             )
-            raise InputError(f"{from_micros(cut)} leaves one part empty: the log is {span}.")
+            raise InputError(f"{from_micros(cut)} leaves one part empty. The log is {span}.")
         before = pl.col("at") < pl.lit(cut, dtype=pl.Int64).cast(STAMP)
         return self.filter(before), self.filter(~before)
 
-    def _by_cluster(self, share: float, seed: int) -> tuple[Slates, Slates]:
+    def _split_by_cluster(self, share: float, seed: int) -> tuple[Slates, Slates]:
+        """Split the log by clusters in the order of a hash with the seed."""
         clusters: list[str] = (
             self.decisions.select("cluster").unique().collect()["cluster"].to_list()
         )
         if len(clusters) < 2:
-            raise InputError(f"The log has {len(clusters)} cluster: it cannot be split by cluster.")
+            raise InputError(
+                f"The log has {len(clusters)} cluster, and a split by cluster needs two. Split by time."
+            )
 
         def draw(cluster: str) -> bytes:
             return hashlib.blake2b(f"{seed}\x1f{cluster}".encode(), digest_size=16).digest()
@@ -654,23 +856,30 @@ class Slates(Displayed):
         chosen = pl.col("cluster").is_in(sorted(clusters, key=draw)[:count])
         return self.filter(chosen), self.filter(~chosen)
 
-    def _part(self, decisions: pl.LazyFrame) -> Slates:
-        kept = decisions.select("decision")
+    def _restrict(self, decisions: pl.LazyFrame) -> Slates:
+        """Restrict all tables to these decisions."""
+        ids = decisions.select("decision")
 
-        def theirs(table: pl.LazyFrame) -> pl.LazyFrame:
-            return table.join(kept, on="decision", how="semi", maintain_order="left")
+        def select(table: pl.LazyFrame) -> pl.LazyFrame:
+            return table.join(ids, on="decision", how="semi", maintain_order="left")
 
         return replace(
             self,
             decisions=decisions,
-            candidates=theirs(self.candidates),
-            exposures=theirs(self.exposures),
-            feedback=theirs(self.feedback),
+            candidates=select(self.candidates),
+            exposures=select(self.exposures),
+            feedback=select(self.feedback),
         )
 
     @arguments.checked
     def collect(self) -> Slates:
-        """The same log with its four tables in memory, so that each is read and filtered once."""
+        """Return the same log with its tables in memory, so that each is read once.
+
+        Returns
+        -------
+        Slates
+            The log.
+        """
         decisions, candidates, exposures, feedback = (
             table.lazy() for table in pl.collect_all(self._tables)
         )
@@ -678,17 +887,33 @@ class Slates(Displayed):
             self, decisions=decisions, candidates=candidates, exposures=exposures, feedback=feedback
         )
 
-    # -- what it holds ----------------------------------------------------------------------------------------------
+    # -- contents ----------------------------------------------------------------------------------------------
 
     @cached_property
     def features(self) -> tuple[str, ...]:
-        """The features that the candidates carry."""
+        """The names of the features of the candidates."""
         names = self.candidates.collect_schema().names()
         return tuple(name for name in names if name not in CANDIDATES and name not in self.policies)
 
     @arguments.checked
     def fingerprints(self, decision: int | str) -> dict[str, str]:
-        """The fingerprint of each feature as it was logged for one decision; empty where none was."""
+        """Return the fingerprint of each feature of one decision.
+
+        Parameters
+        ----------
+        decision
+            The id of the decision.
+
+        Returns
+        -------
+        dict
+            Fingerprints by name; empty if none were logged.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such decision.
+        """
         rows = (
             self.decisions.filter(pl.col("decision") == decision).select("fingerprints").collect()
         )
@@ -721,8 +946,8 @@ class Slates(Displayed):
         return self.decisions, self.candidates, self.exposures, self.feedback
 
 
-def _last(candidates: pl.LazyFrame) -> pl.LazyFrame:
-    """The candidates with their features between the ids and the score, also where tables of several kinds met."""
+def _reorder_columns(candidates: pl.LazyFrame) -> pl.LazyFrame:
+    """Reorder the columns of candidates, so that score, rank and propensity follow the features."""
     names = candidates.collect_schema().names()
     ends = ["score", "rank", "propensity"]
     return candidates.select(*(name for name in names if name not in ends), *ends)

@@ -1,6 +1,7 @@
-"""Growable columns: the mutable numbers of a lab live in NumPy arrays, and public frames copy them.
+"""Growable columns that hold the mutable fields of memories; public frames are copies of them.
 
-One number of one row among a million costs under a microsecond this way, against 3 ms for a scatter into a frame.
+Changing one number of one row among a million costs less than a microsecond in a NumPy array, and 3 ms in a
+Polars frame.
 """
 
 from __future__ import annotations
@@ -12,259 +13,245 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memlab.kernel.base.scratch import enlarge
+
 __all__ = [
-    "Latest",
     "Lists",
     "Names",
     "Notes",
     "Numbers",
+    "RecentTimes",
     "Sessions",
     "Texts",
-    "extend",
-    "gather",
-    "made",
-    "words_at",
-    "words_of",
+    "build_columns",
+    "extend_columns",
+    "gather_numbers",
+    "read_row_words",
+    "read_words",
 ]
 
 
-_SEAL = 4096
-"""Texts kept as Python strings before they are sealed into the Arrow base."""
+_SEAL_AT = 4096
+"""Texts that stay Python strings before they move into the Arrow series, which is copied whole each time."""
 
 _ONE_BY_ONE = 256
-"""Texts that are quicker taken one by one, at 0.7 microseconds each: to gather any number takes 200."""
+"""Maximum number of texts read one by one, at 0.7 microseconds each; a Polars gather costs 200 in any case."""
 
 
 V = TypeVar("V")
 
 
-class Growing(Protocol):
-    """What columns of all kinds can do."""
+class GrowingColumn(Protocol):
+    """A column to which rows can be added."""
 
     def append(self, values: Any, /) -> None:
-        """Rows with one value each."""
+        """Add one row for each value."""
 
     def extend(self, value: Any, count: int, /) -> None:
-        """``count`` rows of one value."""
+        """Add ``count`` rows with the same value."""
 
 
 class Numbers:
-    """A column of one NumPy type with amortised growth. While every row has the default it costs nothing."""
+    """A column of one NumPy type that grows in amortised constant time.
+
+    A column in which every row has the default stores no values.
+    """
 
     def __init__(
         self, dtype: type[np.generic], values: NDArray[Any] | None = None, *, default: object = None
     ) -> None:
         self.default = None if default is None else np.asarray(default, dtype=dtype)
-        """What a row has that was given nothing."""
+        """The value of rows for which none is given."""
         self._data = np.empty(0, dtype=dtype) if values is None else np.array(values, dtype=dtype)
         self._size = len(self._data)
-        self.held = values is not None or default is None
-        """Whether some row ever had another value than the default."""
-        self._same: NDArray[Any] = np.broadcast_to(np.empty((), dtype=dtype), 0)
+        self.has_values = values is not None or default is None
+        """Whether any row ever had a value other than the default."""
+        self._constant: NDArray[Any] = np.broadcast_to(np.empty((), dtype=dtype), 0)
 
     def __len__(self) -> int:
         return self._size
 
     @property
     def values(self) -> NDArray[Any]:
-        """A live view of the rows, not to be written to; callers that hand it on copy it."""
-        if self.held or self.default is None:
+        """A live view of all rows. Do not write to it; copy it before returning it to users."""
+        if self.has_values or self.default is None:
             return self._data[: self._size]
-        if len(self._same) != self._size:
-            self._same = np.broadcast_to(self.default, self._size)
-        return self._same
+        if len(self._constant) != self._size:
+            self._constant = np.broadcast_to(self.default, self._size)
+        return self._constant
 
     def append(self, values: Sequence[Any] | NDArray[Any]) -> None:
-        if not self.held:
-            given = np.asarray(values, dtype=self._data.dtype)
-            if self._all_default(given):
-                self._size += len(given)
+        """Add one row for each value."""
+        if not self.has_values:
+            array = np.asarray(values, dtype=self._data.dtype)
+            if self._is_all_default(array):
+                self._size += len(array)
                 return
-            self._hold()
-            values = given
+            self._materialize()
+            values = array
         size = self._size
         self._grow(size + len(values))
         self._data[size : self._size] = values
 
     def extend(self, value: object, count: int) -> None:
-        """``count`` rows of one value; None is NaN."""
-        if not self.held:
-            # of forty columns most stay as they are: compared as Python's numbers, a memory costs a tenth of this
+        """Add ``count`` rows with the same value; None is NaN."""
+        if not self.has_values:
+            # Most of the forty columns keep their default. Comparing Python numbers instead of arrays makes adding
+            # a memory ten times as fast.
             default = self.default.item() if self.default is not None else None
             if value == default or ((value is None or value != value) and default != default):
                 self._size += count
                 return
-            self._hold()
+            self._materialize()
         size = self._size
         self._grow(size + count)
         self._data[size : self._size] = np.nan if value is None else value
 
     def set(self, rows: NDArray[np.int64], values: Any) -> None:
-        """Other values for these rows: one for all, or one for each."""
-        self._hold()
+        """Set the values of ``rows``: one value for all of them, or one for each."""
+        self._materialize()
         self._data[rows] = values
 
     def add(self, rows: NDArray[np.int64], amount: float) -> None:
-        """Add to the values of these rows, each of which stands there once."""
-        self._hold()
+        """Add ``amount`` to the value of each row. Rows must be unique."""
+        self._materialize()
         self._data[rows] += amount
 
-    def raise_to(self, rows: NDArray[np.int64], least: float) -> None:
-        """Let these rows, each of which stands there once, have at least this value."""
-        self._hold()
-        self._data[rows] = np.maximum(self._data[rows], least)
+    def raise_to(self, rows: NDArray[np.int64], minimum: float) -> None:
+        """Raise the values of ``rows`` that are below ``minimum`` to it. Rows must be unique."""
+        self._materialize()
+        self._data[rows] = np.maximum(self._data[rows], minimum)
 
-    def _all_default(self, values: NDArray[Any]) -> bool:
+    def _is_all_default(self, values: NDArray[Any]) -> bool:
         default = self.default
         same = values == default
         if default is not None and default != default:
-            same = values != values  # NaN, which equals nothing
+            same = values != values  # the default is NaN, which equals nothing
         return bool(np.all(same))
 
-    def _hold(self) -> None:
-        if not self.held:
+    def _materialize(self) -> None:
+        if not self.has_values:
             self._data = np.array(self.values)
-            self.held = True
+            self.has_values = True
 
-    def _grow(self, needed: int) -> None:
-        self._data, self._size = _room_for(needed, self._data, self._size), needed
-
-
-def _room_for(needed: int, data: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return an array with room for ``needed`` rows: ``data``, or a longer copy of its first ``size`` rows."""
-    if needed <= len(data):
-        return data
-    grown = np.empty((max(needed, 2 * len(data), 64), *data.shape[1:]), dtype=data.dtype)
-    grown[:size] = data[:size]
-    return grown
+    def _grow(self, size: int) -> None:
+        self._data, self._size = enlarge(self._data, self._size, size), size
 
 
-def gather(
+def gather_numbers(
     columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[NDArray[Any]]
 ) -> None:
-    """Write the values of these rows of each column into the array that is beside it."""
+    """Write the values of ``rows`` in each column into the array paired with it."""
     for column, out in zip(columns, into, strict=True):
-        if column.held:
+        if column.has_values:
             out[:] = column._data[rows]
         else:
             out.fill(column.default)
 
 
-class Latest:
-    """The latest instants of each row, newest first: ``depth`` of them, ``NEVER`` where there were fewer."""
+class RecentTimes(Numbers):
+    """The most recent times of each row as i64[rows, depth], newest first, filled up with ``NEVER``."""
 
     NEVER = np.iinfo(np.int64).min
 
     def __init__(self, depth: int, values: NDArray[np.int64] | None = None) -> None:
-        self._data = (
-            np.empty((0, depth), dtype=np.int64)
-            if values is None
-            else np.array(values, dtype=np.int64)
-        )
-        self._size = len(self._data)
+        super().__init__(np.int64, np.empty((0, depth)) if values is None else values)
 
-    def __len__(self) -> int:
-        return self._size
+    def append(self, values: Sequence[int] | NDArray[np.int64]) -> None:
+        """Add rows with one time each."""
+        block = np.full((len(values), self._data.shape[1]), self.NEVER)
+        block[:, 0] = values
+        super().append(block)
 
-    @property
-    def values(self) -> NDArray[np.int64]:
-        """i64[rows, depth]: a live view."""
-        return self._data[: self._size]
-
-    def append(self, first: Sequence[int] | NDArray[np.int64]) -> None:
-        """Rows with one instant each."""
-        needed = self._size + len(first)
-        self._data = _room_for(needed, self._data, self._size)
-        self._data[self._size : needed, 0] = first
-        self._data[self._size : needed, 1:] = self.NEVER
-        self._size = needed
-
-    def put(self, rows: NDArray[np.int64], instants: Sequence[Sequence[int]]) -> None:
-        """Other instants in place of those that these rows have: at most ``depth`` each, newest first."""
+    def set_times(self, rows: NDArray[np.int64], times: Sequence[Sequence[int]]) -> None:
+        """Replace the times of ``rows`` by others, newest first; only the first ``depth`` are kept."""
         depth = self._data.shape[1]
-        self._data[rows] = [
-            [*some[:depth], *[self.NEVER] * (depth - len(some))] for some in instants
-        ]
+        self._data[rows] = [[*row[:depth], *[self.NEVER] * (depth - len(row))] for row in times]
 
-    def add(self, rows: NDArray[np.int64], instant: int) -> None:
-        """One more instant for each of these rows, each of which stands there once; it need not be the newest."""
+    def add_time(self, rows: NDArray[np.int64], time: int) -> None:
+        """Insert ``time``, which need not be the newest, into each row's times. Rows must be unique."""
         before = self._data[rows]
-        if (before[:, 0] <= instant).all():
+        if (before[:, 0] <= time).all():
             before[:, 1:] = before[:, :-1]
-            before[:, 0] = instant
+            before[:, 0] = time
             self._data[rows] = before
             return
-        place = (before >= instant).sum(axis=1)[:, None]
-        at = np.arange(before.shape[1])
+        position = (before >= time).sum(axis=1)[:, None]
+        columns = np.arange(before.shape[1])
         shifted = np.concatenate([before[:, :1], before[:, :-1]], axis=1)
-        self._data[rows] = np.where(at < place, before, np.where(at == place, instant, shifted))
+        self._data[rows] = np.where(
+            columns < position, before, np.where(columns == position, time, shifted)
+        )
 
-    def drop(self, rows: NDArray[np.int64], instant: int) -> None:
-        """One such instant less for each of these rows that has it, each of which stands there once."""
+    def drop_time(self, rows: NDArray[np.int64], time: int) -> None:
+        """Remove one occurrence of ``time`` from each row's times. Rows must be unique."""
         before = self._data[rows]
-        found = before == instant
-        place = np.where(found.any(axis=1), found.argmax(axis=1), before.shape[1])[:, None]
+        match = before == time
+        position = np.where(match.any(axis=1), match.argmax(axis=1), before.shape[1])[:, None]
         shifted = np.concatenate([before[:, 1:], np.full((len(before), 1), self.NEVER)], axis=1)
-        self._data[rows] = np.where(np.arange(before.shape[1]) < place, before, shifted)
+        self._data[rows] = np.where(np.arange(before.shape[1]) < position, before, shifted)
 
 
 class Names:
-    """A column of repeated strings: codes into a vocabulary; -1 is null."""
+    """A column of repeated strings, stored as codes into a vocabulary; the code of null is -1."""
 
     def __init__(self, vocabulary: Iterable[str] = (), *, default: str | None = None) -> None:
         self.vocabulary: list[str] = list(vocabulary)
         self._code: dict[str, int] = {name: code for code, name in enumerate(self.vocabulary)}
-        self._codes = Numbers(np.int32, default=self._interned(default))
+        self._codes = Numbers(np.int32, default=self._intern(default))
         self._table: NDArray[Any] = np.array([None], dtype=object)
-        """The vocabulary and null, rebuilt where it has grown."""
+        """The vocabulary followed by None, rebuilt when the vocabulary has grown."""
 
     def __len__(self) -> int:
         return len(self._codes)
 
     @property
     def default(self) -> str | None:
-        """What a row has that was given nothing."""
+        """The string of rows for which none is given."""
         code = -1 if self._codes.default is None else int(self._codes.default)
         return None if code < 0 else self.vocabulary[code]
 
     @property
     def codes(self) -> NDArray[np.int32]:
+        """A live view of the code of each row."""
         return self._codes.values
 
     def code(self, name: str | None) -> int:
-        """The code of a name, -1 for null, -2 for one that no row has had."""
+        """Return the code of a string: -1 for None, -2 for a string that no row ever had."""
         return -1 if name is None else self._code.get(name, -2)
 
     @property
-    def held(self) -> bool:
-        """Whether some row ever had another name than the default."""
-        return self._codes.held
+    def has_values(self) -> bool:
+        """Whether any row ever had a string other than the default."""
+        return self._codes.has_values
 
-    def among(self, names: Iterable[str | None], start: int = 0) -> NDArray[np.bool_]:
-        """Which rows, from ``start`` on, have one of these names; None is null."""
+    def is_in(self, names: Iterable[str | None], start: int = 0) -> NDArray[np.bool_]:
+        """Return a mask of the rows from ``start`` on that have one of ``names``; None matches null."""
         wanted = np.zeros(len(self.vocabulary) + 1, dtype=np.bool_)
-        # the last place is null's, code -1
+        # The code of null, -1, indexes the last flag.
         wanted[[code for code in map(self.code, names) if code >= -1]] = True
         return np.asarray(wanted[self._codes.values[start:]])
 
     def append(self, names: Sequence[str | None]) -> None:
-        self._codes.append([self._interned(name) for name in names])
+        """Add one row for each string."""
+        self._codes.append([self._intern(name) for name in names])
 
     def extend(self, name: str | None, count: int) -> None:
-        """``count`` rows of one name."""
-        self._codes.extend(self._interned(name), count)
+        """Add ``count`` rows with the same string."""
+        self._codes.extend(self._intern(name), count)
 
     def append_codes(self, codes: NDArray[np.int32]) -> None:
+        """Add one row for each code of the vocabulary."""
         self._codes.append(codes)
 
     def set(self, rows: NDArray[np.int64], names: str | Sequence[str | None] | None) -> None:
-        """Other names for these rows: one for all, or one for each."""
+        """Set the strings of ``rows``: one string for all of them, or one for each."""
         if names is None or isinstance(names, str):
-            self._codes.set(rows, self._interned(names))
+            self._codes.set(rows, self._intern(names))
         else:
-            self._codes.set(rows, [self._interned(name) for name in names])
+            self._codes.set(rows, [self._intern(name) for name in names])
 
-    def _interned(self, name: str | None) -> int:
+    def _intern(self, name: str | None) -> int:
         if name is None:
             return -1
         code = self._code.get(name)
@@ -273,12 +260,13 @@ class Names:
             self.vocabulary.append(name)
         return code
 
-    def at(self, row: int) -> str | None:
+    def value_at(self, row: int) -> str | None:
+        """Return the string of one row."""
         code = int(self.codes[row])
         return None if code < 0 else self.vocabulary[code]
 
     def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        """The strings of these rows, or of all."""
+        """Return the strings of ``rows``, or of all rows, as a Polars series called ``name``."""
         codes = self.codes if rows is None else self.codes[rows]
         if not self.vocabulary:
             return pl.Series(name, [None] * len(codes), dtype=pl.String)
@@ -286,32 +274,32 @@ class Names:
         return pl.Series(self.vocabulary, dtype=pl.String).gather(index).alias(name)
 
     @property
-    def known(self) -> Mapping[str, int]:
-        """The code of each string of the vocabulary, not to be written to."""
+    def codes_by_name(self) -> Mapping[str, int]:
+        """The code of each string of the vocabulary. Do not write to it."""
         return self._code
 
-    def objects(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """The strings of these rows as an object array, null as None."""
+    def to_objects(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the strings of ``rows`` as an object array, with None for null."""
         if len(self._table) != len(self.vocabulary) + 1:
             self._table = np.array([*self.vocabulary, None], dtype=object)
         return np.asarray(self._table[self._codes.values[rows]])
 
 
-def words_at(columns: Iterable[Names], rows: NDArray[np.int64]) -> list[list[str | None]]:
-    """The strings of these rows in each column, null as None."""
+def read_words(columns: Iterable[Names], rows: NDArray[np.int64]) -> list[list[str | None]]:
+    """Return the strings of ``rows`` in each column, with None for null."""
     return [
-        column.objects(rows).tolist() if column.held else [column.default] * len(rows)
+        column.to_objects(rows).tolist() if column.has_values else [column.default] * len(rows)
         for column in columns
     ]
 
 
-def words_of(columns: Iterable[Names], row: int) -> list[str | None]:
-    """The string of one row in each column."""
-    return [column.at(row) for column in columns]
+def read_row_words(columns: Iterable[Names], row: int) -> list[str | None]:
+    """Return the string of one row in each column."""
+    return [column.value_at(row) for column in columns]
 
 
 class Texts:
-    """A column of strings (or null): an Arrow base and a short Python list."""
+    """A column of strings or nulls: an Arrow series followed by a short Python list."""
 
     def __init__(self, base: pl.Series | None = None) -> None:
         self._base = pl.Series([], dtype=pl.String) if base is None else base
@@ -321,12 +309,14 @@ class Texts:
         return len(self._base) + len(self._delta)
 
     def append(self, texts: Sequence[str | None]) -> None:
+        """Add one row for each text."""
         self._delta.extend(texts)
-        if len(self._delta) >= _SEAL:
+        if len(self._delta) >= _SEAL_AT:
             self._base = self.series("")
             self._delta = []
 
     def series(self, name: str) -> pl.Series:
+        """Return all texts as a Polars series called ``name``."""
         delta = pl.Series(self._delta, dtype=pl.String)
         return (
             pl.concat([self._base, delta], rechunk=True).alias(name)
@@ -334,101 +324,106 @@ class Texts:
             else self._base.alias(name)
         )
 
-    def at(self, row: int) -> str | None:
+    def value_at(self, row: int) -> str | None:
+        """Return the text of one row."""
         sealed = len(self._base)
         value: str | None = self._base[row] if row < sealed else self._delta[row - sealed]
         return value
 
-    def take(self, rows: NDArray[np.int64]) -> list[str | None]:
+    def to_list(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """Return the texts of ``rows``."""
         base, sealed = self._base, len(self._base)
         if len(rows) > _ONE_BY_ONE and rows.max() < sealed:
-            taken: list[str | None] = base.gather(rows).to_list()
-            return taken
+            texts: list[str | None] = base.gather(rows).to_list()
+            return texts
         return [base[row] if row < sealed else self._delta[row - sealed] for row in rows.tolist()]
 
 
 class _Sparse(Generic[V]):
-    """A column of which few rows have a value; only those are kept."""
+    """A column that stores only the rows with a value."""
 
     dtype: ClassVar[Any]
-    nothing: ClassVar[Any] = None
-    """What a row without a value has."""
+    empty: ClassVar[Any] = None
+    """The value of a row without one."""
 
     def __init__(self) -> None:
         self._size = 0
-        self._filled: dict[int, V] = {}
+        self._values: dict[int, V] = {}
 
     def __len__(self) -> int:
         return self._size
 
     @property
-    def held(self) -> bool:
+    def has_values(self) -> bool:
         """Whether any row has a value."""
-        return bool(self._filled)
+        return bool(self._values)
 
-    def filled(self) -> Iterable[tuple[int, V]]:
-        """The rows that have a value, each with it."""
-        return self._filled.items()
+    def items(self) -> Iterable[tuple[int, V]]:
+        """Return the pairs of row and value of all rows that have a value."""
+        return self._values.items()
 
     def append(self, values: Sequence[Any]) -> None:
+        """Add one row for each value."""
         for row, value in enumerate(values, self._size):
             if value is not None:
                 self._put(row, value)
         self._size += len(values)
 
     def extend(self, value: Any, count: int) -> None:
-        """``count`` rows of the same value."""
+        """Add ``count`` rows with the same value."""
         if value is not None:
             for row in range(self._size, self._size + count):
                 self._put(row, value)
         self._size += count
 
     def _put(self, row: int, value: Any) -> None:
-        """Set the value of a row; None takes it away."""
+        """Set the value of a row; None removes it."""
         if value is None:
-            self._filled.pop(row, None)
+            self._values.pop(row, None)
         else:
-            self._filled[row] = value
+            self._values[row] = value
 
     def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        """The values of these rows, or of all."""
+        """Return the values of ``rows``, or of all rows, as a Polars series called ``name``."""
         if rows is not None:
             return pl.Series(
-                name,
-                [self._filled.get(row, self.nothing) for row in rows.tolist()],
-                dtype=self.dtype,
+                name, [self._values.get(row, self.empty) for row in rows.tolist()], dtype=self.dtype
             )
-        table = pl.Series(name, [self.nothing, *self._filled.values()], dtype=self.dtype)
-        place = np.zeros(self._size, dtype=np.int64)
-        place[list(self._filled)] = np.arange(1, len(self._filled) + 1)
-        return table.gather(place)
+        table = pl.Series(name, [self.empty, *self._values.values()], dtype=self.dtype)
+        index = np.zeros(self._size, dtype=np.int64)
+        index[list(self._values)] = np.arange(1, len(self._values) + 1)
+        return table.gather(index)
 
 
 class Lists(_Sparse[tuple[str, ...]]):
-    """A column of string lists; most rows are empty."""
+    """A column of string lists, of which most are empty."""
 
     dtype: ClassVar[Any] = pl.List(pl.String)
-    nothing: ClassVar[Any] = ()
+    empty: ClassVar[Any] = ()
 
-    def at(self, row: int) -> tuple[str, ...]:
-        return self._filled.get(row, ())
+    def value_at(self, row: int) -> tuple[str, ...]:
+        """Return the strings of one row."""
+        return self._values.get(row, ())
 
     def _put(self, row: int, value: Any) -> None:
         super()._put(row, tuple(value) if value else None)
 
-    def changed(self, rows: Sequence[int], lists: Sequence[Sequence[str] | None]) -> Lists:
-        """A column with other strings in these rows. What was learned from this one is not true of it."""
+    def with_values(self, rows: Sequence[int], lists: Sequence[Sequence[str] | None]) -> Lists:
+        """Return a copy with other strings in ``rows``.
+
+        A new object tells callers that cache facts by column that these facts have changed.
+        """
         after = Lists()
-        after._size, after._filled = self._size, dict(self._filled)
-        for row, items in zip(rows, lists, strict=True):
-            after._put(row, items)
+        after._size, after._values = self._size, dict(self._values)
+        for row, strings in zip(rows, lists, strict=True):
+            after._put(row, strings)
         return after
 
     def append_series(self, lists: pl.Series) -> None:
-        """The rows of a list column; only those that are not empty are visited."""
+        """Add the rows of a Polars list column, visiting only those that are not empty."""
         filled = (lists.list.len().fill_null(0) > 0).arg_true()
-        for row, items in zip(filled.to_list(), lists.gather(filled).to_list(), strict=True):
-            self._filled[self._size + row] = tuple(items)
+        for row, strings in zip(filled.to_list(), lists.gather(filled).to_list(), strict=True):
+            self._values[self._size + row] = tuple(strings)
         self._size += len(lists)
 
 
@@ -437,11 +432,12 @@ class Notes(_Sparse[str]):
 
     dtype: ClassVar[Any] = pl.String
 
-    def at(self, row: int) -> str | None:
-        return self._filled.get(row)
+    def value_at(self, row: int) -> str | None:
+        """Return the string of one row."""
+        return self._values.get(row)
 
     def set(self, rows: Sequence[int], notes: str | Sequence[str | None] | None) -> None:
-        """Other strings for these rows: one for all, or one for each."""
+        """Set the strings of ``rows``: one string for all of them, or one for each."""
         each = [notes] * len(rows) if notes is None or isinstance(notes, str) else notes
         for row, note in zip(rows, each, strict=True):
             self._put(row, note)
@@ -450,104 +446,114 @@ class Notes(_Sparse[str]):
 C = TypeVar("C")
 
 
-def made(kind: Callable[..., C], given: Mapping[str, Mapping[str, Any]]) -> dict[str, C]:
-    """An empty column of one kind for each name, from the arguments beside it."""
-    return {name: kind(**arguments) for name, arguments in given.items()}
+def build_columns(
+    kind: Callable[..., C], arguments: Mapping[str, Mapping[str, Any]]
+) -> dict[str, C]:
+    """Return an empty column for each name, constructed by ``kind`` with the name's arguments."""
+    return {name: kind(**options) for name, options in arguments.items()}
 
 
-def extend(columns: Iterable[Growing], given: Iterable[Any], count: int) -> None:
-    """Add ``count`` rows to each column: what stands beside it, one value a row (a list or an array) or one for all."""
-    for column, values in zip(columns, given, strict=True):
-        if isinstance(values, list | np.ndarray):
-            column.append(values)
+def extend_columns(columns: Iterable[GrowingColumn], values: Iterable[Any], count: int) -> None:
+    """Add ``count`` rows to each column.
+
+    ``values`` has an entry for each column: a list or an array with one value for each row, or one value for all.
+    """
+    for column, added in zip(columns, values, strict=True):
+        if isinstance(added, list | np.ndarray):
+            column.append(added)
         else:
-            column.extend(values, count)
+            column.extend(added, count)
 
 
-# -- the memories of each session in their order: derived of a column, followed when somebody asks --------------------
+# -- The order of memories within each session, derived from a column when it is first needed ------------------------
 
 
 Rows = NDArray[np.int64]
 
 _STEPS = 100
-"""Rows outside a mask that are passed one by one, a microsecond each; a longer run costs a pass over all rows."""
+"""Rows outside a mask that are skipped one by one, a microsecond each; a longer run is found by one pass over all."""
 
 
 class Sessions:
-    """What precedes and follows each row in its session. Rows that came since the last question are looked at alone."""
+    """The previous and the next row of each row within its session.
+
+    Each query first adds the rows that came since the query before, so a write costs nothing here.
+    """
 
     def __init__(self) -> None:
         self._last = np.full(0, -1, dtype=np.int64)
-        # the row before each one and the row after it; the last place is no row, and is what -1 stands for
-        self._beside = np.full((2, 1), -1, dtype=np.int32)
-        self._followed = 0
+        # Row 0 has the previous row of each row, row 1 the next one. The last column is that of index -1, which
+        # stands for "no row" and leads to itself.
+        self._neighbours = np.full((2, 1), -1, dtype=np.int32)
+        self._size = 0
 
     def last(self, contexts: Names, code: int) -> int:
-        """The newest row of the session with this code, -1 where there is none."""
-        self._follow(contexts)
+        """Return the newest row of the session with this code, or -1."""
+        self._update(contexts)
         return int(self._last[code]) if code >= 0 else -1
 
     def around(
         self, contexts: Names, rows: Rows, reach: int, mask: NDArray[np.bool_] | None = None
     ) -> Rows:
-        """i64[1 + 2 reach, rows]: each row, those before it, the nearest first, and those after it; -1 for none.
+        """Return i64[1 + 2 reach, rows]: each row, the rows before it, nearest first, and those after it.
 
-        With a ``mask``, neighbours are rows of the mask: the others might as well not be there.
+        -1 means no row. With a ``mask``, rows outside it are skipped.
         """
-        self._follow(contexts)
-        found = np.empty((1 + 2 * reach, len(rows)), dtype=np.int64)
-        found[0] = rows
+        self._update(contexts)
+        window = np.empty((1 + 2 * reach, len(rows)), dtype=np.int64)
+        window[0] = rows
         for side in range(2):
-            at = rows
+            current = rows
             for step in range(reach):
-                found[1 + side * reach + step] = at = self._step(contexts.codes, at, side, mask)
-        return found
+                current = self._step(contexts.codes, current, side, mask)
+                window[1 + side * reach + step] = current
+        return window
 
     def _step(
         self, codes: NDArray[Any], rows: Rows, side: int, mask: NDArray[np.bool_] | None
     ) -> Rows:
         """Return the row before (side 0) or after (side 1) each row; -1 stays -1."""
-        beside = self._beside[side]
-        found: Rows = beside[rows].astype(np.int64)
+        neighbours = self._neighbours[side]
+        stepped: Rows = neighbours[rows].astype(np.int64)
         if mask is None:
-            return found
-        (left,) = ((found >= 0) & ~mask[found]).nonzero()
+            return stepped
+        (left,) = ((stepped >= 0) & ~mask[stepped]).nonzero()
         for _ in range(_STEPS):
             if not len(left):
-                return found
-            found[left] = beside[found[left]]
-            left = left[(found[left] >= 0) & ~mask[found[left]]]
-        inside = np.flatnonzero(mask & np.isin(codes, codes[found[left]]))
-        for place in left.tolist():
-            session = inside[codes[inside] == codes[found[place]]]
-            spot = int(session.searchsorted(found[place])) - (side == 0)
-            found[place] = session[spot] if 0 <= spot < len(session) else -1
-        return found
+                return stepped
+            stepped[left] = neighbours[stepped[left]]
+            left = left[(stepped[left] >= 0) & ~mask[stepped[left]]]
+        inside = np.flatnonzero(mask & np.isin(codes, codes[stepped[left]]))
+        for position in left.tolist():
+            session = inside[codes[inside] == codes[stepped[position]]]
+            index = int(session.searchsorted(stepped[position])) - (side == 0)
+            stepped[position] = session[index] if 0 <= index < len(session) else -1
+        return stepped
 
-    def _follow(self, contexts: Names) -> None:
-        known, size = self._followed, len(contexts)
-        if known == size:
+    def _update(self, contexts: Names) -> None:
+        start, size = self._size, len(contexts)
+        if start == size:
             return
-        fresh = contexts.codes[known:]
+        fresh = contexts.codes[start:]
         if len(self._last) < len(contexts.vocabulary):
             more = np.full(len(contexts.vocabulary) * 2 - len(self._last), -1, dtype=np.int64)
             self._last = np.concatenate([self._last, more])
-        if self._beside.shape[1] <= size:
-            self._beside = np.concatenate(
-                [self._beside[:, :known], np.full((2, 2 * size), -1, np.int32)], axis=1
+        if self._neighbours.shape[1] <= size:
+            self._neighbours = np.concatenate(
+                [self._neighbours[:, :start], np.full((2, 2 * size), -1, np.int32)], axis=1
             )
         (inside,) = (fresh >= 0).nonzero()
         order = inside[fresh[inside].argsort(kind="stable")]
-        codes, rows = fresh[order], order + known
+        codes, rows = fresh[order], order + start
         opens = np.ones(len(codes), dtype=np.bool_)
         np.not_equal(codes[1:], codes[:-1], out=opens[1:])
         earlier = np.empty(len(rows), dtype=np.int64)
         earlier[1:] = rows[:-1]
         earlier[opens] = self._last[codes[opens]]
-        self._last[codes] = rows  # rows ascend, and the last of several is kept
-        before, after = self._beside
-        before[known:size] = after[known:size] = -1
+        self._last[codes] = rows  # rows ascend within a session, so the newest is assigned last
+        before, after = self._neighbours
+        before[start:size] = after[start:size] = -1
         before[rows] = earlier
         (linked,) = (earlier >= 0).nonzero()
         after[earlier[linked]] = rows[linked]
-        self._followed = size
+        self._size = size

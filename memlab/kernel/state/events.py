@@ -43,13 +43,13 @@ __all__ = [
     "declared_names",
     "dump_field",
     "extend_event",
-    "extension_of",
+    "find_extension",
     "hash_paths",
-    "listed",
-    "mapping",
+    "list_field",
+    "mapping_field",
     "policy_events",
     "register_hash_paths",
-    "rows",
+    "rows_field",
     "undeclared_fields",
 ]
 
@@ -272,19 +272,19 @@ UNDECLARED = Field("undeclared")
 """A field that no declaration knows: its strings are treated as private text."""
 
 
-def mapping(fields: Mapping[str, Field], **options: Any) -> Field:
+def mapping_field(fields: Mapping[str, Field], **options: Any) -> Field:
     """Return a field whose value is a mapping; ``*`` declares all other names."""
     return Field("mapping", fields=fields, **options)
 
 
-def listed(*items: Field, **options: Any) -> Field:
+def list_field(*items: Field, **options: Any) -> Field:
     """Return a field whose value is a list: of one kind of item, or with several fields, of tuples of these."""
     return Field(
         "list", items=items if len(items) == 1 else (Field("tuple", items=items),), **options
     )
 
 
-def rows(columns: Mapping[str, Field], **options: Any) -> Field:
+def rows_field(columns: Mapping[str, Field], **options: Any) -> Field:
     """Return a field whose value is a mapping of parallel columns: a row goes where one of its memories does."""
     return Field("rows", fields=columns, **options)
 
@@ -335,7 +335,7 @@ class EventType:
     @cached_property
     def body(self) -> Field:
         """The body as a mapping of its fields."""
-        return mapping(self.fields)
+        return mapping_field(self.fields)
 
 
 @dataclass(frozen=True)
@@ -390,11 +390,11 @@ _EDGES = {
 
 PARTS: Mapping[str, Field] = {
     FORMAT: NUMBER,
-    "edges": rows(_EDGES),
-    "strengthen": rows({"edges": EDGE, "weight": NUMBER}),
+    "edges": rows_field(_EDGES),
+    "strengthen": rows_field({"edges": EDGE, "weight": NUMBER}),
     "unlink": EDGE,
-    "join": listed(
-        rows(
+    "join": list_field(
+        rows_field(
             {
                 "source": MEMORY_ID,
                 "kind": WORD,
@@ -404,7 +404,7 @@ PARTS: Mapping[str, Field] = {
             }
         )
     ),
-    "set": listed(Field("values")),
+    "set": list_field(Field("values")),
 }
 """The parts that any event may carry; see ``Change``."""
 
@@ -412,11 +412,11 @@ ADDED: Mapping[str, Field] = {
     "first": NUMBER,
     "count": NUMBER,
     "columns": Field("columns"),
-    "redacted": listed(MEMORY_ID, WORD),
+    "redacted": list_field(MEMORY_ID, WORD),
 }
 """The fields of an event that adds memories."""
 
-_DERIVED = mapping({"rebuilt": WORD, "dropped": WORD, "given": WORD})
+_DERIVED = mapping_field({"rebuilt": WORD, "dropped": WORD, "given": WORD})
 """The columns that an edit derived again, emptied, and was given."""
 
 _LIVE = {
@@ -424,16 +424,16 @@ _LIVE = {
     "hash": HASH,
     "source": HASH,
     "helpers": WORD,
-    "params": mapping({"*": NUMBER}),
+    "params": mapping_field({"*": NUMBER}),
 }
 _CHANGED = {
     "live": HASH,
     "reason": REASON,
     "to": NUMBER,
-    "needs": mapping({"*": WORD}),
+    "needs": mapping_field({"*": WORD}),
     VOCABULARY: NUMBER,
 }
-_PACK = {"pack": WORD, "hash": HASH, "sources": HASH, "policies": mapping({"*": HASH})}
+_PACK = {"pack": WORD, "hash": HASH, "sources": HASH, "policies": mapping_field({"*": HASH})}
 
 
 def _policy_event(kind: str, doc: str, fields: Mapping[str, Field]) -> EventType:
@@ -471,7 +471,7 @@ _KERNEL = (
             "probes": MEMORY_ID,
             "pack": HASH,
             "of": HASH,
-            "params": mapping({"*": NUMBER}),
+            "params": mapping_field({"*": NUMBER}),
             "budget": NUMBER,
             "redacted": WORD,
         },
@@ -518,7 +518,7 @@ _KERNEL = (
     EventType(
         "deprecate",
         "Memories were flagged as wrong.",
-        {"reason": REASON, "was": listed(Field("values"), required=True)},
+        {"reason": REASON, "was": list_field(Field("values"), required=True)},
         replay="values",
     ),
     EventType("forget", "Memories were taken out of use.", {"reason": REASON}, replay="values"),
@@ -542,7 +542,7 @@ _KERNEL = (
         "Memories were removed for good.",
         {
             "reason": REASON,
-            "tombstones": mapping({"key": BYTES, "hashes": BYTES, "origins": WORD}),
+            "tombstones": mapping_field({"key": BYTES, "hashes": BYTES, "origins": WORD}),
         },
         replay="left-out",
     ),
@@ -555,7 +555,7 @@ _KERNEL = (
     EventType(
         "merge-entity",
         "A person said that two entities are one.",
-        {"entity": _ENTITY, "into": _ENTITY, "moved": mapping({"*": MEMORY_ID})},
+        {"entity": _ENTITY, "into": _ENTITY, "moved": mapping_field({"*": MEMORY_ID})},
         replay="left-out",
     ),
     EventType(
@@ -638,7 +638,7 @@ def extend_event(kind: str, fields: Mapping[str, Field]) -> None:
     EVENTS.amend(replace(known, fields={**known.fields, **fields}))
 
 
-def extension_of(kind: str) -> str | None:
+def find_extension(kind: str) -> str | None:
     """Return the extension of an event's kind by name; None for a kind of memlab."""
     name, slash, _ = kind.partition("/")
     return name if slash else None
@@ -654,7 +654,7 @@ def body_field(kind: str) -> Field:
     known = _bodies.get(kind)
     if known is None or known[0] != EVENTS.changes:
         own = EVENTS[kind].fields if kind in EVENTS else {}
-        known = _bodies[kind] = (EVENTS.changes, mapping({**PARTS, **own}))
+        known = _bodies[kind] = (EVENTS.changes, mapping_field({**PARTS, **own}))
     return known[1]
 
 

@@ -19,18 +19,18 @@ from memlab.kernel.schema import FIELDS, MEMORY, Column, is_open_word, normalise
 __all__ = [
     "MAX_TEXT_BYTES",
     "Change",
+    "build_edges",
+    "build_join",
+    "build_values",
     "check_interval",
-    "checked_columns",
-    "checked_text",
-    "columns_of",
-    "compact",
-    "edges_of",
+    "compact_columns",
+    "describe_redactions",
     "is_blank",
-    "join_of",
-    "redactions",
-    "refuse_names",
-    "tag_name",
-    "values_of",
+    "normalize_tag",
+    "refuse_secret_values",
+    "rows_to_columns",
+    "validate_columns",
+    "validate_text",
 ]
 
 
@@ -42,7 +42,7 @@ _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and symbols that fonts draw as nothing: fillers of Hangul, the empty Braille pattern."""
 
 
-def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[str, list[Any]]:
+def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[str, list[Any]]:
     """Rows, texts or a frame as columns; a key that some rows lack is None there."""
     if isinstance(rows, pl.DataFrame):
         return rows.to_dict(as_series=False)
@@ -67,7 +67,7 @@ def columns_of(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[s
     return {name: [row.get(name) for row in given] for name in names}
 
 
-def checked_columns(
+def validate_columns(
     columns: Mapping[str, Sequence[Any]], *, now: int, open_words: bool = False
 ) -> dict[str, list[Any]]:
     """The same columns with every value checked and converted; ``at`` becomes ``created``.
@@ -109,7 +109,7 @@ def check_interval(start: int | None, stop: int | None, *, where: str = "") -> N
         )
 
 
-def checked_text(text: object, *, where: str = "") -> str:
+def validate_text(text: object, *, where: str = "") -> str:
     """A text that can be stored: not blank, no lone surrogates, at most 1 MB of UTF-8."""
     at = f" ({where})" if where else ""
     if not isinstance(text, str):
@@ -241,10 +241,10 @@ def _text(value: Any, row: int | None, field: str = "") -> str:
         and len(value) <= MAX_TEXT_BYTES
     ):
         return value
-    return checked_text(value, where=_place(row, field))
+    return validate_text(value, where=_place(row, field))
 
 
-def tag_name(tag: str) -> str:
+def normalize_tag(tag: str) -> str:
     """Return the name of a tag as a person writes it: "#rust" is the tag rust, and "#" alone is itself."""
     return tag.removeprefix("#") or tag
 
@@ -256,14 +256,14 @@ def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
         raise InputError(f"{_head(row)}{name} is a list of strings, not {describe_value(value)}.")
     named = [_name(name, item, row) for item in value]
     if name == "tags":
-        named = [tag_name(tag) for tag in named]
+        named = [normalize_tag(tag) for tag in named]
     return named or None
 
 
 # -- columns as an event carries them: small, and without secrets -----------------------------------------------------
 
 
-def compact(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
+def compact_columns(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
     """Columns without nulls throughout, and a value that all rows share once."""
     small: dict[str, Any] = {}
     for name, values in columns.items():
@@ -278,12 +278,12 @@ def compact(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
     return small
 
 
-def redactions(redacted: Sequence[tuple[int, Finding]]) -> dict[str, Any]:
+def describe_redactions(redacted: Sequence[tuple[int, Finding]]) -> dict[str, Any]:
     """What an event says of secrets that were redacted: of which memory, and of which kind."""
     return {"redacted": [[id, finding.type] for id, finding in redacted]} if redacted else {}
 
 
-def refuse_names(columns: Mapping[str, list[Any]]) -> None:
+def refuse_secret_values(columns: Mapping[str, list[Any]]) -> None:
     """PrivacyError if a value other than the texts, which are redacted, holds a secret, or names a file of secrets."""
     for name, values in columns.items():
         refuse_strings(values, f"field {name}")
@@ -308,7 +308,7 @@ class Change:
     ``kind`` by their names (``target``). Each of ``set`` gives some memories (``ids``) other values in
     some ``columns``: one value for all of them or a list with one for each (columns of lists: always one for each).
 
-    >>> Change(set=(values_of([3, 7], status="superseded"),)).body()
+    >>> Change(set=(build_values([3, 7], status="superseded"),)).body()
     {'set': [{'ids': [3, 7], 'columns': {'status': 'superseded'}}]}
     """
 
@@ -347,12 +347,12 @@ class Change:
         return parts
 
 
-def values_of(ids: Sequence[int], **columns: Any) -> dict[str, Any]:
+def build_values(ids: Sequence[int], **columns: Any) -> dict[str, Any]:
     """One of ``Change.set``."""
     return {"ids": [int(id) for id in ids], "columns": columns}
 
 
-def edges_of(
+def build_edges(
     source: Sequence[int],
     target: Sequence[int],
     relation: str | Sequence[str],
@@ -374,7 +374,7 @@ def edges_of(
     }
 
 
-def join_of(
+def build_join(
     source: Sequence[int],
     kind: str,
     target: Sequence[str],

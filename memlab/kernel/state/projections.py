@@ -30,8 +30,8 @@ from memlab.kernel.state.events import (
     declare_events,
     declare_register,
     extend_event,
-    listed,
-    mapping,
+    list_field,
+    mapping_field,
 )
 
 __all__ = [
@@ -41,15 +41,15 @@ __all__ = [
     "MOVED",
     "PLACEHOLDER",
     "Entities",
+    "EntitySummary",
     "Entry",
-    "Listed",
     "Projection",
     "Tombstones",
+    "add_extension_projections",
     "declare_projections",
     "entity_key",
-    "entity_name",
-    "plain",
-    "with_extended",
+    "normalize_entity_name",
+    "normalize_text",
 ]
 
 
@@ -129,7 +129,9 @@ EXTENDED: Registry[Owned] = Registry("projection", kind="projections", about="do
 """The projections that extensions declare."""
 
 
-def with_extended(projections: Sequence[type[Projection]]) -> tuple[type[Projection], ...]:
+def add_extension_projections(
+    projections: Sequence[type[Projection]],
+) -> tuple[type[Projection], ...]:
     """Return projections of memlab and those of the extensions that are registered."""
     return (*projections, *(declared.value for declared in EXTENDED.values()))
 
@@ -142,10 +144,10 @@ PLACEHOLDER = "[purged "
 _KEY_BYTES, _HASH_BYTES = 32, 16
 
 
-def plain(text: str) -> str:
+def normalize_text(text: str) -> str:
     """What copies of one text have in common: composed, and one space for any white space.
 
-    >>> plain(" Tabs,\\n not  spaces ")
+    >>> normalize_text(" Tabs,\\n not  spaces ")
     'Tabs, not spaces'
     """
     return " ".join(unicodedata.normalize("NFC", text).split())
@@ -164,8 +166,8 @@ class Tombstones(Projection):
 
     name: ClassVar[str] = "purged"
     kinds: ClassVar[tuple[str, ...]] = ("purge",)
-    dumped: ClassVar[Field] = mapping(
-        {"hashes": listed(Field("bytes"), Field("bytes")), "origins": Field("word")},
+    dumped: ClassVar[Field] = mapping_field(
+        {"hashes": list_field(Field("bytes"), Field("bytes")), "origins": Field("word")},
     )
 
     def __init__(self) -> None:
@@ -183,7 +185,7 @@ class Tombstones(Projection):
             return True
         return any(_hash(key, text) in hashes for key, hashes in self._hashes.items())
 
-    def made(self, texts: Iterable[str], origins: Iterable[str]) -> dict[str, Any]:
+    def build_body(self, texts: Iterable[str], origins: Iterable[str]) -> dict[str, Any]:
         """What the event of a purge holds of these texts and origins."""
         key = next(iter(self._hashes), b"") or secrets.token_bytes(_KEY_BYTES)
         return {
@@ -211,7 +213,7 @@ class Tombstones(Projection):
 
 
 def _hash(key: bytes, text: str) -> bytes:
-    return hashlib.blake2b(plain(text).encode(), key=key, digest_size=_HASH_BYTES).digest()
+    return hashlib.blake2b(normalize_text(text).encode(), key=key, digest_size=_HASH_BYTES).digest()
 
 
 # -- entities ---------------------------------------------------------------------------------------------------------
@@ -234,10 +236,10 @@ _UNSEEN = dict.fromkeys(
 """Marks of direction, which come along when a name in Arabic or Hebrew is pasted."""
 
 
-def entity_name(name: str) -> str:
+def normalize_entity_name(name: str) -> str:
     """A name as it is kept: composed, single spaces, no marks of direction. InputError if nothing is left.
 
-    >>> entity_name("  Ada  Lovelace ")
+    >>> normalize_entity_name("  Ada  Lovelace ")
     'Ada Lovelace'
     """
     if not name.isascii():
@@ -254,7 +256,7 @@ def entity_key(name: str) -> str:
     >>> entity_key("STRASSE") == entity_key("stra\\u00dfe"), entity_key("Zoe\\u0308") == entity_key("zo\\u00eb")
     (True, True)
     """
-    kept = entity_name(name)
+    kept = normalize_entity_name(name)
     if kept.isascii():
         return kept.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", kept).casefold())
@@ -277,7 +279,7 @@ class Entry:
     moved: dict[str, list[int]] = field(default_factory=dict)
 
 
-class Listed(NamedTuple):
+class EntitySummary(NamedTuple):
     """An entity as people see it: with the aliases, mentions and last instant of what was merged into it."""
 
     id: int
@@ -289,7 +291,7 @@ class Listed(NamedTuple):
     merged_into: str | None
 
 
-_MOVED = mapping({"*": Field("memory")})
+_MOVED = mapping_field({"*": Field("memory")})
 
 
 class Entities(Projection):
@@ -299,15 +301,15 @@ class Entities(Projection):
     merged into another keeps its names, its count and what moved, so that splitting it off again gives back what was.
 
     >>> entities = Entities()
-    >>> entities.canonical("ada") is None, entities.number("ada")
+    >>> entities.canonical_name("ada") is None, entities.find_number("ada")
     (True, None)
     """
 
     name: ClassVar[str] = "entities"
     kinds: ClassVar[tuple[str, ...]] = (EVERY_KIND,)
-    dumped: ClassVar[Field] = mapping(
+    dumped: ClassVar[Field] = mapping_field(
         {
-            "entries": listed(
+            "entries": list_field(
                 Field("entity", held="reference"),
                 Field("word"),
                 Field("number"),
@@ -336,42 +338,42 @@ class Entities(Projection):
 
     # -- names ------------------------------------------------------------------------------------------------
 
-    def owner(self, name: str) -> int | None:
+    def find_owner(self, name: str) -> int | None:
         """The entity that bears this name, even if it is merged into another."""
         place = self._known.get(entity_key(name))
         return None if place is None else self.owners[place]
 
-    def number(self, name: str) -> int | None:
+    def find_number(self, name: str) -> int | None:
         """The entity that this name denotes now."""
-        owner = self.owner(name)
-        return None if owner is None else self.root(owner)
+        owner = self.find_owner(name)
+        return None if owner is None else self.find_root(owner)
 
-    def canonical(self, name: str) -> str | None:
+    def canonical_name(self, name: str) -> str | None:
         """What the entity of this name is called, None for a name that nothing bears."""
-        number = self.number(name)
+        number = self.find_number(name)
         return None if number is None else self.entries[number].name
 
-    def line(self, number: int) -> list[int]:
+    def list_ancestors(self, number: int) -> list[int]:
         """An entity, what it was merged into, what that was merged into, and so on."""
         found = [number]
         while (into := self.entries[found[-1]].into) is not None:
             found.append(into)
         return found
 
-    def root(self, number: int) -> int:
+    def find_root(self, number: int) -> int:
         """The entity into which this one was merged in the end; itself if it was not."""
-        return self.line(number)[-1]
+        return self.list_ancestors(number)[-1]
 
-    def roots(self) -> NDArray[np.int64]:
+    def find_roots(self) -> NDArray[np.int64]:
         """``root`` of every entity, by number."""
         found = np.arange(len(self.entries), dtype=np.int64)
         for number in self._merged:
-            found[number] = self.root(number)
+            found[number] = self.find_root(number)
         return found
 
-    def listed(self) -> list[Listed]:
+    def summarize_all(self) -> list[EntitySummary]:
         """Every entity as it stands, merged ones too, by number: one pass over all names."""
-        roots = self.roots().tolist()
+        roots = self.find_roots().tolist()
         names: list[list[str]] = [[] for _ in self.entries]
         for name, owner in zip(self.names, self.owners, strict=True):
             names[owner].append(name)
@@ -385,22 +387,22 @@ class Entities(Projection):
             for number in range(len(self))
         ]
 
-    def listed_one(self, number: int) -> Listed:
+    def summarize(self, number: int) -> EntitySummary:
         """One entity as it stands."""
-        family = {number, *(merged for merged in self._merged if self.root(merged) == number)}
+        family = {number, *(merged for merged in self._merged if self.find_root(merged) == number)}
         names = [
             name for name, owner in zip(self.names, self.owners, strict=True) if owner in family
         ]
         return self._as_listed(
-            number, self.root(number), [self.entries[member] for member in family], names
+            number, self.find_root(number), [self.entries[member] for member in family], names
         )
 
     def _as_listed(
         self, number: int, root: int, family: Sequence[Entry], names: Sequence[str]
-    ) -> Listed:
+    ) -> EntitySummary:
         entry = self.entries[number]
         own = self.names[self._known[entity_key(entry.name)]]
-        return Listed(
+        return EntitySummary(
             number + 1,
             entry.name,
             entry.type,
@@ -431,12 +433,12 @@ class Entities(Projection):
         if kind not in ("merge-entity", "split-entity"):
             return None
         return seen or all(
-            self.owner(body[name]) is not None for name in ("entity", "from") if name in body
+            self.find_owner(body[name]) is not None for name in ("entity", "from") if name in body
         )
 
     def _numbered(self, name: str) -> int:
         """The entity that bears this name; a new name is a new entity."""
-        owner = self.owner(name)
+        owner = self.find_owner(name)
         if owner is None:
             owner = self._added(Entry(name))
         return owner
@@ -499,7 +501,7 @@ class Entities(Projection):
         number = self._numbered(name)
         entry = self.entries[number]
         gone = {what: set(ids) for what, ids in entry.moved.items()}
-        between = [self.entries[above] for above in self.line(number)[1:-1]]
+        between = [self.entries[above] for above in self.list_ancestors(number)[1:-1]]
         entry.into, entry.moved = None, {}
         self._merged.discard(number)
         for above in between:

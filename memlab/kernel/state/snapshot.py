@@ -22,14 +22,14 @@ from memlab.errors import DamagedLab
 from memlab.kernel.base.disk import checksum_of, read_sealed, sync, write_sealed, writing
 from memlab.kernel.graph import Edges, Nodes
 from memlab.kernel.index import Vectors, Words
-from memlab.kernel.state.columns import Latest, Names, Texts
+from memlab.kernel.state.columns import Names, RecentTimes, Texts
 from memlab.kernel.state.projections import Projection
 from memlab.kernel.state.state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
 from memlab.kernel.version import __version__
 
 __all__ = [
-    "Decided",
     "OldSnapshot",
+    "PolicyEvent",
     "Snapshot",
     "latest_snapshot",
     "load_snapshot",
@@ -40,7 +40,7 @@ __all__ = [
 _FORMAT = 10
 _PREFIX, _DRAFT = "snapshot-", ".draft-"
 
-Decided = tuple[int, int, str, dict[str, Any]]
+PolicyEvent = tuple[int, int, str, dict[str, Any]]
 """An event that decided about policies: ``seq``, ``at``, ``kind``, ``body``."""
 
 
@@ -65,7 +65,7 @@ class Snapshot:
     state: State
     lab: str
     chain: bytes
-    decided: tuple[Decided, ...]
+    decided: tuple[PolicyEvent, ...]
 
 
 def save_snapshot(
@@ -74,7 +74,7 @@ def save_snapshot(
     *,
     lab: str = "",
     chain: bytes = b"",
-    decided: Sequence[Decided] = (),
+    decided: Sequence[PolicyEvent] = (),
 ) -> Path:
     """Write ``state`` below ``folder`` and remove all other snapshots, and what killed processes left.
 
@@ -111,7 +111,9 @@ def remove_snapshot(path: Path) -> None:
     shutil.rmtree(left, ignore_errors=True)
 
 
-def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[Decided]) -> None:
+def _write(
+    state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[PolicyEvent]
+) -> None:
     columns = [
         state.texts.series("text"),
         state.refs.series("ref"),
@@ -121,11 +123,15 @@ def _write(state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[
         *(
             pl.Series(name, state.numbers[name].values)
             for name in NUMERIC
-            if state.numbers[name].held
+            if state.numbers[name].has_values
         ),
-        *(pl.Series(name, state.names[name].codes) for name in NAMED if state.names[name].held),
-        *(state.lists[name].series(name) for name in LISTED if state.lists[name].held),
-        *(state.notes[name].series(name) for name in NOTED if state.notes[name].held),
+        *(
+            pl.Series(name, state.names[name].codes)
+            for name in NAMED
+            if state.names[name].has_values
+        ),
+        *(state.lists[name].series(name) for name in LISTED if state.lists[name].has_values),
+        *(state.notes[name].series(name) for name in NOTED if state.notes[name].has_values),
     ]
     pl.DataFrame(columns).write_parquet(draft / "memories.parquet", compression="lz4")
     state.edges.save(draft / "edges.bin")
@@ -205,7 +211,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         for name, one in state.projections.items():
             one.load(registers[name])
         decided = msgspec.msgpack.decode(
-            (path / "decided.msgpack").read_bytes(), type=tuple[Decided, ...]
+            (path / "decided.msgpack").read_bytes(), type=tuple[PolicyEvent, ...]
         )
     except OldSnapshot:
         raise
@@ -228,7 +234,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         set(manifest.get("extensions", ())),
     )
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
-    state.uses = Latest(state.uses.values.shape[1], memories["uses"].to_numpy())
+    state.uses = RecentTimes(state.uses.values.shape[1], memories["uses"].to_numpy())
     count, held = len(memories), set(memories.columns)
     for name, numbers in state.numbers.items():
         if name in held:

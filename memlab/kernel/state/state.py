@@ -15,22 +15,22 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import ExtensionError, NewerLab
-from memlab.kernel.graph import NODE_KINDS, Edges, Nodes, kind_of, number_of
+from memlab.kernel.graph import NODE_KINDS, Edges, Nodes, node_kinds, node_numbers
 from memlab.kernel.index import Vectors, Words
 from memlab.kernel.journal import Event, check_event_format
 from memlab.kernel.schema import EDGE, FIXED, MEMORY, NEVER, RELATIONS, USES, is_open_word
 from memlab.kernel.state.columns import (
-    Latest,
     Lists,
     Names,
     Notes,
     Numbers,
+    RecentTimes,
     Sessions,
     Texts,
-    extend,
-    made,
+    build_columns,
+    extend_columns,
 )
-from memlab.kernel.state.events import EVENTS, extension_of
+from memlab.kernel.state.events import EVENTS, find_extension
 from memlab.kernel.state.projections import (
     EVERY_KIND,
     EXTENDED,
@@ -40,7 +40,7 @@ from memlab.kernel.state.projections import (
     declare_projections,
 )
 
-__all__ = ["Contents", "State", "stamps", "with_speaker"]
+__all__ = ["Contents", "State", "prefix_speaker", "to_datetimes"]
 
 
 _BLOCK = 1 << 14
@@ -92,11 +92,11 @@ class State:
         self.seq = 0
         self.fingerprint = ""
         self.embedder_name = ""
-        self.numbers = made(Numbers, _NUMBERS)
-        self.names = made(Names, _NAMES)
-        self.lists = made(Lists, {name: {} for name in LISTED})
-        self.notes = made(Notes, {name: {} for name in NOTED})
-        self.uses = Latest(USES)
+        self.numbers = build_columns(Numbers, _NUMBERS)
+        self.names = build_columns(Names, _NAMES)
+        self.lists = build_columns(Lists, {name: {} for name in LISTED})
+        self.notes = build_columns(Notes, {name: {} for name in NOTED})
+        self.uses = RecentTimes(USES)
         self.refs = Texts()
         self.texts = Texts()
         self.contexts = Names()
@@ -126,7 +126,7 @@ class State:
         self._frame: tuple[int, pl.DataFrame] | None = None
 
     @classmethod
-    def of_rows(
+    def from_rows(
         cls,
         columns: Mapping[str, Any],
         texts: Sequence[str],
@@ -159,14 +159,14 @@ class State:
         otherwise the projection is left out, and whoever asks for it is told.
         """
         for event in events:
-            extension = extension_of(event.kind)
+            extension = find_extension(event.kind)
             if extension is not None:
                 self.extensions.add(extension)
             if event.kind in EVENTS:
                 self._apply(event)
             elif extension is None:
                 raise NewerLab.of_word(f'Event {event.seq} is of kind "{event.kind}"')
-            for projection in self.of_kind(event.kind):
+            for projection in self.get_projections(event.kind):
                 if projection.name in self._extended:
                     self._fold_extended(projection, event, strict)
                 else:
@@ -201,10 +201,10 @@ class State:
             self._broken[projection.name] = fault
 
     @property
-    def missing(self) -> set[str]:
+    def missing_extensions(self) -> set[str]:
         """The extensions that wrote events and are not registered: what these events hold is not known."""
         return self.extensions - {
-            name for kind in EVENTS if (name := extension_of(kind)) is not None
+            name for kind in EVENTS if (name := find_extension(kind)) is not None
         }
 
     def projection(self, kind: type[P]) -> P:
@@ -220,7 +220,7 @@ class State:
         """The projections by name, without those of extensions that failed."""
         return {name: one for name, one in self.projections.items() if name not in self._broken}
 
-    def of_kind(self, kind: str) -> Sequence[Projection]:
+    def get_projections(self, kind: str) -> Sequence[Projection]:
         """The projections that fold events of this kind."""
         own = self._by_kind.get(kind, ())
         return [*self._by_kind.get(EVERY_KIND, ()), *own]
@@ -279,15 +279,15 @@ class State:
         if name == "tags":
             relation = RELATIONS.index("has-tag")
             for row, tags in zip(rows.tolist(), values, strict=True):
-                gone = [tag for tag in lists.at(row) if tag not in (tags or ())]
+                gone = [tag for tag in lists.value_at(row) if tag not in (tags or ())]
                 if gone:
                     nodes = self.nodes.find("tag", gone)
                     ends = np.full(len(nodes), row, dtype=np.int64)
                     found = self.edges.find(ends, nodes, np.full(len(nodes), relation))
                     self.edges.remove(found[found >= 0])
-                fresh = [tag for tag in dict.fromkeys(tags or ()) if tag not in lists.at(row)]
+                fresh = [tag for tag in dict.fromkeys(tags or ()) if tag not in lists.value_at(row)]
                 self._tag(row, [fresh], event.at)
-        self.lists[name] = lists.changed(rows.tolist(), values)
+        self.lists[name] = lists.with_values(rows.tolist(), values)
 
     def _known_words(self, seq: int, name: str, values: Any) -> None:
         if MEMORY[name].storage == "word":
@@ -314,7 +314,7 @@ class State:
                 raise NewerLab.of_word(f'Event {seq} remembers a "{name}"')
         created = columns.get("created", at)
         stamped = {**columns, "created": created, "accessed": created}
-        extend(
+        extend_columns(
             self.numbers.values(),
             [_number_given(name, stamped.get(name)) for name in self.numbers],
             count,
@@ -324,7 +324,9 @@ class State:
             if name in self.names:
                 self._known_words(seq, name, columns[name])
         others: dict[str, Names | Lists | Notes] = {**self.names, **self.lists, **self.notes}
-        extend(others.values(), [columns.get(name, MEMORY[name].default) for name in others], count)
+        extend_columns(
+            others.values(), [columns.get(name, MEMORY[name].default) for name in others], count
+        )
         self.refs.append(_spread(columns.get("ref"), count))
         projects, sessions = (_spread(columns.get(name), count) for name in ("project", "session"))
         self.contexts.append(
@@ -346,7 +348,7 @@ class State:
             self._remember(event)
         if "uses" in event.body:
             count = event.body.get("count", 0)
-            self.uses.put(np.arange(len(self) - count, len(self)), event.body["uses"])
+            self.uses.set_times(np.arange(len(self) - count, len(self)), event.body["uses"])
         _fold_graph(self.nodes, self.edges, event)
         _fold_registers(self.projections, event)
         self.generation += 1
@@ -403,7 +405,7 @@ class State:
             return
         access, accessed = self.numbers["access"], self.numbers["accessed"]
         access.set(rows, np.maximum(access.values[rows] - 1, 0))
-        self.uses.drop(rows, used)
+        self.uses.drop_time(rows, used)
         fresh = rows[accessed.values[rows] == used]
         if len(fresh):
             accessed.set(
@@ -414,7 +416,7 @@ class State:
         rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
         self.numbers["access"].add(rows, 1)
         self.numbers["accessed"].raise_to(rows, event.at)
-        self.uses.add(rows, event.at)
+        self.uses.add_time(rows, event.at)
 
     def _feedback(self, event: Event) -> None:
         outcome = event.body.get("outcome")
@@ -448,7 +450,7 @@ class State:
                 self.vectors.append(block)
                 held = len(self.vectors)
 
-    def embedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def drop_unembedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of these ascending rows that have a vector of this embedder."""
         return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
@@ -456,12 +458,12 @@ class State:
         """The texts of the rows that have none yet."""
         known, speakers = len(self.texts), self.names["speaker"]
         self.texts.append(texts)
-        names = [speakers.at(known + row) for row in range(len(texts))]
+        names = [speakers.value_at(known + row) for row in range(len(texts))]
         for words in (self.words, *self.other_words.values()):
             words.append(texts, names)
         self.asks.append(["?" in text for text in texts])
 
-    def words_in(self, language: str) -> Words:
+    def get_words(self, language: str) -> Words:
         """The postings in one of ``memlab.kernel.index.LANGUAGES``. Whoever first asks for another than the usual one
         waits until every memory is posted: about two seconds for 100,000.
         """
@@ -472,14 +474,15 @@ class State:
             words, speakers = Words(None if language == "none" else language), self.names["speaker"]
             for start in range(0, len(self.texts), _BLOCK):
                 rows = np.arange(start, min(start + _BLOCK, len(self.texts)))
-                texts = self.texts.take(rows)
+                texts = self.texts.to_list(rows)
                 words.append(
-                    [text or "" for text in texts], [speakers.at(row) for row in rows.tolist()]
+                    [text or "" for text in texts],
+                    [speakers.value_at(row) for row in rows.tolist()],
                 )
             self.other_words[language] = words
         return words
 
-    def last_of(self, project: str | None, session: str) -> int | None:
+    def last_in_session(self, project: str | None, session: str) -> int | None:
         """The id of the newest memory of a session."""
         return (
             self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}"))
@@ -487,7 +490,7 @@ class State:
             or None
         )
 
-    def around(
+    def rows_around(
         self, rows: NDArray[np.int64], reach: int, mask: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
         """i64[1 + 2 reach, rows]: each row, those before it in its session, the nearest first, and those after it.
@@ -519,7 +522,7 @@ class State:
             return (
                 texts.series(name)
                 if rows is None
-                else pl.Series(name, texts.take(rows), dtype=pl.String)
+                else pl.Series(name, texts.to_list(rows), dtype=pl.String)
             )
         words: tuple[Mapping[str, Names | Lists | Notes], ...] = (
             self.names,
@@ -531,7 +534,7 @@ class State:
                 return kind[name].series(name, rows)
         values = self.numbers[name].values if rows is None else self.numbers[name].values[rows]
         if declared.storage == "time":
-            return stamps(name, values)
+            return to_datetimes(name, values)
         numbers = pl.Series(name, np.array(values))
         return numbers.fill_nan(None) if declared.nullable else numbers
 
@@ -550,29 +553,29 @@ class State:
         labels[named] = self.nodes.names(target[named])
         return pl.DataFrame(
             [
-                pl.Series("source", number_of(source) + 1),
-                pl.Series("target", number_of(target) + 1),
+                pl.Series("source", node_numbers(source) + 1),
+                pl.Series("target", node_numbers(target) + 1),
                 pl.Series(
                     "relation", edges.words_of(edges.relation[alive]).tolist(), dtype=pl.String
                 ),
                 pl.Series("weight", edges.weight[alive]),
                 pl.Series("reinforcements", edges.reinforcements[alive].astype(np.float64)),
                 pl.Series("created", edges.created[alive]).cast(_STAMP),
-                pl.Series("from_kind", kinds[kind_of(source)].tolist(), dtype=pl.String),
-                pl.Series("to_kind", kinds[kind_of(target)].tolist(), dtype=pl.String),
+                pl.Series("from_kind", kinds[node_kinds(source)].tolist(), dtype=pl.String),
+                pl.Series("to_kind", kinds[node_kinds(target)].tolist(), dtype=pl.String),
                 pl.Series("to", labels.tolist(), dtype=pl.String),
                 pl.Series("edge", alive),
             ]
         )
 
 
-def stamps(name: str, instants: NDArray[np.int64]) -> pl.Series:
+def to_datetimes(name: str, instants: NDArray[np.int64]) -> pl.Series:
     """Instants as times in UTC, ``NEVER`` as null."""
     series = pl.Series(name, np.array(instants))
     return series.set(series == NEVER, None).cast(_STAMP)
 
 
-def with_speaker(text: str, speaker: str | None) -> str:
+def prefix_speaker(text: str, speaker: str | None) -> str:
     """What is embedded and posted: who said it belongs to what was said.
 
     Measured on real conversations: recall@10 of the dense search alone .47 without the name and .56 with it.

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.kernel.graph import NODE_KINDS, kind_of
+from memlab.kernel.graph import NODE_KINDS, node_kinds
 from memlab.kernel.index import Words
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY, NEVER
@@ -28,13 +28,13 @@ __all__ = [
     "EVERYONE",
     "NOBODY",
     "Asker",
-    "Seen",
+    "ViewerState",
     "VisibleBody",
-    "audience_of",
-    "audiences",
-    "hidden_from",
-    "same_edges",
-    "seen_rows",
+    "find_audience",
+    "hidden_rows",
+    "list_audiences",
+    "match_edges",
+    "visible_rows",
 ]
 
 
@@ -45,10 +45,10 @@ NOBODY = "nobody"
 """Whose what is private without a creator is."""
 
 
-def hidden_from(state: State, viewer: str) -> Flags | None:
+def hidden_rows(state: State, viewer: str) -> Flags | None:
     """bool[rows]: what is private to another than ``viewer``; None where nothing is."""
     visibility, creator = state.names["visibility"], state.names["creator"]
-    if not visibility.held:
+    if not visibility.has_values:
         return None
     hidden = visibility.codes == visibility.code("private")
     own = creator.code(viewer)
@@ -57,28 +57,28 @@ def hidden_from(state: State, viewer: str) -> Flags | None:
     return hidden if hidden.any() else None
 
 
-def audience_of(state: State, row: int) -> str:
+def find_audience(state: State, row: int) -> str:
     """Who sees a memory: everyone, or the creator of what is private."""
-    if state.names["visibility"].at(row) != "private":
+    if state.names["visibility"].value_at(row) != "private":
         return EVERYONE
-    return state.names["creator"].at(row) or NOBODY
+    return state.names["creator"].value_at(row) or NOBODY
 
 
-def audiences(state: State) -> list[str]:
+def list_audiences(state: State) -> list[str]:
     """Everyone, then who keeps something private: what one of them alone sees moves no cluster that others see."""
     visibility, creator = state.names["visibility"], state.names["creator"]
-    if not visibility.held:
+    if not visibility.has_values:
         return [EVERYONE]
     codes = np.unique(creator.codes[visibility.codes == visibility.code("private")]).tolist()
     return [EVERYONE, *sorted({NOBODY if code < 0 else creator.vocabulary[code] for code in codes})]
 
 
-def seen_rows(state: State) -> Ints | None:
+def visible_rows(state: State) -> Ints | None:
     """The rows that are there for whom the state is; None for all of them."""
-    return np.flatnonzero(~state.hidden) if isinstance(state, Seen) else None
+    return np.flatnonzero(~state.hidden) if isinstance(state, ViewerState) else None
 
 
-def same_edges(numbers: Ints, one: State, other: State) -> Ints:
+def match_edges(numbers: Ints, one: State, other: State) -> Ints:
     """The numbers in ``other`` of these edges of ``one``, -1 for what is not there. Both have the same rows."""
     source, target = (_same_nodes(ends, one, other) for ends in one.edges.ends(numbers))
     relation = other.edges.codes_of(one.edges.words_of(one.edges.relation[numbers]).tolist())
@@ -104,7 +104,7 @@ def same_edges(numbers: Ints, one: State, other: State) -> Ints:
 
 
 def _same_nodes(nodes: Ints, one: State, other: State) -> Ints:
-    kinds = kind_of(nodes)
+    kinds = node_kinds(nodes)
     found = nodes.copy()
     for place in np.unique(kinds[kinds > 0]).tolist():
         mine = np.flatnonzero(kinds == place)
@@ -125,17 +125,17 @@ class _SeenTexts(Texts):
     def series(self, name: str) -> pl.Series:
         return self._full.series(name).set(pl.Series(self._hidden), None)
 
-    def at(self, row: int) -> str | None:
-        return None if self._hidden[row] else self._full.at(row)
+    def value_at(self, row: int) -> str | None:
+        return None if self._hidden[row] else self._full.value_at(row)
 
-    def take(self, rows: NDArray[np.int64]) -> list[str | None]:
-        texts = self._full.take(rows)
+    def to_list(self, rows: NDArray[np.int64]) -> list[str | None]:
+        texts = self._full.to_list(rows)
         for place in np.flatnonzero(self._hidden[rows]).tolist():
             texts[place] = None
         return texts
 
 
-class Seen(State):
+class ViewerState(State):
     """What ``viewer`` sees of ``full``, kept up by ``follow``. ``hidden`` says which rows are not there."""
 
     def __init__(self, full: State, viewer: str) -> None:
@@ -164,8 +164,8 @@ class Seen(State):
         self.texts, self.asks = _SeenTexts(full.texts, self.hidden), full.asks
         self.vectors, self.words, self.other_words = full.vectors, full.words, full.other_words
 
-    def words_in(self, language: str) -> Words:
-        return self.full.words_in(language)
+    def get_words(self, language: str) -> Words:
+        return self.full.get_words(language)
 
     def memories(self) -> pl.DataFrame:
         return super().memories().filter(~self.hidden)
@@ -173,7 +173,7 @@ class Seen(State):
     def edge_frame(self) -> pl.DataFrame:
         """``edge`` is the number that the lab gave it."""
         frame = super().edge_frame()
-        numbers = pl.Series("edge", same_edges(frame["edge"].to_numpy(), self, self.full))
+        numbers = pl.Series("edge", match_edges(frame["edge"].to_numpy(), self, self.full))
         return frame.with_columns(numbers.replace(-1, None))
 
     # -- events as they are seen -----------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class Seen(State):
         ):
             body = {name: value for name, value in body.items() if name not in private}
             known = bool(found.seen)
-        for projection in self.of_kind(event.kind):
+        for projection in self.get_projections(event.kind):
             shown = projection.shows(event.kind, body, viewer=self.viewer, seen=bool(found.seen))
             known = known if shown is None else shown
         return body, known
@@ -214,11 +214,11 @@ class Seen(State):
     def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
         """The body with the numbers that its edges have here."""
         if "unlink" in body:
-            here = same_edges(np.asarray(body["unlink"], dtype=np.int64), self.full, self)
+            here = match_edges(np.asarray(body["unlink"], dtype=np.int64), self.full, self)
             body = body | {"unlink": here[here >= 0].tolist()}
         if "strengthen" in body:
             given = body["strengthen"]
-            here = same_edges(np.asarray(given["edges"], dtype=np.int64), self.full, self)
+            here = match_edges(np.asarray(given["edges"], dtype=np.int64), self.full, self)
             kept = np.flatnonzero(here >= 0)
             weight = [given["weight"][place] for place in kept.tolist()]
             body = body | {"strengthen": {"edges": here[kept].tolist(), "weight": weight}}

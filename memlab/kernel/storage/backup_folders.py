@@ -17,14 +17,14 @@ import msgspec
 from memlab.errors import LabError
 from memlab.kernel.base.clock import Micros, from_micros, to_micros
 from memlab.kernel.base.disk import sync, writing
-from memlab.kernel.journal import RESTORED, Journal, copied
+from memlab.kernel.journal import RESTORED, Journal, copy_journal
 
 __all__ = [
     "BACKUPS",
     "UNCOPIED",
     "BackupFolder",
-    "backups_in",
-    "places",
+    "list_backup_folders",
+    "list_backups",
     "remove_folder",
     "write_backup",
 ]
@@ -52,7 +52,7 @@ class BackupFolder:
     at: Micros
 
 
-def backups_in(folder: Path) -> list[BackupFolder]:
+def list_backups(folder: Path) -> list[BackupFolder]:
     """The backups in ``folder``, oldest first; other things there are passed over."""
     found = []
     for path in folder.glob("backup-*"):
@@ -69,14 +69,14 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> B
         folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(".draft-*"):
         remove_folder(left)
-    before = backups_in(folder)
+    before = list_backups(folder)
     number, head = (before[-1].number if before else 0) + 1, journal.head
     draft = folder / f".draft-{os.getpid()}-{number:06d}"
     final = folder / f"backup-{number:06d}-{head:012d}-{from_micros(now).strftime(_STAMP)}"
     with writing(f"A backup in {folder}"):
         try:
             journal.sync_head()
-            copied(journal, draft, without=(*UNCOPIED, RESTORED, "purging"))
+            copy_journal(journal, draft, without=(*UNCOPIED, RESTORED, "purging"))
             draft.rename(final)
             sync(folder)
         finally:
@@ -88,7 +88,7 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> B
     return BackupFolder(final, number, head, now)
 
 
-def places(journal: Journal) -> list[Path]:
+def list_backup_folders(journal: Journal) -> list[Path]:
     """Every folder in which backups of this lab were put, its own first."""
     own = [] if journal.path is None else [journal.path / BACKUPS]
     return [*own, *map(Path, msgspec.json.decode(journal.meta(_META) or "[]", type=list[str]))]

@@ -15,7 +15,15 @@ from memlab.kernel.storage.purging import PURGE_TIMEOUT, last_purge
 if TYPE_CHECKING:
     from memlab.kernel.storage.store import Store
 
-__all__ = ["COPIES", "Copy", "copies", "forget_copy", "note_copy", "unreached", "written"]
+__all__ = [
+    "COPIES",
+    "Copy",
+    "list_copies",
+    "list_outdated_mirrors",
+    "register_copy",
+    "unregister_copy",
+    "write_without_purge",
+]
 
 COPIES = "copies"
 """The value of the journal that lists them; a backup does not have it, as they are not copies of it."""
@@ -33,19 +41,19 @@ class Copy(NamedTuple):
     purge: int
 
 
-def copies(journal: Journal | JournalView) -> list[Copy]:
+def list_copies(journal: Journal | JournalView) -> list[Copy]:
     """Every copy that was noted, in the order in which they were first written."""
     rows = msgspec.json.decode(journal.meta(COPIES) or "[]", type=list[tuple[Kind, str, int]])
     return [Copy(kind, Path(path), purge) for kind, path, purge in rows]
 
 
-def note_copy(
+def register_copy(
     journal: Journal | JournalView, kind: Kind, path: Path, *, begun: bool = False
 ) -> None:
     """List a copy as one that is in step, or is only ``begun``. A lab that is read only lists nothing."""
     if journal.read_only or not isinstance(journal, Journal):
         return
-    known = copies(journal)
+    known = list_copies(journal)
     path = path.absolute()
     listed = any(one.path == path for one in known)
     noted = Copy(kind, path, 0 if begun else last_purge(journal))
@@ -55,24 +63,30 @@ def note_copy(
         _put(journal, [noted if one.path == path else one for one in known])
 
 
-def forget_copy(journal: Journal | JournalView, path: Path) -> None:
+def unregister_copy(journal: Journal | JournalView, path: Path) -> None:
     """Take a copy that is there no more off the list."""
-    left = [one for one in copies(journal) if one.path != path.absolute()]
-    if isinstance(journal, Journal) and not journal.read_only and len(left) < len(copies(journal)):
+    left = [one for one in list_copies(journal) if one.path != path.absolute()]
+    if (
+        isinstance(journal, Journal)
+        and not journal.read_only
+        and len(left) < len(list_copies(journal))
+    ):
         _put(journal, left)
 
 
-def unreached(journal: Journal | JournalView) -> list[Copy]:
+def list_outdated_mirrors(journal: Journal | JournalView) -> list[Copy]:
     """The mirrors that are not in step with the last purge."""
     purge = last_purge(journal)
     return (
-        [one for one in copies(journal) if one.kind == "mirror" and one.purge < purge]
+        [one for one in list_copies(journal) if one.kind == "mirror" and one.purge < purge]
         if purge
         else []
     )
 
 
-def written(store: Store, made: Callable[[], Made], write: Callable[[Made], Given]) -> Given:
+def write_without_purge(
+    store: Store, made: Callable[[], Made], write: Callable[[Made], Given]
+) -> Given:
     """What ``write`` gives for what was ``made`` of the lab, so that no purge comes between the two.
 
     Rebuilt if one did. A lab that is read only has no lock to hold: others may purge meanwhile.
@@ -80,7 +94,7 @@ def written(store: Store, made: Callable[[], Made], write: Callable[[Made], Give
     while True:
         purge = last_purge(store.journal)
         content = made()
-        lock = nullcontext() if store.journal.read_only else store.derived.held(PURGE_TIMEOUT)
+        lock = nullcontext() if store.journal.read_only else store.derived.hold(PURGE_TIMEOUT)
         with lock:
             if last_purge(store.journal) == purge:
                 return write(content)

@@ -13,7 +13,12 @@ from memlab.kernel.base.clock import Micros
 from memlab.kernel.base.disk import sync, writing
 from memlab.kernel.index import sweep
 from memlab.kernel.journal import Journal, JournalView
-from memlab.kernel.storage.backup_folders import backups_in, places, remove_folder, write_backup
+from memlab.kernel.storage.backup_folders import (
+    list_backup_folders,
+    list_backups,
+    remove_folder,
+    write_backup,
+)
 
 __all__ = ["DERIVED", "PURGED", "PURGE_TIMEOUT", "PURGING", "REPLACED", "end_purge", "last_purge"]
 
@@ -56,7 +61,7 @@ def end_purge(journal: Journal, *, now: Micros) -> None:
             journal.expunge()
             with journal.write() as tx:
                 tx.meta(PURGING, _COPIES)  # only these are left, should one of them be out of reach
-        for place in places(journal):
+        for place in list_backup_folders(journal):
             _renew(journal, place, now)
     with journal.write() as tx:
         tx.meta(PURGING, "")
@@ -71,7 +76,7 @@ def _renew(journal: Journal, place: Path, now: Micros) -> None:
             f"The backups in {place} cannot be reached, and hold what was purged. Make the folder reachable, or "
             "create it empty if it is gone for good, and open the lab again."
         )
-    if backups_in(place):
+    if list_backups(place):
         write_backup(journal, place, now=now, keep=1)
     for left in place.glob(".draft-*"):
         remove_folder(left)

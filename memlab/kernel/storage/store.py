@@ -33,10 +33,10 @@ from memlab.kernel.journal import (
     Event,
     Journal,
     JournalView,
-    Mend,
+    RepairEvent,
     Transaction,
     WriterLock,
-    digest_of_parts,
+    digest_parts,
 )
 from memlab.kernel.policies import VersionLog
 from memlab.kernel.slates import SealedLog, Slates, read_slates, seal
@@ -50,10 +50,10 @@ from memlab.kernel.state import (
     latest_snapshot,
     load_snapshot,
     policy_events,
+    prefix_speaker,
     remove_snapshot,
     save_snapshot,
     undeclared_fields,
-    with_speaker,
 )
 from memlab.kernel.storage.backup_folders import BACKUPS
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_purge, last_purge
@@ -141,7 +141,7 @@ def _check_declared(tx: Transaction) -> None:
 
 
 def _digest(journal: Journal, upto: int) -> str:
-    return digest_of_parts(journal.segment_parts(upto).items())
+    return digest_parts(journal.segment_parts(upto).items())
 
 
 class _Contents(Contents, Protocol):
@@ -221,7 +221,7 @@ class Store:
         reembed: bool | Literal["background"] = False,
         index: str = "annoy",
         projections: Sequence[type[Projection]] = (),
-        mend: Mend | None = None,
+        mend: RepairEvent | None = None,
         view: JournalView | None = None,
     ) -> None:
         """``projections`` are kept with the state, and ``mend`` repairs events of the first format of the journal.
@@ -290,7 +290,7 @@ class Store:
             self.mutex.free()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         """Hold the mutex."""
         # asked before it is taken: a block within a block is not what an interrupt left
         first = not self.mutex.owned
@@ -321,7 +321,7 @@ class Store:
 
     def fold(self) -> None:
         """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
-        with self.alone():
+        with self.exclusive():
             self._follow()
 
     def _follow(self) -> None:
@@ -363,7 +363,7 @@ class Store:
         ):
             return
         try:
-            with self.derived.held(PURGE_TIMEOUT):
+            with self.derived.hold(PURGE_TIMEOUT):
                 if self.journal.meta(PURGING):  # whoever held it may have ended it
                     end_purge(self.journal, now=self.clock())
         except LabError as error:
@@ -444,7 +444,7 @@ class Store:
             return
         # a purge waits until this is written, and then removes it
         # what is written down is sealed first, which fills the state
-        with self.reading(), self.derived.held(timeout):
+        with self.reading(), self.derived.hold(timeout):
             seq = self.state.seq
             decided = [
                 (event.seq, event.at, event.kind, event.body)
@@ -467,7 +467,7 @@ class Store:
                 warnings.warn(f"{self.where}: {error}", DamageWarning, stacklevel=4)
 
     def close(self) -> None:
-        with self.alone():
+        with self.exclusive():
             if self.journal.closed:
                 return
             try:
@@ -513,7 +513,7 @@ class Store:
     def _remove(self, snapshot: Path) -> None:
         """Remove a snapshot that is not believed; where that cannot be, the next opening tells of it again."""
         if not self.journal.read_only:
-            with suppress(LabBusy), self.derived.held(0.0):
+            with suppress(LabBusy), self.derived.hold(0.0):
                 remove_snapshot(snapshot)
 
     def _sweep(self) -> None:
@@ -522,7 +522,7 @@ class Store:
             return
         # a cache of earlier versions, which held again what the journal has
         if (self.folder / "slates").exists():
-            with suppress(LabBusy), self.derived.held(0.0):
+            with suppress(LabBusy), self.derived.hold(0.0):
                 shutil.rmtree(self.folder / "slates", ignore_errors=True)
         left = [
             draft
@@ -532,7 +532,7 @@ class Store:
         left += self.folder.glob("journal.db.new*")
         if left:
             # busy: somebody writes one at this moment
-            with suppress(LabBusy), self.derived.held(0.0), self.journal.write():
+            with suppress(LabBusy), self.derived.hold(0.0), self.journal.write():
                 for draft in left:
                     if draft.is_dir():
                         shutil.rmtree(draft, ignore_errors=True)
@@ -676,7 +676,7 @@ class Store:
         """What is embedded of these memories."""
         speakers = state.names["speaker"]
         return [
-            with_speaker(text, speakers.at(id - 1))
+            prefix_speaker(text, speakers.value_at(id - 1))
             for id, text in zip(ids, self.journal.texts(ids), strict=True)
         ]
 

@@ -1,6 +1,6 @@
 """A lab as one viewer sees it: states without what is private to others, and a store of such, to read and not to write.
 
-One mechanism for every reader: ``seen`` gives the state that a reader reads. It is the state itself where no memory
+One mechanism for every reader: ``view_state`` gives the state that a reader reads. It is the state itself where no memory
 is hidden, and else one that is folded from the same events as the viewer sees them, kept up from then on.
 """
 
@@ -18,18 +18,18 @@ from memlab.kernel.base.clock import Clock
 from memlab.kernel.index import Neighbours
 from memlab.kernel.journal import Event, Journal, JournalView, Transaction
 from memlab.kernel.slates import question_of
-from memlab.kernel.state import Seen, State, hidden_from
+from memlab.kernel.state import State, ViewerState, hidden_rows
 from memlab.kernel.storage.store import Store
 
-__all__ = ["SeenJournal", "SeenStore", "seen"]
+__all__ = ["ViewerJournal", "ViewerStore", "view_state"]
 
 _KEPT = 8
 """Viewers of one state whose views are kept: each has columns and edges of its own, some 20 MB for 100,000 memories."""
 
-_views: WeakKeyDictionary[State, OrderedDict[str, Seen]] = WeakKeyDictionary()
+_views: WeakKeyDictionary[State, OrderedDict[str, ViewerState]] = WeakKeyDictionary()
 
 
-def seen(
+def view_state(
     journal: Journal | JournalView, state: State, viewer: str | None, *, always: bool = False
 ) -> State:
     """What ``viewer`` sees of ``state``, which was folded from ``journal``; None sees all.
@@ -40,20 +40,20 @@ def seen(
     The first question of a viewer from whom something is hidden folds the journal, some 0.3 s for 100,000 memories;
     later ones what came since. Needs what guards the state.
     """
-    if isinstance(state, Seen) or viewer is None:
+    if isinstance(state, ViewerState) or viewer is None:
         return state
     kept = _views.setdefault(state, OrderedDict())
     view = kept.get(viewer)
     if view is not None and view.upto == state.seq:
         kept.move_to_end(viewer)
         return view
-    hidden = hidden_from(state, viewer)
+    hidden = hidden_rows(state, viewer)
     if hidden is None:
         if not always:
             return state
         hidden = np.zeros(len(state), dtype=np.bool_)
     if view is None or (view.hidden != hidden[: len(view.hidden)]).any():
-        view = Seen(state, viewer)
+        view = ViewerState(state, viewer)
     # kept again once it has followed to the end: an interrupt leaves none that is half folded
     kept.pop(viewer, None)
     view.follow(journal.events(after=view.upto, upto=state.seq), journal, hidden, _Askers(journal))
@@ -77,7 +77,7 @@ class _Askers:
         return None
 
 
-class SeenJournal(JournalView):
+class ViewerJournal(JournalView):
     """The events that a viewer sees, and the recalls that were asked as that viewer."""
 
     def __init__(self, store: Store, viewer: str) -> None:
@@ -101,7 +101,7 @@ class SeenJournal(JournalView):
     ) -> Iterator[Event]:
         found = self.full.events(after, upto=upto, kinds=kinds)
         state = self._state()
-        if not isinstance(state, Seen):
+        if not isinstance(state, ViewerState):
             return found
         return (
             Event(event.seq, event.at, event.kind, state.visible_body(event))
@@ -116,7 +116,7 @@ class SeenJournal(JournalView):
 
     def texts(self, ids: Sequence[int]) -> list[str]:
         state, texts = self._state(), self.full.texts(ids)
-        hidden = isinstance(state, Seen) and state.hidden
+        hidden = isinstance(state, ViewerState) and state.hidden
         return (
             texts
             if hidden is False
@@ -136,10 +136,10 @@ class SeenJournal(JournalView):
 
     def _state(self) -> State:
         with self._store.reading() as state:
-            return seen(self._store.journal, state, self._viewer, always=True)
+            return view_state(self._store.journal, state, self._viewer, always=True)
 
 
-class SeenStore(Store):
+class ViewerStore(Store):
     """What ``viewer`` sees of ``store``. It ends with it, and keeps nothing beside it."""
 
     def __init__(self, store: Store, viewer: str) -> None:
@@ -147,7 +147,7 @@ class SeenStore(Store):
         self._marked = self._looking = False
         self.folder, self.embedder, self.clock = None, store.embedder, store.clock
         self.mutex, self.derived = store.mutex, store.derived
-        self.journal = SeenJournal(store, viewer)
+        self.journal = ViewerJournal(store, viewer)
         self.fold()
 
     @property
@@ -157,7 +157,7 @@ class SeenStore(Store):
     @contextmanager
     def reading(self) -> Iterator[State]:
         with self._of.reading() as state:
-            self.state = seen(self._of.journal, state, self.viewer, always=True)
+            self.state = view_state(self._of.journal, state, self.viewer, always=True)
             self.versions = self._of.versions
             yield self.state
 
@@ -166,7 +166,7 @@ class SeenStore(Store):
             pass
 
     def as_of(self, view: JournalView, clock: Clock) -> Store:
-        return SeenStore(self._of.as_of(view, clock), self.viewer)
+        return ViewerStore(self._of.as_of(view, clock), self.viewer)
 
     def refresh_index(self) -> None:
         self._of.refresh_index()

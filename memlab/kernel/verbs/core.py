@@ -17,7 +17,7 @@ from memlab.kernel.base.clock import Micros, When, check_instant, to_micros
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import personal_kinds
 from memlab.kernel.recall import Hit, Recaller
-from memlab.kernel.state import Seen, State, seen_rows
+from memlab.kernel.state import State, ViewerState, visible_rows
 from memlab.kernel.verbs.results import Memory
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Core:
     def count(self) -> int:
         """Return the number of visible memories."""
         with self.reading() as state:
-            seen = seen_rows(state)
+            seen = visible_rows(state)
             return len(state) if seen is None else len(seen)
 
     def memory(self, memory: MemoryLike) -> Memory:
@@ -148,7 +148,7 @@ class Core:
         id = memory.id if isinstance(memory, Memory | Hit) else memory
         if not 1 <= id <= state.rows:
             raise UnknownName("memory", id, [f"1 to {state.rows}"] if state.rows else ())
-        if isinstance(state, Seen) and state.hidden[id - 1]:
+        if isinstance(state, ViewerState) and state.hidden[id - 1]:
             raise UnknownName("memory", id)
         return id - 1
 

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RELATIONS
-from memlab.kernel.state import Change, Entities, State, entity_key, entity_name, join_of
+from memlab.kernel.state import (
+    Change,
+    Entities,
+    State,
+    build_join,
+    entity_key,
+    normalize_entity_name,
+)
 
 __all__ = [
     "build_mention_edges",
@@ -60,7 +67,9 @@ def canonicalize_names(
     if names:
         entities = get_entities(state)
         for name in names:
-            canonical.setdefault(entity_key(name), entities.canonical(name) or entity_name(name))
+            canonical.setdefault(
+                entity_key(name), entities.canonical_name(name) or normalize_entity_name(name)
+            )
     for column in present:
         result[column] = [
             None if name is None else canonical[entity_key(name)] for name in columns[column]
@@ -101,7 +110,7 @@ def build_mention_edges(
     if not pairs:
         return Change()
     source, target = zip(*pairs, strict=True)
-    return Change(join=[join_of(source, "entity", target, "mentions")])
+    return Change(join=[build_join(source, "entity", target, "mentions")])
 
 
 def rename_entities(
@@ -110,10 +119,12 @@ def rename_entities(
     """Return changed fields with canonical entity names, and the change of mention edges."""
     # An entity that is still subject or object keeps its edge; only the difference is written.
     entities, after = get_entities(state), dict(fields)
-    before = {column: state.names[column].at(row) for column in _NAMING}
+    before = {column: state.names[column].value_at(row) for column in _NAMING}
     for column in (column for column in _NAMING if column in fields):
         name = fields[column]
-        after[column] = None if name is None else entities.canonical(name) or entity_name(name)
+        after[column] = (
+            None if name is None else entities.canonical_name(name) or normalize_entity_name(name)
+        )
     if after.get("predicate") is not None:
         after["predicate"] = normalize_predicate(after["predicate"])
     current = {name for column in before if (name := after.get(column, before[column])) is not None}
@@ -123,7 +134,7 @@ def rename_entities(
         int(find_mention_edges(state, rows, name)[0]) for name in sorted(previous - current)
     ]
     fresh = sorted(current - previous)
-    join = [join_of([row + 1] * len(fresh), "entity", fresh, "mentions")] if fresh else []
+    join = [build_join([row + 1] * len(fresh), "entity", fresh, "mentions")] if fresh else []
     return after, Change(unlink=[edge for edge in obsolete if edge >= 0], join=join)
 
 

@@ -17,9 +17,9 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Hit
 from memlab.kernel.schema import OUTCOMES
-from memlab.kernel.state import Change, State, audience_of, checked_text
+from memlab.kernel.state import Change, State, find_audience, validate_text
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import seen
+from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core, MemoryLike
 from memlab.kernel.verbs.gate import check_agent
 from memlab.kernel.verbs.recalling.asking import find_slate, read_slate
@@ -88,7 +88,7 @@ class Judgements:
         body |= _compute_change(state, pack, row, stated, recall).body()
         if agent is not None:
             # The outcome is visible to all viewers of the memory, and so are its consequences.
-            visible = seen(self._core.store.journal, state, audience_of(state, row))
+            visible = view_state(self._core.store.journal, state, find_audience(state, row))
             for fields_of in list_hooks("feedback"):
                 body |= fields_of(visible, pack, agent, outcome)
         seq = tx.event("feedback", body, at=now)
@@ -204,7 +204,7 @@ def check_judgement(
         raise InputError('Feedback needs an outcome, "success" or "fail", a rating or a reward.')
     if outcome is not None and outcome not in OUTCOMES:
         raise UnknownName("outcome", outcome, OUTCOMES)
-    refuse(checked_text(source, where="source"), "the source of feedback")
+    refuse(validate_text(source, where="source"), "the source of feedback")
     if agent is not None:
         check_agent(agent)
     return Judgement(hit, outcome, rating, reward, agent, source, at, decision)

@@ -23,9 +23,9 @@ from memlab.kernel.state import (
     Field,
     Projection,
     State,
-    checked_text,
-    listed,
-    mapping,
+    list_field,
+    mapping_field,
+    validate_text,
 )
 from memlab.kernel.storage.store import Store
 
@@ -77,7 +77,7 @@ def check_agent(agent: object) -> None:
         raise InputError(
             f'An agent is a name of 1 to 1000 characters, such as "coder", not {agent!r:.60}.'
         )
-    refuse(checked_text(agent, where="agent"), "the name of an agent")
+    refuse(validate_text(agent, where="agent"), "the name of an agent")
 
 
 # -- memory switched off, for all or for a project --------------------------------------------------------------------
@@ -116,12 +116,12 @@ class Switches(Projection):
                 "on": FLAG,
                 "reason": REASON,
                 "creator": _CREATOR,
-                "consent": mapping({"embedder": WORD, "remote": WORD}),
+                "consent": mapping_field({"embedder": WORD, "remote": WORD}),
             },
         ),
     )
-    dumped: ClassVar[Field] = listed(
-        mapping({"project": _DECLARED_PROJECT, "since": TIME, "reason": REASON})
+    dumped: ClassVar[Field] = list_field(
+        mapping_field({"project": _DECLARED_PROJECT, "since": TIME, "reason": REASON})
     )
 
     def __init__(self) -> None:
@@ -183,8 +183,8 @@ class Consents(Projection):
 
     name: ClassVar[str] = "consents"
     kinds: ClassVar[tuple[str, ...]] = ("switch",)
-    dumped: ClassVar[Field] = listed(
-        mapping(
+    dumped: ClassVar[Field] = list_field(
+        mapping_field(
             {
                 "project": _DECLARED_PROJECT,
                 "since": TIME,

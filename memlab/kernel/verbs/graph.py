@@ -14,7 +14,7 @@ from memlab.errors import InputError, UnknownName, did_you_mean
 from memlab.kernel.base.arguments import Count, Seconds, Share, Within, checked
 from memlab.kernel.base.display import Displayed, code_block
 from memlab.kernel.base.printable import printable
-from memlab.kernel.graph import NODE_KINDS, Trace, activate, kind_of, number_of, trace
+from memlab.kernel.graph import NODE_KINDS, Trace, activate, node_kinds, node_numbers, trace
 from memlab.kernel.journal import Transaction
 from memlab.kernel.privacy import refuse, screen
 from memlab.kernel.recall import Filters
@@ -22,13 +22,13 @@ from memlab.kernel.schema import RECALLABLE, RELATIONS, is_open_word, normalise_
 from memlab.kernel.state import (
     Change,
     State,
-    checked_columns,
-    checked_text,
-    edges_of,
-    refuse_names,
-    seen_rows,
-    tag_name,
-    values_of,
+    build_edges,
+    build_values,
+    normalize_tag,
+    refuse_secret_values,
+    validate_columns,
+    validate_text,
+    visible_rows,
 )
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.editing import retire, take_out_of_use
@@ -163,9 +163,9 @@ class GraphVerbs:
         >>> lab.graph.tags()["description"].to_list()
         ['login, sessions and tokens']
         """
-        name = tag_name(tag)
+        name = normalize_tag(tag)
         screened = (
-            screen(checked_text(description, where="description")).text if description else ""
+            screen(validate_text(description, where="description")).text if description else ""
         )
         store = self._core.store
         with store.writing() as tx:
@@ -213,8 +213,8 @@ class GraphVerbs:
         names = [tags] if isinstance(tags, str) else list(tags)
         if not names:
             raise InputError('tag needs a tag, such as tag(memory, "release").')
-        columns = checked_columns({"text": ["-"], "tags": [names]}, now=0)
-        refuse_names({"tags": columns["tags"]})
+        columns = validate_columns({"text": ["-"], "tags": [names]}, now=0)
+        refuse_secret_values({"tags": columns["tags"]})
         store = self._core.store
         with store.writing() as tx:
             rows, now = self._core.rows(memories), store.clock()
@@ -305,7 +305,7 @@ class GraphVerbs:
             status, now = store.state.names["status"], store.clock()
             for edge in edges:
                 for id in edge[:2]:
-                    if status.at(self._core.row(id)) == "purged":
+                    if status.value_at(self._core.row(id)) == "purged":
                         raise InputError(
                             f"Memory {id} is purged: only its row is left, and nothing is linked to it."
                         )
@@ -314,7 +314,7 @@ class GraphVerbs:
             pairs = [(edge.source, edge.target) for edge in edges if edge.relation == "supersedes"]
             change, edges = split_new_edges(store.state, edges)
             if edges:
-                change += Change(edges=edges_of(*map(list, zip(*edges, strict=True))))
+                change += Change(edges=build_edges(*map(list, zip(*edges, strict=True))))
             if pairs:
                 change += retire(store.state, pairs, now)
             if change:
@@ -351,7 +351,7 @@ class GraphVerbs:
             ids = np.array(self._linker.waiting, dtype=np.int64)
             return (
                 len(ids)
-                if (seen := seen_rows(state)) is None
+                if (seen := visible_rows(state)) is None
                 else int(np.isin(ids - 1, seen).sum())
             )
 
@@ -612,12 +612,12 @@ def trace_paths(state: State, row: int, *, depth: int, maximum: int) -> LabTrace
 def _build_path_frame(paths: Trace, labels_of: Mapping[int, str]) -> pl.DataFrame:
     """Return a frame with a row per path."""
     ends = np.array([path.nodes[-1] for path in paths.paths], dtype=np.int64)
-    kinds = np.array(NODE_KINDS, dtype=object)[kind_of(ends)].tolist() if len(ends) else []
+    kinds = np.array(NODE_KINDS, dtype=object)[node_kinds(ends)].tolist() if len(ends) else []
     steps = [[labels_of[node] for node in path.nodes[1:]] for path in paths.paths]
     return pl.DataFrame(
         [
             pl.Series("to_kind", kinds, dtype=pl.String),
-            pl.Series("to_id", number_of(ends) + 1),
+            pl.Series("to_id", node_numbers(ends) + 1),
             pl.Series("to", [path[-1] for path in steps], dtype=pl.String),
             *paths.frame.select("depth", "product", "relations", "weights").iter_columns(),
             pl.Series("path", steps, dtype=pl.List(pl.String)),
@@ -645,10 +645,10 @@ def activate_nodes(
         [
             pl.Series(
                 "kind",
-                np.array(NODE_KINDS, dtype=object)[kind_of(active.rows)].tolist(),
+                np.array(NODE_KINDS, dtype=object)[node_kinds(active.rows)].tolist(),
                 dtype=pl.String,
             ),
-            pl.Series("id", number_of(active.rows) + 1),
+            pl.Series("id", node_numbers(active.rows) + 1),
             pl.Series("name", label_nodes(state, active.rows), dtype=pl.String),
             pl.Series("activation", active.activation),
             pl.Series("received", active.received),
@@ -662,11 +662,11 @@ def label_nodes(state: State, nodes: NDArray[np.int64]) -> list[str]:
     """Return the label of each node: of a memory, its id and the beginning of its text."""
     names = state.nodes.names(nodes)
     result = []
-    for node, kind, name in zip(nodes.tolist(), kind_of(nodes).tolist(), names, strict=True):
+    for node, kind, name in zip(nodes.tolist(), node_kinds(nodes).tolist(), names, strict=True):
         if name is not None:
             result.append(f"{NODE_KINDS[kind]} {name}")
             continue
-        text = " ".join((state.texts.at(node) or "").split())
+        text = " ".join((state.texts.value_at(node) or "").split())
         result.append(
             f"{node + 1}: {text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + '...'}"
         )
@@ -707,14 +707,14 @@ def write_tags(
     """Write an event for each row whose tags change; return the ids of these memories."""
     lists, changed = state.lists["tags"], []
     for row in rows:
-        before = list(lists.at(row))
+        before = list(lists.value_at(row))
         after = (
             [tag for tag in before if tag not in tags]
             if remove
             else list(dict.fromkeys([*before, *tags]))
         )
         if after != before:
-            part = values_of([row + 1], tags=[after], changed=now)
+            part = build_values([row + 1], tags=[after], changed=now)
             tx.event("edit", {"memory": row + 1, "set": [part]}, at=now)
             changed.append(row + 1)
     return changed

@@ -8,10 +8,10 @@ from memlab.kernel.hooks import HOOKS
 from memlab.kernel.state import (
     Projection,
     State,
+    add_extension_projections,
     declare_events,
     declare_projections,
     extend_event,
-    with_extended,
 )
 from memlab.kernel.verbs.declared import Declared, Make
 
@@ -55,4 +55,4 @@ for _declared in _DECLARED:
 
 def new_state() -> State:
     """Return the state before the first event."""
-    return State(with_extended(PROJECTIONS))
+    return State(add_extension_projections(PROJECTIONS))

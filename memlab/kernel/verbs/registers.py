@@ -21,8 +21,8 @@ from memlab.kernel.state import (
     EventType,
     Field,
     Projection,
-    listed,
-    mapping,
+    list_field,
+    mapping_field,
 )
 from memlab.kernel.verbs.declared import Declared
 from memlab.kernel.verbs.gate import Consents, Switches
@@ -72,10 +72,10 @@ class Gaps(Projection):
         ),
     )
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {
-        "verify": {"gap": mapping(_ASKED, asker=True)}
+        "verify": {"gap": mapping_field(_ASKED, asker=True)}
     }
-    dumped: ClassVar[Field] = listed(
-        mapping(
+    dumped: ClassVar[Field] = list_field(
+        mapping_field(
             {
                 **_ASKED,
                 "gap": NUMBER,
@@ -161,7 +161,9 @@ class Judged(Projection):
 
     name: ClassVar[str] = "judged"
     kinds: ClassVar[tuple[str, ...]] = ("feedback", "verify")
-    dumped: ClassVar[Field] = mapping({"successes": listed(NUMBER, MEMORY_ID), "verified": NUMBER})
+    dumped: ClassVar[Field] = mapping_field(
+        {"successes": list_field(NUMBER, MEMORY_ID), "verified": NUMBER}
+    )
     exported: ClassVar[bool] = False
 
     def __init__(self) -> None:
@@ -255,7 +257,7 @@ class TagDescriptions(Projection):
         ),
     )
     # A description that a purge empties is removed.
-    dumped: ClassVar[Field] = listed(mapping(_DESCRIBED), drops=True)
+    dumped: ClassVar[Field] = list_field(mapping_field(_DESCRIBED), drops=True)
 
     def __init__(self) -> None:
         self._descriptions: dict[str, str] = {}

@@ -13,7 +13,7 @@ from memlab.kernel.language import changed_fields
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, columns
 from memlab.kernel.schema import MEMORY, RELATIONS
-from memlab.kernel.state import Change, State, edges_of, values_of
+from memlab.kernel.state import Change, State, build_edges, build_values
 
 __all__ = [
     "NAMEABLE",
@@ -74,7 +74,7 @@ def reinforce(
     }
     if elapsed is not None:
         inputs["elapsed-days"] = elapsed
-    updates = policy.updates(columns(moment, policy, given=inputs), order=rows)
+    updates = policy.updates(columns(moment, policy, inputs=inputs), order=rows)
     moved = np.zeros(count, dtype=np.bool_)
     new_values: dict[str, Floats] = {}
     for field in fields:
@@ -86,7 +86,7 @@ def reinforce(
         return Change()
     return Change(
         set=(
-            values_of(
+            build_values(
                 (rows[moved] + 1).tolist(),
                 **{name: _nan_to_none(values[moved]) for name, values in new_values.items()},
             ),
@@ -173,7 +173,7 @@ def make_pairs_with(id: int, others: Sequence[int], maximum: int) -> list[tuple[
 
 def drop_deleted(state: State, ids: Sequence[int]) -> list[int]:
     """Return the ids that are neither deleted nor purged; only these can change."""
-    statuses = state.names["status"].objects(np.array(ids, dtype=np.int64) - 1).tolist()
+    statuses = state.names["status"].to_objects(np.array(ids, dtype=np.int64) - 1).tolist()
     return [id for id, status in zip(ids, statuses, strict=True) if status not in _GONE]
 
 
@@ -215,7 +215,7 @@ def strengthen_pairs(
     weight = np.minimum(1.0, state.edges.weight[old] + gain)
     ids = ends[:, new] + 1
     return Change(
-        edges=edges_of(ids[0].tolist(), ids[1].tolist(), words[new].tolist(), min(1.0, gain))
+        edges=build_edges(ids[0].tolist(), ids[1].tolist(), words[new].tolist(), min(1.0, gain))
         if new.any()
         else None,
         strengthen={"edges": old.tolist(), "weight": weight.tolist()} if len(old) else None,

@@ -17,7 +17,7 @@ from memlab.kernel.base.arguments import checked, get_item, warn_caller
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, render_html, table
 from memlab.kernel.base.printable import printable
-from memlab.kernel.state import Change, words_of
+from memlab.kernel.state import Change, read_row_words
 
 if TYPE_CHECKING:
     from memlab.kernel.privacy import Finding
@@ -153,13 +153,13 @@ class Memory(Displayed):
         """
         by = float(state.numbers["superseded_by"].values[row])
         words: dict[str, Any] = dict(
-            zip(_WORDS, words_of([state.names[name] for name in _WORDS], row), strict=True)
+            zip(_WORDS, read_row_words([state.names[name] for name in _WORDS], row), strict=True)
         )
         return cls(
             id=row + 1,
-            text=state.texts.at(row) or "",
-            ref=state.refs.at(row),
-            tags=state.lists["tags"].at(row),
+            text=state.texts.value_at(row) or "",
+            ref=state.refs.value_at(row),
+            tags=state.lists["tags"].value_at(row),
             created=from_micros(int(state.numbers["created"].values[row])),
             access=int(state.numbers["access"].values[row]),
             superseded_by=None if by != by else int(by),

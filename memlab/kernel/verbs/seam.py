@@ -174,7 +174,7 @@ class Seam:
                 name.replace("_", "-"): _repeat_value(value, len(rows))
                 for name, value in given.items()
             }
-            values, nulls = moment.ask(self._core.pack.policy(slot), given=inputs)
+            values, nulls = moment.ask(self._core.pack.policy(slot), inputs=inputs)
         if nulls is None:
             return values
         answers = values.astype(object)

@@ -18,8 +18,8 @@ from memlab.kernel.state import (
     Field,
     Projection,
     State,
-    listed,
-    mapping,
+    list_field,
+    mapping_field,
 )
 from memlab.kernel.verbs.results import Linked
 
@@ -53,8 +53,8 @@ class Tellings(Projection):
 
     name: ClassVar[str] = "tellings"
     kinds: ClassVar[tuple[str, ...]] = ("link",)
-    dumped: ClassVar[Field] = listed(
-        mapping(
+    dumped: ClassVar[Field] = list_field(
+        mapping_field(
             {
                 "memory": MEMORY_ID,
                 "at": TIME,
@@ -160,9 +160,9 @@ def _record_row(state: State, row: int, how: str) -> dict[str, Any]:
     record: dict[str, Any] = {"memory_id": row + 1, "how": how, "at": _created(state, row)}
     for name in RECORDED:
         if name in state.names:
-            record[name] = state.names[name].at(row)
+            record[name] = state.names[name].value_at(row)
         elif name in state.notes:
-            record[name] = state.notes[name].at(row)
+            record[name] = state.notes[name].value_at(row)
         else:
             value = float(state.numbers[name].values[row])
             record[name] = None if np.isnan(value) else value

@@ -26,7 +26,7 @@ from memlab.kernel.base.arguments import AsGiven, Taken, Within, checked
 from memlab.kernel.base.clock import ManualClock, When
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
-from memlab.kernel.journal import Journal, copied
+from memlab.kernel.journal import Journal, copy_journal
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Hits
 from memlab.science.bench._questions import (
@@ -154,7 +154,7 @@ def bench_lab(
             plan = own_plan(source.memories, asked)
             journal = source.io.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
-            copied(journal, copy := Path(folder) / "lab")
+            copy_journal(journal, copy := Path(folder) / "lab")
 
         def second(pack: Pack, place: Path) -> tuple[Lab, None]:
             shutil.copytree(copy, place / "lab")

@@ -203,7 +203,7 @@ def _stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray[np.b
     stale |= (ended != NEVER) & (ended <= now)
     names = state.names
     for place, row in enumerate(rows.tolist()):
-        predicate = names["predicate"].at(row)
+        predicate = names["predicate"].value_at(row)
         if predicate is None or not is_single_valued(predicate, declared):
             continue
         same = (names["subject"].codes == names["subject"].codes[row]) & (

@@ -363,7 +363,7 @@ class _Player:
         status = columns.get("status")
         if not isinstance(status, str):
             return True
-        now = self._new.io.store.state.names["status"].at(id - 1)
+        now = self._new.io.store.state.names["status"].value_at(id - 1)
         return now != status and (now in RECALLABLE) != (status in RECALLABLE)
 
     # -- what came of it -------------------------------------------------------------------------------------------

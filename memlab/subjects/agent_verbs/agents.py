@@ -14,7 +14,7 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Filters, Hits, WordOrWords
-from memlab.kernel.state import State, checked_text, columns_of
+from memlab.kernel.state import State, rows_to_columns, validate_text
 from memlab.kernel.verbs.core import Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected
 from memlab.kernel.verbs.feedback import check_judgement
@@ -211,7 +211,7 @@ class Agent(Displayed):
             raise InputError(
                 "Several texts take no fields or at= as arguments: write them in dicts or columns."
             )
-        columns = columns_of(text)
+        columns = rows_to_columns(text)
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return self._store(rows, linking)
 
@@ -1413,7 +1413,7 @@ class LabAgents:
         # Switching on what is on is written only where it is a consent.
         for name, text in (("project", project), ("reason", reason), ("by", by)):
             if text:
-                refuse(checked_text(text, where=name), name)
+                refuse(validate_text(text, where=name), name)
         if project == "":
             raise InputError("project is empty: give a name, or leave it out for all.")
         if not by:

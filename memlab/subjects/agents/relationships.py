@@ -18,8 +18,8 @@ from memlab.kernel.state import (
     Field,
     Projection,
     State,
-    listed,
-    mapping,
+    list_field,
+    mapping_field,
 )
 
 __all__ = [
@@ -92,7 +92,7 @@ class Relationship:
 
 # The name of an agent in a relationship exists without a memory, so a purge must know its role.
 _DECLARED_AGENT = replace(AGENT, held="declared")
-_IN_EVENT = mapping({"agent": _DECLARED_AGENT, "trust": NUMBER, "familiarity": NUMBER})
+_IN_EVENT = mapping_field({"agent": _DECLARED_AGENT, "trust": NUMBER, "familiarity": NUMBER})
 
 
 class Relationships(Projection):
@@ -106,8 +106,8 @@ class Relationships(Projection):
         ),
     )
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"feedback": {"relationship": _IN_EVENT}}
-    dumped: ClassVar[Field] = listed(
-        mapping(
+    dumped: ClassVar[Field] = list_field(
+        mapping_field(
             {
                 "agent": _DECLARED_AGENT,
                 "trust": NUMBER,

@@ -20,7 +20,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import ThreadLock, Worker
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.recall import Hit, Hits
-from memlab.kernel.state import checked_text
+from memlab.kernel.state import validate_text
 from memlab.kernel.storage.store import Store
 from memlab.subjects.agents.verifying import Verifying, get_verdict
 from memlab.subjects.verifiers import Verdict, Verifier
@@ -222,7 +222,7 @@ class Turns:
         ...     len(turns.offer("the build fails on CI"))
         0
         """
-        return self._search.offer(checked_text(context))
+        return self._search.offer(validate_text(context))
 
     @checked
     def wait(self, timeout: Seconds | None = None) -> bool:

@@ -22,7 +22,7 @@ from memlab.kernel.privacy import screen
 from memlab.kernel.recall import Hit, Hits
 from memlab.kernel.schema import RELATIONS, is_open_word, normalise_word
 from memlab.kernel.slates import Slate
-from memlab.kernel.state import Change, State, values_of
+from memlab.kernel.state import Change, State, build_values
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike, listed_memories
 from memlab.kernel.verbs.corrections.editing import retire
 from memlab.kernel.verbs.registers import SNIPPET, Judged
@@ -326,7 +326,7 @@ def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | 
     if len(rows) < 2:
         return None
     lists = state.lists["tags"]
-    counts = Counter(tag for row in rows.tolist() for tag in dict.fromkeys(lists.at(row)))
+    counts = Counter(tag for row in rows.tolist() for tag in dict.fromkeys(lists.value_at(row)))
     minimum = pack.number("tag-share") * len(rows)
     shared = [(-count, tag) for tag, count in counts.items() if max(minimum, 1) < count < len(rows)]
     return min(shared)[1] if shared else None
@@ -342,10 +342,10 @@ def _infer_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) ->
     if not pack.settings["infer-common-tag"] or len(rows) < 2:
         return None
     lists = state.lists["tags"]
-    counts = Counter(tag for row in rows.tolist() for tag in dict.fromkeys(lists.at(row)))
+    counts = Counter(tag for row in rows.tolist() for tag in dict.fromkeys(lists.value_at(row)))
     if any(count > 1 for count in counts.values()):
         return None
-    texts = [text or "" for text in state.texts.take(rows)]
+    texts = [text or "" for text in state.texts.to_list(rows)]
     topics = [tags_of(text, ()) for text in texts]
     common = [topic for topic in topics[0] if all(topic in others for others in topics[1:])]
     if common:
@@ -366,13 +366,14 @@ def _infer_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) ->
 def _add_tag(state: State, rows: NDArray[np.int64], tag: str) -> Change:
     """Return the change that adds a tag to the rows that lack it."""
     lists = state.lists["tags"]
-    untagged = [row for row in rows.tolist() if tag not in lists.at(row)]
+    untagged = [row for row in rows.tolist() if tag not in lists.value_at(row)]
     if not untagged:
         return Change()
     return Change(
         set=(
-            values_of(
-                [row + 1 for row in untagged], tags=[[*lists.at(row), tag] for row in untagged]
+            build_values(
+                [row + 1 for row in untagged],
+                tags=[[*lists.value_at(row), tag] for row in untagged],
             ),
         )
     )

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.io.formats import messages_of
+from memlab.io.formats import parse_messages
 from memlab.kernel.base.arguments import AsGiven, Called, Within, checked
 from memlab.kernel.base.clock import Micros, When
 from memlab.kernel.base.display import Displayed, bar, table
@@ -28,7 +28,7 @@ from memlab.kernel.recall import Hits, Moment
 from memlab.kernel.slates import ATTRIBUTED, Slate, question_of
 from memlab.kernel.state import State
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import seen
+from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.recalling.asking import read_slate
 from memlab.subjects.attribution.cues import Answer, RetrievedMemory, compute_cues
@@ -85,15 +85,15 @@ def read_turns(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
     if isinstance(transcript, str | Mapping) or not isinstance(transcript, Iterable):
         raise InputError(f"A transcript is a list of messages, not {type(transcript).__name__}.")
     entries = Called(list, "transcript")(transcript)
-    messages = messages_of(entries)
+    messages = parse_messages(entries)
     turns: list[Turn] = []
     queries: list[str] = []
     arguments: list[str] = []
     decisions: list[int] | None = None
     entry = -1
     for number, message in enumerate(messages):
-        if message.place != entry:
-            entry = message.place
+        if message.index != entry:
+            entry = message.index
             decisions = _collect_decisions(entries[entry], entry, decisions)
         if message.role == "user":
             queries.append(message.text)
@@ -623,10 +623,10 @@ def read_cues(
 
     The state must be locked.
     """
-    state = seen(store.journal, store.state, slate.filters.get("viewer"))
+    state = view_state(store.journal, store.state, slate.filters.get("viewer"))
     ids, memories = _read_hits(state, pack, slate)
     return ids, compute_cues(
-        answer, memories, state.words_in(str(pack.settings["language"])), store.embedder
+        answer, memories, state.get_words(str(pack.settings["language"])), store.embedder
     )
 
 
@@ -668,7 +668,7 @@ def _read_hits(
     state: State, pack: Pack, slate: Slate
 ) -> tuple[NDArray[np.int64], list[RetrievedMemory]]:
     """Return the ids and contents of a recall's hits, without purged ones."""
-    ids_list = [id for id in slate.shown if state.texts.at(id - 1)]
+    ids_list = [id for id in slate.shown if state.texts.value_at(id - 1)]
     ids = np.array(ids_list, dtype=np.int64)
     if not ids_list:
         return ids, []
@@ -678,10 +678,10 @@ def _read_hits(
     return ids, [
         RetrievedMemory(
             id,
-            state.texts.at(id - 1) or "",
-            state.names["speaker"].at(id - 1),
+            state.texts.value_at(id - 1) or "",
+            state.names["speaker"].value_at(id - 1),
             created[index],
-            (state.texts.at(before[index]) or "") if before[index] >= 0 else "",
+            (state.texts.value_at(before[index]) or "") if before[index] >= 0 else "",
             vectors[index],
         )
         for index, id in enumerate(ids_list)

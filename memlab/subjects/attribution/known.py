@@ -23,8 +23,8 @@ from memlab.kernel.state import (
     EventType,
     Field,
     Projection,
-    listed,
-    mapping,
+    list_field,
+    mapping_field,
 )
 
 __all__ = [
@@ -215,9 +215,9 @@ class Credited(Projection):
     dumped: ClassVar[Field] = Field(
         "tuple",
         items=(
-            listed(NUMBER, MEMORY_ID),
-            listed(NUMBER, listed(MEMORY_ID, NUMBER)),
-            listed(NUMBER, WORD),
+            list_field(NUMBER, MEMORY_ID),
+            list_field(NUMBER, list_field(MEMORY_ID, NUMBER)),
+            list_field(NUMBER, WORD),
         ),
     )
     exported: ClassVar[bool] = False
@@ -226,7 +226,7 @@ class Credited(Projection):
             "confidence": NUMBER,
             "policy": HASH,
             "answer": WORD,
-            "cues": mapping({"*": NUMBER}),
+            "cues": mapping_field({"*": NUMBER}),
         }
     }
 
@@ -301,7 +301,7 @@ class Calibrated(Projection):
             _CALIBRATION,
         ),
     )
-    dumped: ClassVar[Field] = listed(mapping(_CALIBRATION))
+    dumped: ClassVar[Field] = list_field(mapping_field(_CALIBRATION))
     exported: ClassVar[bool] = False
 
     def __init__(self) -> None:

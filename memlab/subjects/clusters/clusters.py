@@ -17,9 +17,9 @@ from memlab.kernel.base.arguments import Seed, Within, checked
 from memlab.kernel.base.clock import Micros, When, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.policies import Pack
-from memlab.kernel.state import EVERYONE, State, audiences
+from memlab.kernel.state import EVERYONE, State, list_audiences
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import seen
+from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.graph import GraphVerbs
 from memlab.subjects.clusters.finding import Clusters, clusters
@@ -185,7 +185,7 @@ def refine(store: Store, now: Micros) -> Clustered:
     """Move centroids to their members and merge what is near; the count of recalls since restarts."""
     check_writable(store)
     with store.reading():
-        known = audiences(store.state)
+        known = list_audiences(store.state)
     return _together(
         [
             _written(
@@ -213,7 +213,7 @@ def keep_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
         return refined
     with store.reading():
         state = store.state
-        own = audiences(state) if store.versions.pack.number("cluster-closeness") else []
+        own = list_audiences(state) if store.versions.pack.number("cluster-closeness") else []
         fresh = [
             one
             for one in own
@@ -238,7 +238,7 @@ def refine_if_due(
         pack = store.versions.pack
         # when they are refined says nothing of recalls that showed what is private
         if not pack.count("refine-every") or not refine_due(
-            seen(store.journal, store.state, EVERYONE), pack, spanning=spanning
+            view_state(store.journal, store.state, EVERYONE), pack, spanning=spanning
         ):
             return None
         known = current(store.state) is not None
@@ -270,7 +270,9 @@ def find_clusters(
     """Clusters among the memories in use, of each audience; the embedder, and the last id that was looked at."""
     with store.reading():
         state = store.state
-        rows = {one: in_use(state, one) for one in (audiences(state) if among is None else among)}
+        rows = {
+            one: in_use(state, one) for one in (list_audiences(state) if among is None else among)
+        }
         vectors = {one: state.vectors.take(own) for one, own in rows.items()}
         fingerprint, upto = state.fingerprint, len(state)
     found = {one: clusters(vectors[one], rows[one], min_size=min_size, seed=seed) for one in rows}

@@ -23,12 +23,12 @@ from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import (
     Change,
     State,
-    audiences,
-    checked_text,
-    compact,
-    redactions,
-    values_of,
-    with_speaker,
+    build_values,
+    compact_columns,
+    describe_redactions,
+    list_audiences,
+    prefix_speaker,
+    validate_text,
 )
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, MemoryLike
@@ -235,7 +235,9 @@ def consolidate(
             if summarise is None:
                 text = worded(told, store.embedder, most, language=language)
             else:
-                text = _summarised(summarise, [with_speaker(one.text, one.speaker) for one in told])
+                text = _summarised(
+                    summarise, [prefix_speaker(one.text, one.speaker) for one in told]
+                )
             screening = screen(text, personal=personal_kinds(pack.settings))
             summary_of[tuple(group.rows)] = screening.text, speaker, screening.findings
         found_texts = [summary_of[tuple(group.rows)] for group in found]
@@ -245,7 +247,7 @@ def consolidate(
                     state, now, pack, None, dry_run, found, found_texts, [None] * len(found)
                 )
         vectors = store.embedder.encode(
-            [with_speaker(text, speaker) for text, speaker, _ in found_texts]
+            [prefix_speaker(text, speaker) for text, speaker, _ in found_texts]
         )
         with store.writing() as tx:
             state = store.state
@@ -253,9 +255,9 @@ def consolidate(
             if [tuple(one.rows) for one in still] != [tuple(one.rows) for one in found]:
                 continue
             body, change = consolidated(state, still, by, now)
-            body["columns"] = compact(body["columns"])
+            body["columns"] = compact_columns(body["columns"])
             ids = list(range(body["first"], body["first"] + body["count"]))
-            body |= redactions(
+            body |= describe_redactions(
                 [
                     (id, one)
                     for id, (_, _, findings) in zip(ids, found_texts, strict=True)
@@ -297,7 +299,7 @@ class _Plan:
         with self.store.reading():
             state, found = self.store.state, []
             rows = self.candidates(state, self.store.versions.pack)
-            for audience in audiences(state) if len(rows) else ():
+            for audience in list_audiences(state) if len(rows) else ():
                 own, known = (
                     rows[np.isin(rows, in_use(state, audience))],
                     centroids_of(state).part(audience),
@@ -332,7 +334,7 @@ def _summarised(summarise: Summarise, texts: list[str]) -> str:
         raise InputError(
             f"summarise= gives one text for a list of texts, not {type(text).__name__}."
         )
-    return checked_text(text, where="what summarise= gave")
+    return validate_text(text, where="what summarise= gave")
 
 
 def _result(
@@ -351,8 +353,10 @@ def _result(
             "of": [group.of for group in found],
             "count": [len(group.rows) for group in found],
             "members": [(group.rows + 1).tolist() for group in found],
-            "project": [state.names["project"].at(int(group.rows[0])) for group in found],
-            "visibility": [state.names["visibility"].at(int(group.rows[0])) for group in found],
+            "project": [state.names["project"].value_at(int(group.rows[0])) for group in found],
+            "visibility": [
+                state.names["visibility"].value_at(int(group.rows[0])) for group in found
+            ],
             "text": [text for text, _, _ in summaries],
         },
         schema={
@@ -386,8 +390,8 @@ def summaries_frame(state: State) -> pl.DataFrame:
             one.members,
             one.at,
             one.undone,
-            state.names["status"].at(id - 1),
-            state.texts.at(id - 1),
+            state.names["status"].value_at(id - 1),
+            state.texts.value_at(id - 1),
         )
         for id, one in summaries_of(state).all.items()
     ]
@@ -433,11 +437,11 @@ class Quoting(Dependents):
             was = summaries_of(state).all[summary + 1].was
             change = unconsolidated(state, summary, editor.now)
             standing = find_latest_version(state, summary)
-            if standing != summary and state.names["status"].at(standing) in RECALLABLE:
+            if standing != summary and state.names["status"].value_at(standing) in RECALLABLE:
                 reason = "its members were restored"
                 change += Change(
                     set=[
-                        values_of(
+                        build_values(
                             [standing + 1], status="forgotten", changed=editor.now, reason=reason
                         )
                     ]
@@ -473,7 +477,7 @@ def summaries_quoting(state: State, row: int) -> list[int]:
             id
             for id, one in summaries_of(state).all.items()
             if one.undone is None
-            and status.at(id - 1) in (*RECALLABLE, "consolidated", "superseded")
+            and status.value_at(id - 1) in (*RECALLABLE, "consolidated", "superseded")
             and not wanted.isdisjoint(one.members)
             and id not in found
         ]

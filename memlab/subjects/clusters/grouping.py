@@ -24,7 +24,7 @@ from memlab.kernel.graph import communities
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import NEVER, RECALLABLE, RELATIONS
-from memlab.kernel.state import Change, State, audiences, edges_of, values_of
+from memlab.kernel.state import Change, State, build_edges, build_values, list_audiences
 from memlab.subjects.clusters.membership import centroids_of, in_use, members
 from memlab.subjects.clusters.registers import Summaries, Summary
 from memlab.subjects.clusters.wording import Told, words
@@ -78,7 +78,7 @@ def standing_summaries(state: State, rows: Sequence[int]) -> list[int]:
     return [
         row
         for row in rows
-        if row + 1 in known and known[row + 1].undone is None and status.at(row) in RECALLABLE
+        if row + 1 in known and known[row + 1].undone is None and status.value_at(row) in RECALLABLE
     ]
 
 
@@ -91,13 +91,13 @@ def candidates(
         names = state.names["project"]
         rows = rows[names.codes[rows] == names.code(project)]
     subject = state.names["subject"]
-    if subject.held:
+    if subject.has_values:
         rows = rows[subject.codes[rows] < 0]
     if not len(rows):
         return rows
     moment = Moment(state, pack, rows, now)
     old = np.full(len(rows), older_than)
-    may, nulls = moment.ask(pack.policies["consolidate"], given={"older-than": lambda: old})
+    may, nulls = moment.ask(pack.policies["consolidate"], inputs={"older-than": lambda: old})
     may = np.broadcast_to(np.asarray(may, dtype=np.bool_), len(rows))
     return rows[may if nulls is None else may & ~nulls]
 
@@ -116,7 +116,7 @@ def labelled(
         return found, {id: one.name for id, one in live.items()}
     labels = np.full(len(rows), -1, dtype=np.int64)
     names: dict[int, str] = {}
-    for audience in audiences(state):
+    for audience in list_audiences(state):
         own = np.isin(rows, in_use(state, audience))
         label = _communities(state, audience, seed)[rows[own]]
         present, dense = np.unique(label, return_inverse=True)
@@ -134,7 +134,7 @@ def _communities(state: State, audience: str, seed: int) -> Ints:
     """The community of each row over the edges between memories of one audience; -1 for none."""
     edges, private = state.edges, np.zeros(len(state), dtype=np.bool_)
     visibility, creator = state.names["visibility"], state.names["creator"]
-    if visibility.held:
+    if visibility.has_values:
         private = visibility.codes == visibility.code("private")
         if audience:
             private &= creator.codes != creator.code(audience)
@@ -193,8 +193,8 @@ def told_by(state: State, group: Group) -> tuple[list[Told], str | None]:
     rows = group.rows[order]
     speaker = _common(state, "speaker", rows)
     names = state.names["speaker"]
-    speakers = [None if speaker is not None else names.at(int(row)) for row in rows]
-    texts = [text or "" for text in state.texts.take(rows)]
+    speakers = [None if speaker is not None else names.value_at(int(row)) for row in rows]
+    texts = [text or "" for text in state.texts.to_list(rows)]
     return list(map(Told, texts, speakers, created[order].tolist())), speaker
 
 
@@ -212,7 +212,7 @@ def consolidated(
     status = state.names["status"]
     summaries = []
     for offset, group in enumerate(found):
-        words_of = status.objects(group.rows)
+        words_of = status.to_objects(group.rows)
         was = {
             word: (group.rows[words_of == word] + 1).tolist()
             for word in RECALLABLE
@@ -223,10 +223,10 @@ def consolidated(
     source = np.repeat(ids, [len(group.rows) for group in found])
     gone = (np.concatenate([group.rows for group in found]) + 1).tolist()
     change = Change(
-        edges=edges_of(source.tolist(), gone, "derived-from", 1.0),
+        edges=build_edges(source.tolist(), gone, "derived-from", 1.0),
         set=[
-            values_of(gone, status="consolidated", changed=now),
-            values_of(ids, accessed=accessed),
+            build_values(gone, status="consolidated", changed=now),
+            build_values(ids, accessed=accessed),
         ],
     )
     return {
@@ -251,24 +251,24 @@ def unconsolidated(state: State, row: int, now: int) -> Change:
             f"Memory {row + 1} is no summary {why}; lab.upkeep.consolidation.frame() lists those that stand for others."
         )
     status = state.names["status"]
-    own = status.at(row)
+    own = status.value_at(row)
     if own == "consolidated":
         raise InputError(
             f"Memory {row + 1} is part of another summary; undo that first, or restore memory {row + 1}."
         )
     sets = []
     for word, ids in summary.was.items():
-        back = [id for id in ids if status.at(id - 1) == "consolidated"]
+        back = [id for id in ids if status.value_at(id - 1) == "consolidated"]
         if back:
-            sets.append(values_of(back, status=word, changed=now))
+            sets.append(build_values(back, status=word, changed=now))
     if own in RECALLABLE:
         sets.append(
-            values_of(
+            build_values(
                 [row + 1], status="forgotten", changed=now, reason="its members were restored"
             )
         )
-    if state.lists["tags"].at(row):
-        sets.append(values_of([row + 1], tags=[None]))  # and with them its edges
+    if state.lists["tags"].value_at(row):
+        sets.append(build_values([row + 1], tags=[None]))  # and with them its edges
     met = state.edges.crossings(np.array([row]))
     mine = met.outgoing & (state.edges.relation[met.edge] == _DERIVED)
     mine &= np.isin(met.neighbour + 1, summary.members)
@@ -281,7 +281,7 @@ def unconsolidated(state: State, row: int, now: int) -> Change:
 def _common(state: State, name: str, rows: Ints) -> str | None:
     """What all of them have in a column of names; None if they differ."""
     codes = state.names[name].codes[rows]
-    return state.names[name].at(int(rows[0])) if (codes == codes[0]).all() else None
+    return state.names[name].value_at(int(rows[0])) if (codes == codes[0]).all() else None
 
 
 def _columns(state: State, rows: Ints) -> dict[str, Any]:
@@ -293,12 +293,14 @@ def _columns(state: State, rows: Ints) -> dict[str, Any]:
         return numbers[name].values[rows]
 
     shared = {
-        name: _shared([lists[name].at(row) for row in rows.tolist()]) if lists[name].held else []
+        name: _shared([lists[name].value_at(row) for row in rows.tolist()])
+        if lists[name].has_values
+        else []
         for name in ("tags", "files")
     }
     agents = (
-        sorted({one for row in rows.tolist() for one in lists["agents"].at(row)})
-        if lists["agents"].held
+        sorted({one for row in rows.tolist() for one in lists["agents"].value_at(row)})
+        if lists["agents"].has_values
         else []
     )
     session = _common(state, "session", rows)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RECALLABLE, RELATIONS
-from memlab.kernel.state import EVERYONE, NOBODY, Change, State, join_of
+from memlab.kernel.state import EVERYONE, NOBODY, Change, State, build_join
 from memlab.subjects.clusters.finding import Clusters, nearest, nearness, refine
 from memlab.subjects.clusters.registers import Centroids
 from memlab.subjects.clusters.wording import named_by, words
@@ -79,10 +79,10 @@ def centroids_of(state: State) -> Centroids:
 
 def in_use(state: State, audience: str | None = None) -> Ints:
     """The rows that take part in recall and have a vector; with an ``audience``, those that are its own."""
-    rows = np.flatnonzero(state.names["status"].among(RECALLABLE))
-    rows = state.embedded(rows[rows < len(state.vectors)])
+    rows = np.flatnonzero(state.names["status"].is_in(RECALLABLE))
+    rows = state.drop_unembedded(rows[rows < len(state.vectors)])
     visibility, creator = state.names["visibility"], state.names["creator"]
-    if audience is None or not visibility.held:
+    if audience is None or not visibility.has_values:
         return rows
     private = visibility.codes[rows] == visibility.code("private")
     if audience == EVERYONE:
@@ -243,7 +243,9 @@ def near_clusters(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE
     names = [live[id].name for id in ids[labels].tolist()]
     change = Change(
         join=[
-            join_of((rows + 1).tolist(), "cluster", names, "in-cluster", _rounded(cosine).tolist())
+            build_join(
+                (rows + 1).tolist(), "cluster", names, "in-cluster", _rounded(cosine).tolist()
+            )
         ]
     )
     frame = [(one["id"], live[one["id"]].name, one["size"], "moved", None) for one in entries]
@@ -316,7 +318,7 @@ def refined(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
         weight = _weights(step, state, found.rows[at], became[joined])
         change += Change(
             join=[
-                join_of(
+                build_join(
                     (found.rows[at] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist()
                 )
             ]
@@ -430,7 +432,7 @@ def _moved(
     if not len(joins):
         return Change(unlink=unlink.tolist())
     called = [names[id] for id in new[joins].tolist()]
-    part = join_of(
+    part = build_join(
         (rows[joins] + 1).tolist(), "cluster", called, "in-cluster", weight[joins].tolist()
     )
     return Change(unlink=unlink.tolist(), join=[part])
@@ -453,7 +455,7 @@ def _handed_over(
     labels = np.array([became[id] for id in into], dtype=np.int64)
     weight = _weights(step, state, rows[goes], labels)
     names = [known[id].name for id in into]
-    part = join_of((rows[goes] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist())
+    part = build_join((rows[goes] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist())
     return Change(unlink=unlink, join=[part])
 
 

@@ -26,8 +26,8 @@ from memlab.kernel.state import (
     Field,
     Projection,
     State,
-    listed,
-    mapping,
+    list_field,
+    mapping_field,
 )
 
 __all__ = ["Centroids", "Cluster", "Recalls", "Summaries", "Summary", "refine_due", "spanned"]
@@ -38,21 +38,23 @@ _GENERAL = {
     "fingerprint": HASH,
     "centre": _BYTES,
     "method": WORD,
-    "settings": mapping({"*": NUMBER}),
+    "settings": mapping_field({"*": NUMBER}),
     "upto": Field("last-memory"),
     "looked": Field("last-memory"),
 }
 _FIELDS = {
     **_GENERAL,
     "of": Field("creator", held="reference", shared=True),
-    "clusters": listed(
-        mapping({"id": NUMBER, "name": _NAME, "centroid": _BYTES, "radius": NUMBER, "size": NUMBER})
+    "clusters": list_field(
+        mapping_field(
+            {"id": NUMBER, "name": _NAME, "centroid": _BYTES, "radius": NUMBER, "size": NUMBER}
+        )
     ),
-    "gone": listed(NUMBER, NUMBER),
+    "gone": list_field(NUMBER, NUMBER),
 }
 _DUMPED = {
     **_GENERAL,
-    "clusters": listed(NUMBER, _NAME, _BYTES, NUMBER, NUMBER, TIME, TIME, TIME, NUMBER),
+    "clusters": list_field(NUMBER, _NAME, _BYTES, NUMBER, NUMBER, TIME, TIME, TIME, NUMBER),
 }
 
 
@@ -85,10 +87,12 @@ class Centroids(Projection):
         EventType("cluster", "Clusters were searched for, or gained members.", _FIELDS),
         EventType("refine", "Clusters were moved, merged, parted or ended.", _FIELDS),
     )
-    dumped: ClassVar[Field] = mapping(
+    dumped: ClassVar[Field] = mapping_field(
         {
             **_DUMPED,
-            "own": mapping({"*": mapping(_DUMPED)}, keys="creator", held="reference", shared=True),
+            "own": mapping_field(
+                {"*": mapping_field(_DUMPED)}, keys="creator", held="reference", shared=True
+            ),
         }
     )
 
@@ -248,7 +252,7 @@ def spanned(state: State, ids: tuple[int, ...]) -> int:
 
 
 _OF = Field("cluster", held="reference", shared=True)
-_WAS = mapping({"*": MEMORY_ID})
+_WAS = mapping_field({"*": MEMORY_ID})
 
 
 @dataclass(slots=True)
@@ -284,7 +288,9 @@ class Summaries(Projection):
                 **ADDED,
                 "pack": HASH,
                 "by": WORD,
-                "summaries": listed(mapping({"summary": MEMORY_ID, "of": _OF, "was": _WAS})),
+                "summaries": list_field(
+                    mapping_field({"summary": MEMORY_ID, "of": _OF, "was": _WAS})
+                ),
             },
             adds=True,
             replay="left-out",
@@ -296,7 +302,7 @@ class Summaries(Projection):
             replay="left-out",
         ),
     )
-    dumped: ClassVar[Field] = listed(MEMORY_ID, TIME, WORD, _OF, _WAS, TIME)
+    dumped: ClassVar[Field] = list_field(MEMORY_ID, TIME, WORD, _OF, _WAS, TIME)
 
     def __init__(self) -> None:
         self.all: dict[int, Summary] = {}

@@ -19,7 +19,7 @@ from memlab.kernel.base.progress import bar
 from memlab.kernel.graph import Communities, communities
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import RECALLABLE
-from memlab.kernel.state import State, seen_rows
+from memlab.kernel.state import State, visible_rows
 from memlab.subjects.clusters.finding import Clusters, clusters, directions
 from memlab.subjects.clusters.topology import (
     LAYERS,
@@ -155,8 +155,8 @@ def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool 
     say so where there are more. ``seed`` decides every draw.
     """
     instant = to_micros(now)
-    rows = np.flatnonzero(state.names["status"].among(RECALLABLE))
-    count = len(state) if (seen := seen_rows(state)) is None else len(seen)
+    rows = np.flatnonzero(state.names["status"].is_in(RECALLABLE))
+    count = len(state) if (seen := visible_rows(state)) is None else len(seen)
     with bar(
         progress and len(state) + state.edges.live > _SLOW, 5, unit="step", desc="stats"
     ) as step:
@@ -168,7 +168,7 @@ def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool 
         step(1)
         shape = topology(state.edges, joined, memories=count, seed=seed)
         step(1)
-        embedded = state.embedded(rows[rows < len(state.vectors)])
+        embedded = state.drop_unembedded(rows[rows < len(state.vectors)])
         found = clusters(state.vectors.take(embedded), embedded, seed=seed)
         step(1)
         frames = {
@@ -288,7 +288,7 @@ def _words(state: State, rows: Ints, groups: Ints, count: int, seed: int) -> pl.
     start = np.flatnonzero(np.diff(groups[order], prepend=-2) != 0)
     rank = np.arange(len(rows)) - np.repeat(start, np.diff(start, append=len(rows)))
     drawn = np.sort(order[np.argsort(rank, kind="stable")[:_READ]])
-    texts = state.texts.take(rows[drawn])
+    texts = state.texts.to_list(rows[drawn])
     # who speaks sets conversations apart, and says nothing of what they are about
     speakers = (word for name in state.names["speaker"].vocabulary for word in name.split())
     found = keywords(texts, groups[drawn], language=state.words.language, without=speakers)
@@ -306,7 +306,7 @@ def _key(state: State, frame: pl.DataFrame, shape: Topology) -> pl.DataFrame:
         .sort("key", "memory_id", descending=[True, False])
         .head(_KEY)
     )
-    texts = state.texts.take(best["memory_id"].to_numpy() - 1)
+    texts = state.texts.to_list(best["memory_id"].to_numpy() - 1)
     return (
         best.join(shape.nodes.drop("kind"), on="memory_id", how="left", maintain_order="left")
         .with_columns(pl.col("degree").fill_null(0), pl.col("bridge").fill_null(False))

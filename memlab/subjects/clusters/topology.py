@@ -16,7 +16,7 @@ from memlab.kernel.graph import (
     SimpleGraph,
     bridges,
     clustering,
-    kind_of,
+    node_kinds,
     simple_graph,
 )
 
@@ -78,7 +78,7 @@ def topology(
     numbers = np.flatnonzero(edges.alive)
     graph = simple_graph(edges)
     met = graph.nodes
-    kinds = kind_of(met)
+    kinds = node_kinds(met)
     is_memory = kinds == 0
     others = len(met) - int(is_memory.sum())
     count = len(met) if memories is None else memories + others
@@ -178,7 +178,7 @@ def _communities(
     out = np.bincount(own[apart], minlength=count) + np.bincount(other[apart], minlength=count)
     size = np.bincount(found.labels, minlength=count)
     possible = size * (size - 1) / 2
-    memories = np.bincount(found.labels[kind_of(found.rows) == 0], minlength=count)
+    memories = np.bincount(found.labels[node_kinds(found.rows) == 0], minlength=count)
     coefficient: list[float | None] = [None] * count
     order = np.argsort(found.labels, kind="stable")
     bounds = np.searchsorted(found.labels[order], np.arange(count + 1))
@@ -208,7 +208,7 @@ def _central(
     weight = edges.weight[numbers[within]]
     strength = np.bincount(left[within], weights=weight, minlength=len(met))
     strength += np.bincount(right[within], weights=weight, minlength=len(met))
-    candidates = np.flatnonzero((community >= 0) & (kind_of(met) == 0))
+    candidates = np.flatnonzero((community >= 0) & (node_kinds(met) == 0))
     order = candidates[np.lexsort((candidates, -strength[candidates], community[candidates]))]
     best = (
         pl.DataFrame({"community": community[order], "id": met[order] + 1})
@@ -270,7 +270,7 @@ def _both(community: Ints, left: Ints, right: Ints) -> NDArray[np.bool_]:
 
 def _ids(name: str, nodes: Ints) -> pl.Series:
     """The ids of memories, null for another kind of node."""
-    other = kind_of(nodes) != 0
+    other = node_kinds(nodes) != 0
     return pl.Series(name, nodes + 1).set(pl.Series(other), None)
 
 

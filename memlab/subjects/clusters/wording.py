@@ -299,7 +299,7 @@ def words(state: State, rows: Ints, labels: Ints, count: int) -> list[tuple[str,
     place = np.arange(len(order)) - np.repeat(first, sizes)
     # evenly spread over each group
     drawn = order[place % np.repeat(-(-sizes // _READ_OF_GROUP), sizes) == 0]
-    texts = [text or "" for text in state.texts.take(rows[drawn])]
+    texts = [text or "" for text in state.texts.to_list(rows[drawn])]
     groups = labels[drawn]
     # who speaks sets conversations apart, and says nothing of what they are about
     names = state.names["speaker"]

@@ -22,7 +22,7 @@ from memlab.kernel.journal import Event
 from memlab.kernel.recall import Filters, Hits
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import ATTRIBUTED, Slate
-from memlab.kernel.state import State, checked_text, seen_rows
+from memlab.kernel.state import State, validate_text, visible_rows
 from memlab.kernel.verbs.core import PARTS, Core, Latencies
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.subjects.context.injection import FileNames, Injection
@@ -198,7 +198,7 @@ class Contexts:
         for file in paths:
             if not file.strip():
                 raise InputError("files are paths such as src/auth.py; one of them is empty.")
-            checked_text(file, where="files")
+            validate_text(file, where="files")
         injection = Injection(self._files, budget)
         hits = self._questions.ask(
             "\n".join([task, " ".join(paths)] if paths else [task]),
@@ -414,9 +414,9 @@ def compute_metrics(core: Core, *, since: Micros | None = None) -> Metrics:
         rows = [
             (
                 id,
-                state.names["kind"].at(id - 1),
-                next(iter(state.lists["files"].at(id - 1)), None),
-                clip(state.texts.at(id - 1), 100),
+                state.names["kind"].value_at(id - 1),
+                next(iter(state.lists["files"].value_at(id - 1)), None),
+                clip(state.texts.value_at(id - 1), 100),
                 count,
                 referenced_by_id[id],
                 discovery.tokens(id - 1),
@@ -427,8 +427,8 @@ def compute_metrics(core: Core, *, since: Micros | None = None) -> Metrics:
         memories = memories.sort(
             "injected", "referenced", "memory_id", descending=[True, True, False]
         )
-        in_use = state.names["status"].among(RECALLABLE)
-        if (visible := seen_rows(state)) is not None:
+        in_use = state.names["status"].is_in(RECALLABLE)
+        if (visible := visible_rows(state)) is not None:
             in_use = in_use & np.isin(np.arange(len(state)), visible)
         confidence = state.numbers["confidence"].values[in_use]
     injected_tokens = int(contexts["tokens"].sum())
@@ -543,7 +543,7 @@ class _Discovery:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._turns = state.names["kind"].among(["turn"])
+        self._turns = state.names["kind"].is_in(["turn"])
         self._by_context: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], int]] = {}
 
     def tokens(self, row: int) -> int | None:
@@ -553,7 +553,7 @@ class _Discovery:
         from them, and at least the tokens of its own text.
         """
         state = self._state
-        own = count_tokens(state.texts.at(row) or "")
+        own = count_tokens(state.texts.value_at(row) or "")
         context = int(state.contexts.codes[row])
         if context < 0 or self._turns[row]:
             return None
@@ -561,7 +561,7 @@ class _Discovery:
             rows = np.flatnonzero(state.contexts.codes == context)
             turns = rows[self._turns[rows]]
             turn_tokens = np.array(
-                [count_tokens(text or "") for text in state.texts.take(turns)], dtype=np.int64
+                [count_tokens(text or "") for text in state.texts.to_list(turns)], dtype=np.int64
             )
             self._by_context[context] = (
                 state.numbers["created"].values[turns],

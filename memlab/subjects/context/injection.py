@@ -84,7 +84,7 @@ class FileNames:
         self._parts: dict[str, dict[str, None]] = {}
         self._rows: dict[str, list[int]] = {}
 
-    def named(self, state: State, text: str, stop_words: frozenset[str]) -> NDArray[np.int64]:
+    def find_rows(self, state: State, text: str, stop_words: frozenset[str]) -> NDArray[np.int64]:
         """Return the rows, ascending, with a file that ``text`` names, or in the folder of one.
 
         A word is the name of a file or folder, with or without its extension. A path is the end of
@@ -92,11 +92,11 @@ class FileNames:
         """
         # The index of paths is extended, not rebuilt: a call reads only the memories that are new.
         lists = state.lists["files"]
-        if not lists.held:
+        if not lists.has_values:
             return np.empty(0, dtype=np.int64)
         if self._lists is None or self._lists() is not lists:
             self._lists, self._read_count, self._parts, self._rows = weakref.ref(lists), 0, {}, {}
-        for row, paths in islice(lists.filled(), self._read_count, None):
+        for row, paths in islice(lists.items(), self._read_count, None):
             for path in map(_normalize_path, paths):
                 self._rows.setdefault(path, []).append(row)
                 for part in _split_path(path):
@@ -231,24 +231,26 @@ class Injection:
         )
         return self
 
-    def named(self, asked: QuestionFeatures) -> Rows:
+    def requested_rows(self, query: QuestionFeatures) -> Rows:
         """Return the rows that must be candidates: permanent memories and those the task names."""
-        self._population = asked.population
-        self._always = self._find_permanent(asked)
-        triggered = self._select_nearest(asked, asked.triggered)
-        rows_of_files = self._files.named(self._state, self._question.text, asked.words.stop_words)
+        self._population = query.population
+        self._always = self._find_permanent(query)
+        triggered = self._select_nearest(query, query.triggered)
+        rows_of_files = self._files.find_rows(
+            self._state, self._question.text, query.words.stop_words
+        )
         if self._words is not None and self._question.project is not None:
             names = [part.module for part in self._spoken_of]
             rows_of_files = np.union1d(
                 rows_of_files, self._words.rows(self._state, self._question.project, names)
             )
         self._of_task = rows_of_files
-        self._in_task = self._select_nearest(asked, asked.population.among(rows_of_files))
+        self._in_task = self._select_nearest(query, query.population.keep_members(rows_of_files))
         self._called = dict.fromkeys((triggered + 1).tolist(), "trigger")
         self._called |= {
             id: "file" for id in (self._in_task + 1).tolist() if id not in self._called
         }
-        for name, rows in self._find_entity_facts(asked):
+        for name, rows in self._find_entity_facts(query):
             self._called |= {
                 id: f"entity {name}" for id in (rows + 1).tolist() if id not in self._called
             }
@@ -256,21 +258,21 @@ class Injection:
             np.concatenate([self._always, np.array(list(self._called), dtype=np.int64) - 1])
         )
 
-    def _find_permanent(self, asked: QuestionFeatures) -> Rows:
+    def _find_permanent(self, query: QuestionFeatures) -> Rows:
         """Return the rows of pinned memories and of the kinds ``always-kinds``."""
-        state, population = self._state, asked.population
+        state, population = self._state, query.population
         pinned = state.numbers["pinned"].values == 1
-        permanent = pinned | state.names["kind"].among(
+        permanent = pinned | state.names["kind"].is_in(
             str(self._pack.settings["always-kinds"]).split()
         )
-        rows = population.among(np.flatnonzero(permanent))
+        rows = population.keep_members(np.flatnonzero(permanent))
         return self._select_nearest(
-            asked, rows, before=pinned[rows], key=("always", asked.population.key)
+            query, rows, before=pinned[rows], key=("always", query.population.key)
         )
 
     def _select_nearest(
         self,
-        asked: QuestionFeatures,
+        query: QuestionFeatures,
         rows: Rows,
         *,
         before: Flags | None = None,
@@ -282,10 +284,10 @@ class Injection:
         """
         if len(rows) <= _MAX_NAMED:
             return rows
-        near = self._state.vectors.similarity(asked.vector, rows, key=key)
+        near = self._state.vectors.similarity(query.vector, rows, key=key)
         return np.sort(rows[best(near if before is None else near + 3.0 * before, _MAX_NAMED)])
 
-    def _find_entity_facts(self, asked: QuestionFeatures) -> Iterable[tuple[str, Rows]]:
+    def _find_entity_facts(self, query: QuestionFeatures) -> Iterable[tuple[str, Rows]]:
         """Yield each entity that the task names, with the rows of its valid facts."""
         # Names of several words are tried at each word, because entities have no marks in a text.
         entities = get_entities(self._state)
@@ -303,20 +305,20 @@ class Injection:
                 name = " ".join(words[start:stop])
                 number = (
                     None
-                    if not name or name.lower() in asked.words.stop_words
-                    else entities.number(name)
+                    if not name or name.lower() in query.words.stop_words
+                    else entities.find_number(name)
                 )
                 if number is None or number in visited:
                     continue
                 visited.add(number)
                 entity = entities.entries[number].name
-                rows = asked.population.among(find_facts(self._state, subject=entity))
+                rows = query.population.keep_members(find_facts(self._state, subject=entity))
                 rows = rows[
                     have_status(self._state, rows, RECALLABLE)
-                    & are_valid_at(self._state, rows, asked.at)
+                    & are_valid_at(self._state, rows, query.at)
                 ]
                 if len(rows):
-                    yield entity, self._select_nearest(asked, rows)
+                    yield entity, self._select_nearest(query, rows)
 
     # -- selection ------------------------------------------------------------------------------------------------
 
@@ -326,7 +328,7 @@ class Injection:
             self.sheet.free // 4
         )
 
-    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, beside: int) -> Chosen:
+    def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int) -> Chosen:
         """Plan the memories of tiers 1 and 2, and rank the others for exploration and tier 3."""
         # Named memories get at most half of tier 2, so that results of the recall always have room.
         self._pool, self._scores = pool, scores
@@ -364,7 +366,7 @@ class Injection:
         order = ranking.order[remaining[ranking.order]]
         order = order[np.lexsort((self._ranks[order], -priority_3[order], -priority_2[order]))]
         self._two, self._three = priority_2, priority_3
-        fits = max((self.sheet.free - 4 * MIN_TOKENS * beside) // (4 * self._unit), 0)
+        fits = max((self.sheet.free - 4 * MIN_TOKENS * extra) // (4 * self._unit), 0)
         limit = min(self._pack.count("limit"), fits)
         self._note_missing(
             ranking,
@@ -400,7 +402,7 @@ class Injection:
             "score": lambda: self._scores,
         }
         policy = self._pack.policies["inject"]
-        values, nulls = policy.arrays(columns(pool, policy, given=inputs), order=pool.rows)
+        values, nulls = policy.arrays(columns(pool, policy, inputs=inputs), order=pool.rows)
         positive = np.isfinite(values) & (values > 0)
         return np.where(positive if nulls is None else positive & ~nulls, values, 0.0)
 
@@ -410,7 +412,7 @@ class Injection:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]
         filled = np.fromiter(
-            (bool(files.at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows)
+            (bool(files.value_at(row)) for row in rows.tolist()), dtype=np.bool_, count=len(rows)
         )
         return filled & ~np.isin(rows, self._of_task)
 
@@ -496,7 +498,7 @@ class Injection:
         if tier > 1:
             return self._called[row + 1]
         pinned = self._state.numbers["pinned"].values[row] == 1
-        return "pinned" if pinned else f"always: {self._state.names['kind'].at(row)}"
+        return "pinned" if pinned else f"always: {self._state.names['kind'].value_at(row)}"
 
     def _write(self, row: int, entry: Entry, tier: int, reason: str) -> int:
         """Add an entry to the sheet and to the plan; return its bytes."""
@@ -557,7 +559,7 @@ class Injection:
             rows.append((id, planned.tier, planned.entry.form, -(-used // 4), planned.reason))
         self.frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
         left_out = {id: why for id, why in self._left.items() if id not in self._planned}
-        texts = self._state.texts.take(np.array(list(left_out), dtype=np.int64) - 1)
+        texts = self._state.texts.to_list(np.array(list(left_out), dtype=np.int64) - 1)
         self.left_out = pl.DataFrame(
             {
                 "memory_id": list(left_out),

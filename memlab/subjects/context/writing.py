@@ -207,20 +207,22 @@ def _write_entry(state: State, row: int, maximum: int, *, day: bool) -> Entry:
     """
     # A fact too long for the budget becomes a note, which can be shortened.
     names = state.names
-    subject, predicate = names["subject"].at(row), names["predicate"].at(row)
-    value = names["object"].at(row) or names["value"].at(row)
+    subject, predicate = names["subject"].value_at(row), names["predicate"].value_at(row)
+    value = names["object"].value_at(row) or names["value"].value_at(row)
     if subject is not None and predicate is not None and value is not None:
-        staged = " (staged)" * (names["status"].at(row) == "staged")
+        staged = " (staged)" * (names["status"].value_at(row) == "staged")
         _, words = phrase_fact(predicate, " ".join(value.split()))
         entity = quote_line(subject).upper()
         fact = Entry(row + 1, "fact", f"{quote_line(words)}{staged}", entity=entity)
         if entity and fact.size <= 4 * maximum:
             return fact
-    kind = names["kind"].at(row) or ""
+    kind = names["kind"].value_at(row) or ""
     form = "warning" if kind in WARNINGS else "note"
     steps = _write_steps(state, row)
-    words = quote_line(state.notes["summary"].at(row) or steps or state.texts.at(row) or "")
-    files = state.lists["files"].at(row)
+    words = quote_line(
+        state.notes["summary"].value_at(row) or steps or state.texts.value_at(row) or ""
+    )
+    files = state.lists["files"].value_at(row)
     if files:
         further_files = f" (+{len(files) - 1})" if len(files) > 1 else ""
         with_head = Entry(
@@ -276,11 +278,11 @@ def escape_markdown(line: str) -> str:
 def _write_steps(state: State, row: int) -> str:
     """Return a procedure as text: name, prerequisites, steps, warnings; empty without steps."""
     steps, needs, warnings = (
-        state.lists[name].at(row) for name in ("steps", "prerequisites", "warnings")
+        state.lists[name].value_at(row) for name in ("steps", "prerequisites", "warnings")
     )
     if not steps:
         return ""
-    name = state.names["title"].at(row) or state.texts.at(row) or ""
+    name = state.names["title"].value_at(row) or state.texts.value_at(row) or ""
     numbered = "; ".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
     prefix = f"(first: {'; '.join(needs)}) " if needs else ""
     return f"{name}: {prefix}{numbered}" + (f". Beware: {'; '.join(warnings)}" if warnings else "")
@@ -352,7 +354,8 @@ def find_marks(pool: Candidates, pack: Pack, population: Population) -> dict[int
         row: make_marks(
             uncertain=row in uncertain_rows,
             contradicts=[
-                texts.at(other) or "" for other in contradicting.get(row, ())[:_MAX_CONTRADICTIONS]
+                texts.value_at(other) or ""
+                for other in contradicting.get(row, ())[:_MAX_CONTRADICTIONS]
             ],
         )
         for row in sorted(uncertain_rows | contradicting.keys())
@@ -367,7 +370,7 @@ def _find_contradicting(
     relevant = (state.edges.relation[crossings.edge] == _CONTRADICTS) & (
         crossings.neighbour < len(state)
     )
-    takes_part = set(population.among(np.unique(crossings.neighbour[relevant])).tolist())
+    takes_part = set(population.keep_members(np.unique(crossings.neighbour[relevant])).tolist())
     by_row: dict[int, list[int]] = {}
     order = np.argsort(-crossings.edge[relevant], kind="stable")
     for position, other in zip(

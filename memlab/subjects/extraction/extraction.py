@@ -11,14 +11,14 @@ from typing import Any
 import polars as pl
 
 from memlab.errors import InputError, ModelError, NoAnswer
-from memlab.io.formats import Message, messages_of
+from memlab.io.formats import Message, parse_messages
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.privacy import screen_many
 from memlab.kernel.schema import infer_role
-from memlab.kernel.state import checked_text
-from memlab.kernel.storage.views import seen
+from memlab.kernel.state import validate_text
+from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_agent, check_on
 from memlab.kernel.verbs.linking import get_comparer
@@ -93,7 +93,7 @@ def chats_of(
     for (project, session), said in sessions.items():
         alone = len(people.get(project, ())) == 1 and project in assistants
         found[project, session] = [
-            Message(role, row["text"], row.get("at"), speaker=None if alone else name, place=place)
+            Message(role, row["text"], row.get("at"), speaker=None if alone else name, index=place)
             for role, name, place, row in said
         ]
     return found
@@ -326,7 +326,7 @@ class Extraction:
         told = self._tellings()
         for (project, session), messages in chats_of(row for row, _ in rows).items():
             fresh = frozenset(
-                number for number, message in enumerate(messages) if rows[message.place][1]
+                number for number, message in enumerate(messages) if rows[message.index][1]
             )
             numbers = unread(messages, fresh, told.get((project, session), ()))
             if not numbers:
@@ -396,9 +396,13 @@ class Extraction:
         ``viewer`` is who learns: what is private to others is not known, and what they looked for is no gap.
         ``written`` makes of each row what is stored.
         """
-        checked_text(session, where="session")
+        validate_text(session, where="session")
         with self._core.reading() as state:
-            gaps = seen(self._core.store.journal, state, viewer, always=True).projection(Gaps).frame
+            gaps = (
+                view_state(self._core.store.journal, state, viewer, always=True)
+                .projection(Gaps)
+                .frame
+            )
             gaps = gaps.filter(pl.col("session") == session, pl.col("closed").is_null())
         given = (
             _said(messages, "user")
@@ -520,10 +524,10 @@ def _asked(
 
 def _said(given: Any, role: str) -> list[Message]:
     """The messages that are given, of texts that could be stored; an empty one is allowed, as nothing comes of it."""
-    messages = messages_of(given, role)
+    messages = parse_messages(given, role)
     for message in messages:
         if message.text:
-            checked_text(message.text, where=f"message {message.place}")
+            validate_text(message.text, where=f"message {message.index}")
     return messages
 
 

@@ -44,7 +44,7 @@ class ExtractedMemories(Dependents):
         for found in reread(editor.state, row, text, rows):
             id, item = found.row + 1, found.proposed
             state = editor.state
-            if state.names["status"].at(found.row) not in RECALLABLE:
+            if state.names["status"].value_at(found.row) not in RECALLABLE:
                 continue
             if item is not None:
                 given = fields_of(item).items()
@@ -61,7 +61,7 @@ class ExtractedMemories(Dependents):
                     f"Memory {id}, read from the old text, is rebuilt as memory {made.id}: {item.text}"
                 )
                 continue
-            fact = state.names["predicate"].at(found.row) is not None
+            fact = state.names["predicate"].value_at(found.row) is not None
             status, kind = ("retracted", "retract") if fact else ("deprecated", "deprecate")
             why = f"memory {row + 1}, from which it was read, was corrected"
             editor.write(kind, take_out_of_use(state, [found.row], status, editor.now, why).body())
@@ -91,19 +91,21 @@ def extracted_from(state: State, row: int, new: str, others: Collection[int]) ->
         ~met.outgoing & (state.edges.relation[met.edge] == _DERIVED) & (met.neighbour < len(state))
     )
     found = [int(one) for one in met.neighbour[derived] if int(one) + 1 not in others]
-    old, now = _flat(state.texts.at(row) or ""), _flat(new)
+    old, now = _flat(state.texts.value_at(row) or ""), _flat(new)
     for one in _quoting(state, row):
-        quotation = _flat(state.notes["context"].at(one) or "")
+        quotation = _flat(state.notes["context"].value_at(one) or "")
         told = len(quotation.split()) >= _SHORTEST and quotation in old and quotation not in now
         if told and not _said_elsewhere(state, row, one, quotation):
             found.append(one)
     status = state.names["status"]
-    return [one for one in dict.fromkeys(found) if one != row and status.at(one) in RECALLABLE]
+    return [
+        one for one in dict.fromkeys(found) if one != row and status.value_at(one) in RECALLABLE
+    ]
 
 
 def reread(state: State, row: int, text: str, rows: Sequence[int]) -> list[Reread]:
     """Pair each of the memories in ``rows``, which were read from the one in ``row``, with what ``text`` states now."""
-    speaker, creator = state.names["speaker"].at(row), state.names["creator"].at(row)
+    speaker, creator = state.names["speaker"].value_at(row), state.names["creator"].value_at(row)
     role = infer_role(speaker, creator)
     message = Message(role, text) if role != "other" else Message("user", text, speaker=speaker)
     proposed = list(proposals(message, 0, Where(), lambda *_: True))
@@ -115,8 +117,8 @@ def reread(state: State, row: int, text: str, rows: Sequence[int]) -> list[Rerea
         found.append((one, match))
     # what states another property of the same subject takes the place of a fact that is stated no more
     for place, (one, match) in enumerate(found):
-        if match is None and state.names["predicate"].at(one) is not None:
-            subject = _key(state.names["subject"].at(one))
+        if match is None and state.names["predicate"].value_at(one) is not None:
+            subject = _key(state.names["subject"].value_at(one))
             fresh = next(
                 (item for item in proposed if _key(item.fields.get("subject")) == subject != ""),
                 None,
@@ -130,16 +132,16 @@ def reread(state: State, row: int, text: str, rows: Sequence[int]) -> list[Rerea
 def _same(state: State, row: int, item: Proposed) -> bool:
     """Whether a proposal is of the same subject and predicate as a fact, or of the same rule as another memory."""
     names = state.names
-    if item.sort == "memory" or names["predicate"].at(row) is None:
-        fact = names["predicate"].at(row) is not None
+    if item.sort == "memory" or names["predicate"].value_at(row) is None:
+        fact = names["predicate"].value_at(row) is not None
         return (
             item.sort == "memory"
             and not fact
-            and state.notes["reason"].at(row) == item.fields.get("reason")
+            and state.notes["reason"].value_at(row) == item.fields.get("reason")
         )
-    return _key(names["subject"].at(row)) == _key(item.fields.get("subject")) and names[
+    return _key(names["subject"].value_at(row)) == _key(item.fields.get("subject")) and names[
         "predicate"
-    ].at(row) == item.fields.get("predicate")
+    ].value_at(row) == item.fields.get("predicate")
 
 
 def fields_of(item: Proposed) -> dict[str, object]:
@@ -152,7 +154,7 @@ def fields_of(item: Proposed) -> dict[str, object]:
 
 def _quoting(state: State, row: int) -> list[int]:
     """The rows of extracted memories of the same project and session, or of none, that keep a quotation."""
-    if not state.notes["context"].held:
+    if not state.notes["context"].has_values:
         return []
     names = state.names
     frame = pl.DataFrame(
@@ -182,8 +184,8 @@ def _said_elsewhere(state: State, row: int, one: int, quotation: str) -> bool:
     reason = state.notes["reason"]
     return any(
         quotation in _flat(text or "")
-        for other, text in zip(rows.tolist(), state.texts.take(rows), strict=True)
-        if not (reason.at(other) or "").startswith(_EXTRACTED)
+        for other, text in zip(rows.tolist(), state.texts.to_list(rows), strict=True)
+        if not (reason.value_at(other) or "").startswith(_EXTRACTED)
     )
 
 

@@ -24,14 +24,14 @@ from memlab.kernel.state import (
     PLACEHOLDER,
     Change,
     Entities,
-    Listed,
+    EntitySummary,
     State,
-    checked_text,
+    build_join,
+    build_values,
     entity_key,
-    entity_name,
-    join_of,
-    stamps,
-    values_of,
+    normalize_entity_name,
+    to_datetimes,
+    validate_text,
 )
 from memlab.kernel.verbs.core import Core, Memories
 from memlab.kernel.verbs.fact_rows import find_mention_edges, get_entities
@@ -72,7 +72,7 @@ class Decided:
 
 def entity_named(entities: Entities, name: str) -> int:
     """The number of the entity that a name stands for; UnknownName if it stands for none."""
-    number = entities.number(name)
+    number = entities.find_number(name)
     if number is None:
         raise UnknownName(
             "entity", name, (entry.name for entry in entities.entries if entry.into is None)
@@ -82,18 +82,18 @@ def entity_named(entities: Entities, name: str) -> int:
 
 def declared(entities: Entities, name: str, type: str | None, aliases: Sequence[str]) -> Decided:
     """An entity by name, with a type and further names. InputError if another entity bears one of them."""
-    known = entities.number(name)
-    called = entity_name(name) if known is None else entities.entries[known].name
+    known = entities.find_number(name)
+    called = normalize_entity_name(name) if known is None else entities.entries[known].name
     fresh: dict[str, str] = {}
     for alias in aliases:
-        bearer = entities.number(alias)
+        bearer = entities.find_number(alias)
         if bearer is not None and bearer != known:
             raise InputError(
                 f'"{alias}" is {entities.entries[bearer].name} already: merge_entities("{alias}", "{called}") '
                 "makes them one, and a longer name tells them apart."
             )
         if bearer is None and entity_key(alias) != entity_key(called):
-            fresh.setdefault(entity_key(alias), entity_name(alias))
+            fresh.setdefault(entity_key(alias), normalize_entity_name(alias))
     return Decided("entity", {"name": called, "type": type, "aliases": list(fresh.values())})
 
 
@@ -128,14 +128,14 @@ def undone(state: State, name: str) -> Decided:
     """An entity that was merged is one of its own again, with the facts that it gave away and that stayed there."""
     entities = get_entities(state)
     entity_named(entities, name)
-    owner = entities.owner(name)
+    owner = entities.find_owner(name)
     entry = None if owner is None else entities.entries[owner]
     if owner is None or entry is None or entry.into is None:
         raise InputError(
             f'"{name}" was not merged into another entity. To part two that share a name, say what the second one is '
             f'called and which facts are its own: split_entity({name!r}, "{name} (2)", facts=[...]).'
         )
-    kept = entities.entries[entities.root(owner)].name
+    kept = entities.entries[entities.find_root(owner)].name
     taken = {
         column: np.intersect1d(
             np.array(entry.moved[column], dtype=np.int64) - 1, _rows_with(state, column, kept)
@@ -148,7 +148,8 @@ def undone(state: State, name: str) -> Decided:
     named = [np.setdiff1d(_rows_with(state, column, kept), rows) for column, rows in taken.items()]
     own = np.array(entry.moved["shared"], dtype=np.int64) - 1
     stays = np.isin(
-        back, np.concatenate([*named, own, _unnamed(entities, entities.root(owner), without=owner)])
+        back,
+        np.concatenate([*named, own, _unnamed(entities, entities.find_root(owner), without=owner)]),
     )
     change = _renamed(taken["subject"], "subject", entry.name) + _renamed(
         taken["object"], "object", entry.name
@@ -164,16 +165,16 @@ def split(
     """A new entity that takes some facts and some names of another: two of one name become two entities."""
     entities = get_entities(state)
     number = entity_named(entities, name)
-    kept, called = entities.entries[number].name, entity_name(new)
-    names = {entity_key(alias): entity_name(alias) for alias in (new, *aliases)}
+    kept, called = entities.entries[number].name, normalize_entity_name(new)
+    names = {entity_key(alias): normalize_entity_name(alias) for alias in (new, *aliases)}
     for key, alias in names.items():
-        owner = entities.owner(alias)
+        owner = entities.find_owner(alias)
         if key == entity_key(kept):
             raise InputError(
                 f'"{alias}" is what {kept} itself is called; only its other names can be taken from it.'
             )
         if owner is not None and owner != number:
-            root = entities.entries[entities.root(owner)].name
+            root = entities.entries[entities.find_root(owner)].name
             raise InputError(
                 f'"{alias}" was merged into {kept}: split_entity("{alias}") parts the two.'
                 if root == kept
@@ -229,10 +230,10 @@ def _mentions(state: State, name: str) -> tuple[Rows, Rows]:
 
 def _unnamed(entities: Entities, root: int, *, without: int | None = None) -> Rows:
     """The rows that mention what was merged into ``root`` without naming it as subject or object."""
-    roots = entities.roots()
+    roots = entities.find_roots()
     found: set[int] = set()
     for number in np.flatnonzero((roots == root) & (np.arange(len(roots)) != root)).tolist():
-        if without is None or without not in entities.line(number):
+        if without is None or without not in entities.list_ancestors(number):
             moved = entities.entries[number].moved
             found |= set(moved["edges"]) - set(moved["subject"]) - set(moved["object"]) | set(
                 moved["shared"]
@@ -241,14 +242,14 @@ def _unnamed(entities: Entities, root: int, *, without: int | None = None) -> Ro
 
 
 def _renamed(rows: Rows, column: str, name: str) -> Change:
-    return Change(set=[values_of(_ids(rows), **{column: name})]) if len(rows) else Change()
+    return Change(set=[build_values(_ids(rows), **{column: name})]) if len(rows) else Change()
 
 
 def _join(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
     if not len(rows):
         return Change()
     return Change(
-        join=[join_of(_ids(rows), "entity", [name] * len(rows), "mentions", weights.tolist())]
+        join=[build_join(_ids(rows), "entity", [name] * len(rows), "mentions", weights.tolist())]
     )
 
 
@@ -286,7 +287,7 @@ def inferred_types(state: State) -> dict[str, str]:
     rows = np.flatnonzero((predicates.codes >= 0) & (subjects.codes >= 0))
     gone = {names["status"].code(word) for word in _GONE}
     triples = Counter(
-        (subjects.at(row), predicates.at(row), objects.at(row))
+        (subjects.value_at(row), predicates.value_at(row), objects.value_at(row))
         for row in rows.tolist()
         if int(names["status"].codes[row]) not in gone
     )
@@ -336,7 +337,7 @@ class Entity(Displayed):
     merged_into: str | None
 
     @classmethod
-    def of(cls, listed: Listed, inferred: Mapping[str, str]) -> Entity:
+    def of(cls, listed: EntitySummary, inferred: Mapping[str, str]) -> Entity:
         """The entity that a state lists; ``inferred`` are the types that facts speak for, by key."""
         last = None if listed.last == NEVER else from_micros(listed.last)
         type = listed.type or inferred.get(entity_key(listed.name))
@@ -365,7 +366,7 @@ class LabEntities:
         ``last_mentioned``, ``merged_into`` (null for one of its own).
         """
         with self._core.reading() as state:
-            every, inferred = get_entities(state).listed(), inferred_types(state)
+            every, inferred = get_entities(state).summarize_all(), inferred_types(state)
         # what stands for a name that was purged keeps its number, and is nobody
         listed = [entity for entity in every if not entity.name.startswith(PLACEHOLDER)]
         return pl.DataFrame(
@@ -379,7 +380,9 @@ class LabEntities:
                 ),
                 pl.Series("aliases", [one.aliases for one in listed], dtype=pl.List(pl.String)),
                 pl.Series("mentions", [one.mentions for one in listed], dtype=pl.Int64),
-                stamps("last_mentioned", np.array([one.last for one in listed], dtype=np.int64)),
+                to_datetimes(
+                    "last_mentioned", np.array([one.last for one in listed], dtype=np.int64)
+                ),
                 pl.Series("merged_into", [one.merged_into for one in listed], dtype=pl.String),
             ]
         )
@@ -399,9 +402,9 @@ class LabEntities:
             check_name("name", one)
         with self._core.reading() as state:
             entities = get_entities(state)
-            known = entities.number(name)
+            known = entities.find_number(name)
             same = known is not None and type in (None, entities.entries[known].type)
-            if same and all(entities.number(alias) == known for alias in aliases):
+            if same and all(entities.find_number(alias) == known for alias in aliases):
                 return self._listed(state, name)
         return self._decide(name, lambda state: declared(get_entities(state), name, type, aliases))
 
@@ -451,13 +454,13 @@ class LabEntities:
     @staticmethod
     def _listed(state: State, name: str) -> Entity:
         entities = get_entities(state)
-        return Entity.of(entities.listed_one(entity_named(entities, name)), inferred_types(state))
+        return Entity.of(entities.summarize(entity_named(entities, name)), inferred_types(state))
 
 
 def check_name(what: str, name: object) -> None:
     """InputError for what cannot be a name; PrivacyError for a secret."""
     if not isinstance(name, str) or len(name) > _LONGEST:
         raise InputError(f"A {what} is a string of 1 to {_LONGEST} characters, not {name!r:.60}.")
-    refuse(checked_text(name, where=what), f"the {what}")
+    refuse(validate_text(name, where=what), f"the {what}")
     if what != "value":
         entity_key(name)

@@ -14,7 +14,7 @@ from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Filters, Hits, Question
 from memlab.kernel.schema import STATUSES, normalise_word
-from memlab.kernel.state import State, checked_text, entity_key
+from memlab.kernel.state import State, entity_key, validate_text
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.fact_rows import get_entities, normalize_predicate
 from memlab.kernel.verbs.gate import apply_switches
@@ -100,7 +100,7 @@ class LabFacts:
             with self._core.reading() as state:
                 entities = get_entities(state)
                 called = [
-                    entities.canonical(name) or name
+                    entities.canonical_name(name) or name
                     for name in (subject, object)
                     if name is not None
                 ]
@@ -163,7 +163,7 @@ class LabFacts:
         InputError for a memory that is no fact, or that is deleted or purged.
         """
         if reason is not None:
-            refuse(checked_text(reason, where="reason"), "the reason")
+            refuse(validate_text(reason, where="reason"), "the reason")
         with self._core.store.writing() as tx:
             now = self._core.store.clock()
             change = retract(self._core.store.state, self._core.row(fact), now, reason)
@@ -208,7 +208,7 @@ class LabFacts:
             most = (
                 self._core.pack.count("tier-2-tokens") if budget_tokens is None else budget_tokens
             )
-            stop_words = state.words_in(str(self._core.pack.settings["language"])).stop_words
+            stop_words = state.get_words(str(self._core.pack.settings["language"])).stop_words
             return narrative(state, rows, now, budget=most, query=query, stop_words=stop_words)
 
     @checked
@@ -231,7 +231,7 @@ class LabFacts:
         now = self._core.instant(at)
         with self._core.reading() as state:
             pack, entities = self._core.pack, get_entities(state)
-            known = entities.number(subject)
+            known = entities.find_number(subject)
             if known is None and entity_key(subject) != USER:
                 entity_named(entities, subject)
             entry = None if known is None else entities.entries[known]

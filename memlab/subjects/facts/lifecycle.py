@@ -17,7 +17,7 @@ from typing import Any
 from memlab.kernel.english import lexicon, table, words_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY, NEVER
-from memlab.kernel.state import Change, State, edges_of, values_of
+from memlab.kernel.state import Change, State, build_edges, build_values
 from memlab.subjects.fact_rows import find_facts, get_fact_times
 
 __all__ = ["Said", "Succession", "ends", "succession"]
@@ -427,7 +427,7 @@ def _change(over: Mapping[int, _End], doubtful: Sequence[tuple[int, int]], now: 
     if over:
         gone = sorted(over)
         parts.append(
-            values_of(
+            build_values(
                 gone,
                 status="superseded",
                 superseded_by=[float(over[id].new.id) for id in gone],
@@ -441,7 +441,7 @@ def _change(over: Mapping[int, _End], doubtful: Sequence[tuple[int, int]], now: 
     if not edges:
         return Change()
     sources, targets, relations = (list(column) for column in zip(*edges, strict=True))
-    return Change(set=parts, edges=edges_of(sources, targets, relations, [1.0] * len(edges)))
+    return Change(set=parts, edges=build_edges(sources, targets, relations, [1.0] * len(edges)))
 
 
 def _why(new: _Fact, old: _Fact) -> str:
@@ -487,7 +487,10 @@ def _stored(state: State, fresh: Sequence[Said], gone: Collection[int]) -> list[
     owners = {one.subject.rpartition("'s ")[0].casefold() for one in fresh}
     values = [one.value.casefold() for one in fresh]
     for row in find_facts(state).tolist():
-        subject, value = names["subject"].at(row), names["value"].at(row) or names["object"].at(row)
+        subject, value = (
+            names["subject"].value_at(row),
+            names["value"].value_at(row) or names["object"].value_at(row),
+        )
         if subject is None or value is None or row + 1 in gone:
             continue
         of = subject.casefold()
@@ -500,18 +503,21 @@ def _stored(state: State, fresh: Sequence[Said], gone: Collection[int]) -> list[
 def _stored_fact(state: State, row: int) -> _Fact | None:
     """The fact in a row; None for a memory that is none, or that was never true."""
     names, numbers = state.names, state.numbers
-    subject, value = names["subject"].at(row), names["value"].at(row) or names["object"].at(row)
-    if subject is None or value is None or names["status"].at(row) not in _WAS_SO:
+    subject, value = (
+        names["subject"].value_at(row),
+        names["value"].value_at(row) or names["object"].value_at(row),
+    )
+    if subject is None or value is None or names["status"].value_at(row) not in _WAS_SO:
         return None
     created, since = (int(numbers[name].values[row]) for name in ("created", "valid_from"))
     return _Fact(
         row + 1,
-        Said(subject, names["predicate"].at(row) or "", value),
+        Said(subject, names["predicate"].value_at(row) or "", value),
         created if since == NEVER else since,
         _end(int(numbers["valid_until"].values[row])),
-        tuple(names[name].at(row) for name in _REACH),
+        tuple(names[name].value_at(row) for name in _REACH),
         float(numbers["confidence"].values[row]),
-        names["provenance"].at(row) in _STATED,
+        names["provenance"].value_at(row) in _STATED,
         False,
     )
 

@@ -188,10 +188,10 @@ def narrative(
 
 def _names_of(entities: Entities, name: str) -> list[str]:
     """Return the name and the aliases of an entity."""
-    number = entities.number(name)
+    number = entities.find_number(name)
     if number is None:
         return [name]
-    listed = entities.listed_one(number)
+    listed = entities.summarize(number)
     return [name, listed.name, *listed.aliases]
 
 
@@ -246,15 +246,15 @@ def about(
 def _statement(state: State, row: int, *, of: str | None = None) -> _Statement:
     """A memory in words: a fact by its predicate, anything else by its text."""
     names = state.names
-    subject, predicate = names["subject"].at(row), names["predicate"].at(row)
-    value = names["object"].at(row) or names["value"].at(row)
-    staged = names["status"].at(row) == "staged"
+    subject, predicate = names["subject"].value_at(row), names["predicate"].value_at(row)
+    value = names["object"].value_at(row) or names["value"].value_at(row)
+    staged = names["status"].value_at(row) == "staged"
     if subject is not None and predicate is not None and value is not None:
         verb, words = phrase_fact(predicate, " ".join(value.split()))
         return _Statement(
             subject, row + 1, words if verb or of is None else f"has {words}", True, staged
         )
-    text = " ".join((state.texts.at(row) or "").split())
+    text = " ".join((state.texts.value_at(row) or "").split())
     if of is None:
         return _Statement(subject or "", row + 1, text.rstrip("."), False, staged)
     clause = third_person(text)

@@ -17,7 +17,7 @@ from memlab.kernel.journal import Event, JournalView
 from memlab.kernel.privacy import refuse
 from memlab.kernel.state import policy_events
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.storage.views import ViewerStore
 
 __all__ = ["build_log", "list_memories", "open_store_at", "open_store_for"]
 
@@ -58,8 +58,8 @@ def open_store_for(store: Store, viewer: str) -> Store:
     if not viewer:
         raise InputError('viewer is empty: give a person or an agent, such as "agent:coder".')
     refuse(viewer, "viewer")
-    if not isinstance(store, SeenStore):
-        return SeenStore(store, viewer)
+    if not isinstance(store, ViewerStore):
+        return ViewerStore(store, viewer)
     if store.viewer != viewer:
         raise InputError(
             f'The viewer of this lab is "{store.viewer}": use the original lab for another viewer.'

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memlab.kernel.base.arguments import Count, Seconds, Seed, checked
 from memlab.kernel.base.printable import printable
 from memlab.kernel.index import EXACT_UP_TO, IndexReport, report
-from memlab.kernel.state import checked_text
+from memlab.kernel.state import validate_text
 from memlab.kernel.storage.store import Store
 
 __all__ = ["LabIndex"]
@@ -76,7 +76,7 @@ class LabIndex:
         vectors = (
             None
             if queries is None
-            else store.embedder.encode([checked_text(query) for query in queries])
+            else store.embedder.encode([validate_text(query) for query in queries])
         )
         return report(
             store.neighbours,

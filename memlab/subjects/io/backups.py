@@ -13,7 +13,7 @@ from memlab.kernel.base.clock import DAY, from_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.journal import Journal
 from memlab.kernel.privacy import refuse
-from memlab.kernel.storage.backup_folders import BACKUPS, BackupFolder, backups_in, write_backup
+from memlab.kernel.storage.backup_folders import BACKUPS, BackupFolder, list_backups, write_backup
 from memlab.kernel.storage.purging import PURGE_TIMEOUT
 from memlab.kernel.storage.store import Store
 from memlab.subjects.io.checking import Checked, check, check_in_memory
@@ -55,7 +55,7 @@ def back_up_if_due(store: Store, *, closing: bool, keep: int = 3) -> None:
     """
     if store.folder is None:
         return
-    found = backups_in(store.folder / BACKUPS)
+    found = list_backups(store.folder / BACKUPS)
     now, head = store.clock(), store.journal.head
     due = not found or (found[-1].head != head and (closing or not 0 <= now - found[-1].at < DAY))
     if due:
@@ -94,12 +94,12 @@ def _write(store: Store, folder: str | Path | None, keep: int) -> BackupFolder:
         raise InputError(
             "A lab in memory has no folder: say where to put the backup, backup(folder)."
         )
-    with store.derived.held(PURGE_TIMEOUT):
+    with store.derived.hold(PURGE_TIMEOUT):
         return write_backup(journal, place.absolute(), now=store.clock(), keep=keep)
 
 
 def _result(made: BackupFolder) -> Backup:
-    kept = backups_in(made.path.parent)
+    kept = list_backups(made.path.parent)
     sizes = [sum(file.stat().st_size for file in one.path.iterdir()) for one in kept]
     frame = pl.DataFrame(
         {

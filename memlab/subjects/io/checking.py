@@ -33,15 +33,21 @@ from memlab.kernel.journal import (
     Fault,
     Journal,
     WriterLock,
-    connected,
-    faults,
-    head_of,
-    present,
+    find_faults,
+    lab_exists,
+    open_connection,
+    read_head,
     replace_rows,
 )
 from memlab.kernel.policies import VersionLog
-from memlab.kernel.state import State, latest_snapshot, load_snapshot, policy_events, with_extended
-from memlab.kernel.storage.backup_folders import BACKUPS, backups_in, places
+from memlab.kernel.state import (
+    State,
+    add_extension_projections,
+    latest_snapshot,
+    load_snapshot,
+    policy_events,
+)
+from memlab.kernel.storage.backup_folders import BACKUPS, list_backup_folders, list_backups
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT
 from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 
@@ -90,10 +96,10 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
     if not folder.is_dir():
         raise NotALab(f"There is no lab at {folder}. Check the path.")
     with contextlib.suppress(DamagedLab):  # reported below
-        if not present(folder):
+        if not lab_exists(folder):
             raise NotALab(f"There is no lab at {folder}. Check the path.")
     checking = _Checking(folder, repair)
-    with WriterLock(folder / DERIVED).held(PURGE_TIMEOUT) if repair else contextlib.nullcontext():
+    with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT) if repair else contextlib.nullcontext():
         checking.go()
     return Checked(folder, pl.DataFrame(checking.rows, schema=_SCHEMA, orient="row"))
 
@@ -155,8 +161,8 @@ class _Checking:
 
     def _journal(self, journal: Journal) -> bool:
         try:
-            with connected(self.folder) as connection:
-                found = faults(connection, self.folder)
+            with open_connection(self.folder) as connection:
+                found = find_faults(connection, self.folder)
         except DamagedLab as error:
             self._tell(FILE, "database", "damaged", str(error))
             return False
@@ -179,14 +185,14 @@ class _Checking:
         """Put sound rows in the place of those; what is left."""
         left = found
         with (
-            WriterLock(self.folder / LOCK).held(PURGE_TIMEOUT),
-            connected(self.folder, write=True) as connection,
+            WriterLock(self.folder / LOCK).hold(PURGE_TIMEOUT),
+            open_connection(self.folder, write=True) as connection,
         ):
             for mend in self._sources(journal):
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     mend(connection, wanted=left)
-                    still = faults(connection, self.folder)
+                    still = find_faults(connection, self.folder)
                     better = len(still) < len(left) and set(still) <= set(left)
                     connection.execute("COMMIT" if better else "ROLLBACK")
                     left = still if better else left
@@ -209,18 +215,22 @@ class _Checking:
         yield reindex
         with contextlib.suppress(DamagedLab):
             found = latest_snapshot(self.folder / "snapshots")
-            snapshot = None if found is None else load_snapshot(found, with_extended(PROJECTIONS))
+            snapshot = (
+                None
+                if found is None
+                else load_snapshot(found, add_extension_projections(PROJECTIONS))
+            )
             if snapshot is not None and (snapshot.lab, snapshot.chain) == _point(
                 journal, snapshot.state.seq
             ):
                 yield partial(_from_snapshot, snapshot.state)
         for place in _places(journal, self.folder):
-            for kept in reversed(backups_in(place)):
+            for kept in reversed(list_backups(place)):
                 # one from before a purge holds what was purged, and one of another lab what is not this one's
                 with contextlib.suppress(LabError):
-                    head = head_of(kept.path)
+                    head = read_head(kept.path)
                     if (head.lab, head.generation) == (journal.identity, journal.generation):
-                        with connected(kept.path) as other:
+                        with open_connection(kept.path) as other:
                             yield partial(replace_rows, other=other)
 
     def _fold(self, journal: Journal) -> None:
@@ -241,7 +251,7 @@ class _Checking:
         for path in sorted((self.folder / "snapshots").glob("*")):
             name = f"snapshots/{path.name}"
             try:
-                snapshot = load_snapshot(path, with_extended(PROJECTIONS))
+                snapshot = load_snapshot(path, add_extension_projections(PROJECTIONS))
                 if (snapshot.lab, snapshot.chain) != _point(journal, snapshot.state.seq):
                     raise DamagedLab("It is of another history than the journal.")
             except DamagedLab as error:
@@ -268,9 +278,9 @@ class _Checking:
 
     def _backups(self, journal: Journal | None) -> None:
         for place in _places(journal, self.folder):
-            for kept in backups_in(place):
+            for kept in list_backups(place):
                 try:
-                    head = head_of(kept.path)
+                    head = read_head(kept.path)
                 except DamagedLab as error:
                     self._tell(str(kept.path), "backup", "damaged", str(error))
                 else:
@@ -290,7 +300,7 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
     ).fetchone()
     for fault in wanted:
         if fault.table == "payload" and 1 <= fault.key[0] <= len(state):
-            text = state.texts.at(fault.key[0] - 1)
+            text = state.texts.value_at(fault.key[0] - 1)
             connection.execute("UPDATE payload SET text = ? WHERE id = ?", (text, fault.key[0]))
         elif fault.table == "vector" and fingerprint is not None and fault.key[0] == fingerprint[0]:
             key = fault.key
@@ -320,6 +330,6 @@ def _places(journal: Journal | None, folder: Path) -> list[Path]:
     if journal is None:
         return own
     try:
-        return places(journal)
+        return list_backup_folders(journal)
     except DamagedLab:
         return own

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from memlab.io.formats import Bundle, node_of
+from memlab.io.formats import Bundle, split_node_name
 from memlab.kernel.state import State
 
 __all__ = ["graph_of"]
@@ -39,7 +39,7 @@ def graph_of(
             if row[end] is not None:
                 ends.append(here.get(row[end]))
             else:
-                ends.append(nodes.setdefault(node_of(row[f"{end}_node"]), -len(nodes) - 1))
+                ends.append(nodes.setdefault(split_node_name(row[f"{end}_node"]), -len(nodes) - 1))
         is_new = row["source"] in id_of or row["target"] in id_of
         if None in ends or (
             not is_new and (has_edge(state, row, ends) or is_removed(removed, row, ends))

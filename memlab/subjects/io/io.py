@@ -12,10 +12,15 @@ import polars as pl
 from memlab.errors import LabError, MemlabError
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked, warn_caller
 from memlab.kernel.embedding import Embedder, EmbedderSpec
-from memlab.kernel.storage.copies import copies, forget_copy, note_copy, written
+from memlab.kernel.storage.copies import (
+    list_copies,
+    register_copy,
+    unregister_copy,
+    write_without_purge,
+)
 from memlab.kernel.storage.purging import PURGE_TIMEOUT
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.storage.views import ViewerStore
 from memlab.kernel.verbs.core import Core
 from memlab.subjects.io.backups import Backup, back_up, check_open
 from memlab.subjects.io.checking import Checked
@@ -95,10 +100,10 @@ class LabIO:
         """
         from memlab.io.formats import (
             Bundle,
-            bundle_of,
-            events_of,
-            lab_id,
-            policies_of,
+            build_bundle,
+            build_event_frame,
+            compute_lab_id,
+            export_policies,
             write_bundle,
         )
 
@@ -108,31 +113,33 @@ class LabIO:
         def bundle() -> Bundle:
             tables = format == "parquet" or (format is None and target.suffix == ".parquet")
             # the events are those of the whole lab
-            tables = tables and not isinstance(self._core.store, SeenStore)
+            tables = tables and not isinstance(self._core.store, ViewerStore)
             with self._core.reading() as state:
-                return bundle_of(
+                return build_bundle(
                     state,
-                    lab=lab_id(journal),
+                    lab=compute_lab_id(journal),
                     now=self._core.store.clock(),
                     where=where,
                     project=project,
-                    policies=policies_of(self._core.store.versions) if policies else None,
-                    events=events_of(journal)
+                    policies=export_policies(self._core.store.versions) if policies else None,
+                    events=build_event_frame(journal)
                     if tables and where is None and project is None
                     else None,
                 )
 
         def write(made: Bundle) -> Path:
-            known = any(one.path == target.absolute() for one in copies(journal))
-            note_copy(journal, "export", target, begun=True)  # first, as a process may be killed
+            known = any(one.path == target.absolute() for one in list_copies(journal))
+            register_copy(
+                journal, "export", target, begun=True
+            )  # first, as a process may be killed
             try:
                 return write_bundle(made, target, format, overwrite=overwrite)
             except MemlabError:
                 if not known:
-                    forget_copy(journal, target)
+                    unregister_copy(journal, target)
                 raise
 
-        return written(self._core.store, bundle, write)
+        return write_without_purge(self._core.store, bundle, write)
 
     @checked
     def join(self, other: Annotated[Any, AsGiven], *, dry_run: bool = False) -> Joined:
@@ -326,7 +333,7 @@ def reach_lost_mirrors(store: Store) -> None:
     from memlab.subjects.io.mirror import reach_mirrors
 
     try:
-        with store.derived.held(PURGE_TIMEOUT):
+        with store.derived.hold(PURGE_TIMEOUT):
             problems = reach_mirrors(store)
     except LabError as error:
         problems = {store.folder or Path(): str(error)}

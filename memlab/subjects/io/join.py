@@ -15,7 +15,7 @@ from memlab.io.formats import Bundle
 from memlab.kernel.journal import Event
 from memlab.kernel.privacy import Finding, personal_kinds
 from memlab.kernel.schema import MEMORY
-from memlab.kernel.state import Change, State, redactions, values_of, with_speaker
+from memlab.kernel.state import Change, State, build_values, describe_redactions, prefix_speaker
 from memlab.kernel.storage.store import Store
 from memlab.subjects.io.edges import graph_of
 from memlab.subjects.io.join_plan import Plan, plan_join
@@ -58,7 +58,7 @@ def join_bundle(
             texts = [given.screenings[place].text for place in plan.fresh]
             tx.payloads(range(first, first + len(texts)), texts)
             spoken = [
-                with_speaker(text, speakers[place])
+                prefix_speaker(text, speakers[place])
                 for text, place in zip(texts, plan.fresh, strict=True)
             ]
             tx.vectors(first, store.embedder.fingerprint, store.embedder.encode(spoken))
@@ -68,7 +68,7 @@ def join_bundle(
         rest |= Change(
             set=[_values(id, columns) for id, columns in sorted(plan.set.items())]
         ).body()
-        rest |= redactions(_redacted(given, plan))
+        rest |= describe_redactions(_redacted(given, plan))
         if rest:
             tx.event("import", {"lab": bundle.lab, **rest}, at=now)
     store.snapshot_if_due()
@@ -108,4 +108,4 @@ def _values(id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
         name: [value or []] if MEMORY[name].storage == "list" else value
         for name, value in columns.items()
     }
-    return values_of([id], **listed)
+    return build_values([id], **listed)

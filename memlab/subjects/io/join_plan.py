@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from memlab.io.formats import Bundle, bundle_of
+from memlab.io.formats import Bundle, build_bundle
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import RECALLABLE
@@ -88,7 +88,7 @@ def plan_join(
 ) -> Plan:
     """Return what joining ``bundle``, checked as ``given``, into the lab ``own`` changes; see ``join_bundle``."""
     ours = Side(
-        rows_of(bundle_of(state, lab=own, now=0).memories), store.journal.events(upto=state.seq)
+        rows_of(build_bundle(state, lab=own, now=0).memories), store.journal.events(upto=state.seq)
     )
     theirs = Side(rows_of(bundle.memories), None if events is None else events())
     pairs, away = _pair_memories(state, given, own)
@@ -226,12 +226,12 @@ def _pair_memories(state: State, given: Screened, own: str) -> tuple[dict[int, i
         same = [
             row
             for row in met
-            if gone or statuses.at(row) == "purged" or texts.at(row) == screening.text
+            if gone or statuses.value_at(row) == "purged" or texts.value_at(row) == screening.text
         ]
         if same:
             pairs[id] = same[0] + 1
             taken.add(same[0])
-            if statuses.at(same[0]) == "purged" and not gone:
+            if statuses.value_at(same[0]) == "purged" and not gone:
                 away.add(id)
         elif gone or tombstones.is_purged(screening.text):
             away.add(id)

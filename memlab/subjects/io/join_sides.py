@@ -9,7 +9,7 @@ import polars as pl
 
 from memlab.kernel.base.clock import Micros
 from memlab.kernel.journal import Event
-from memlab.kernel.privacy import without_sensitive
+from memlab.kernel.privacy import split_sensitive
 from memlab.kernel.schema import MEMORY
 from memlab.subjects.io.join_versions import UPKEEP, Row
 
@@ -54,7 +54,7 @@ def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
     """Return the memories of a frame by id, absent values as the schema's defaults and lists as lists."""
     found: dict[int, Row] = {}
     for row in frame.iter_rows(named=True):
-        row["files"] = without_sensitive(row["files"] or [])[0]
+        row["files"] = split_sensitive(row["files"] or [])[0]
         for name, column in MEMORY.items():
             if column.storage == "list":
                 row[name] = list(row[name] or [])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memlab.errors import InputError
 from memlab.kernel.journal import Event, Journal
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.storage.views import ViewerStore
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_on
 from memlab.kernel.verbs.projections import new_state
@@ -26,10 +26,10 @@ _Events = Callable[[], Iterable[Event]]
 
 def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
     """See ``LabIO.join``."""
-    from memlab.io.formats import lab_id
+    from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.join import join_bundle
 
-    if isinstance(core.store, SeenStore):
+    if isinstance(core.store, ViewerStore):
         raise InputError(
             "A lab as one viewer sees it shows a part of itself. Join into the lab itself."
         )
@@ -38,13 +38,20 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
         with core.reading() as state:
             check_on(core.store, state, bundle.memories["project"].unique().to_list())
     return join_bundle(
-        core.store, bundle, own=lab_id(core.store.journal), events=events, dry_run=dry_run
+        core.store, bundle, own=compute_lab_id(core.store.journal), events=events, dry_run=dry_run
     )
 
 
 def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
     """What the other lab holds, and how its journal is read, where there is one."""
-    from memlab.io.formats import EXPORTS, bundle_of, find_reader, lab_id, read_bundle, read_lab
+    from memlab.io.formats import (
+        EXPORTS,
+        build_bundle,
+        compute_lab_id,
+        find_reader,
+        read_bundle,
+        read_lab,
+    )
 
     store = getattr(getattr(other, "io", None), "store", None)
     if isinstance(store, Store):
@@ -53,7 +60,7 @@ def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
         ):
             raise InputError("A lab cannot be joined with itself.")
         with store.reading() as state:
-            bundle = bundle_of(state, lab=lab_id(store.journal), now=store.clock())
+            bundle = build_bundle(state, lab=compute_lab_id(store.journal), now=store.clock())
         return replace(
             bundle, source=store.folder.name if store.folder else bundle.lab
         ), store.journal.events

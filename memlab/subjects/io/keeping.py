@@ -15,7 +15,7 @@ from memlab.errors import InputError
 from memlab.kernel.base.clock import DAY, from_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
-from memlab.kernel.journal import Journal, digest_of_parts
+from memlab.kernel.journal import Journal, digest_parts
 from memlab.kernel.slates import Segment, thin_parts
 from memlab.kernel.storage.store import Store
 
@@ -225,7 +225,7 @@ def _body(act: str, plan: _Plan) -> dict[str, Any]:
     """The event that tells of it: the digest of each segment from now on."""
     chosen = [row for row in plan.rows if row.act == act]
     parts = [plan.parts.get(row.upto) if act == "thin" else None for row in chosen]
-    digests = [None if one is None else digest_of_parts(sorted(one.items())) for one in parts]
+    digests = [None if one is None else digest_parts(sorted(one.items())) for one in parts]
     recalls = [row.recalls for row in chosen]
     return {"upto": [row.upto for row in chosen], "recalls": recalls, "digest": digests, "to": act}
 

@@ -17,7 +17,7 @@ from memlab.errors import InputError, PrivacyError, UnknownName
 from memlab.kernel.base.disk import is_url
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.privacy import Finding
-from memlab.kernel.state import checked_columns, columns_of, refuse_names
+from memlab.kernel.state import refuse_secret_values, rows_to_columns, validate_columns
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_on
 from memlab.kernel.verbs.linking import Linker, check_linking
@@ -110,12 +110,12 @@ def load(
         IMPORTS,
         READERS,
         Options,
-        bundle_of_frame,
+        build_bundle_from_frame,
         find_reader,
         is_memories,
         read_file,
+        read_folder,
         read_object,
-        sources_of_folder,
     )
 
     check_linking(given.linking)
@@ -131,12 +131,12 @@ def load(
     elif given.format in IMPORTS:
         raise InputError(f'format="{given.format}" is that of a file, and no path was given.')
     elif is_memories(x) and given.is_plain:
-        return _stored(bundle_of_frame(x), given, core, None)
+        return _stored(build_bundle_from_frame(x), given, core, None)
     options = Options(given.format, given.columns, given.session, given.project, given.strict)
     if path is None:
         sources: Iterator[Source] = iter((read_object(x, options),))
     elif path.is_dir():
-        sources = sources_of_folder(path, options)
+        sources = read_folder(path, options)
     else:
         sources = iter((read_file(path, options),))
     with core.reading():
@@ -158,7 +158,7 @@ def load(
 
 def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPolicies) -> Loaded:
     """An export, whole or not at all, with ids, times, counts and edges."""
-    from memlab.io.formats import pack_of, read_bundle, read_lab
+    from memlab.io.formats import read_bundle, read_lab, restore_pack
 
     rows_only = {
         "extract": given.extract,
@@ -178,7 +178,7 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
         else read_bundle(path, format)
     )
     pack = (
-        pack_of(bundle.policies, bundle.source)
+        restore_pack(bundle.policies, bundle.source)
         if given.policies and bundle.policies is not None
         else None
     )
@@ -190,7 +190,7 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
 
 def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Loaded:
     """Store a bundle, whole or not at all; ``pack`` is the one that comes with it and is used next."""
-    from memlab.io.formats import lab_id
+    from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.storing import load_bundle
 
     with core.reading() as state:
@@ -204,7 +204,7 @@ def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Load
     return load_bundle(
         core.store,
         bundle,
-        own=lambda: lab_id(core.store.journal),
+        own=lambda: compute_lab_id(core.store.journal),
         project=given.project,
         opened=pack is not None and bool(pack.settings["open-words"]),
     )
@@ -294,8 +294,12 @@ class _Loading:
 
     def _is_right(self, place: int, row: dict[str, Any], notes: Notes) -> bool:
         try:
-            columns = checked_columns(columns_of([row]), now=0, open_words=self._core.open_words)
-            refuse_names({name: values for name, values in columns.items() if name != "text"})
+            columns = validate_columns(
+                rows_to_columns([row]), now=0, open_words=self._core.open_words
+            )
+            refuse_secret_values(
+                {name: values for name, values in columns.items() if name != "text"}
+            )
         except (InputError, PrivacyError) as problem:
             why = (
                 "secret in a name"
@@ -336,7 +340,7 @@ class _Loading:
             left_out += notes.left_out
             skipped += notes.skipped
         guessed = [(notes.source, *one) for notes in self._notes for one in notes.guessed.items()]
-        places = [place for notes in self._notes for place in notes.places]
+        places = [place for notes in self._notes for place in notes.locations]
         return Loaded(
             source,
             pl.concat(self._parts) if self._parts else pl.DataFrame(schema=_FRAME),

@@ -17,7 +17,7 @@ from memlab.kernel.journal import Journal
 from memlab.kernel.privacy import PERSONAL, refuse, screen_many
 from memlab.kernel.schema import MEMORY, RECALLABLE
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import SeenStore
+from memlab.kernel.storage.views import ViewerStore
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import Switches, check_on
 from memlab.subjects.io.synced import Synced
@@ -190,7 +190,7 @@ def move(
 def _moved(
     core: Core, there: Store, target: Path, projects: list[str | None], *, whole: bool
 ) -> Moved:
-    from memlab.io.formats import lab_id
+    from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.io.storing import load_bundle
 
@@ -198,7 +198,7 @@ def _moved(
         check_on(there, state, projects)
 
     def store(bundle: Bundle) -> Loaded:
-        return load_bundle(there, bundle, own=lambda: lab_id(there.journal))
+        return load_bundle(there, bundle, own=lambda: compute_lab_id(there.journal))
 
     rows: list[dict[str, Any]] = []
     edges = redacted = 0
@@ -221,7 +221,7 @@ def _moved(
 
 def _bundle(core: Core, projects: list[str | None] | None) -> Bundle:
     """The memories of these projects with the edges among them; None: all of the lab, as an export has it."""
-    from memlab.io.formats import bundle_of, lab_id
+    from memlab.io.formats import build_bundle, compute_lab_id
 
     where = None
     if projects is not None:
@@ -232,7 +232,9 @@ def _bundle(core: Core, projects: list[str | None] | None) -> Bundle:
             pl.col("status") != "purged"
         )
     with core.reading() as state:
-        made = bundle_of(state, lab=lab_id(core.store.journal), now=core.store.clock(), where=where)
+        made = build_bundle(
+            state, lab=compute_lab_id(core.store.journal), now=core.store.clock(), where=where
+        )
     return replace(made, source=core.store.where)
 
 
@@ -282,4 +284,4 @@ def synced_frame(core: Core) -> pl.DataFrame:
     """One row for each move; see ``LabIO.synced``."""
     with core.reading() as state:
         moves = state.projection(Synced).frame
-    return moves.clear() if isinstance(core.store, SeenStore) else moves
+    return moves.clear() if isinstance(core.store, ViewerStore) else moves

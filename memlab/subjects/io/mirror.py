@@ -21,18 +21,18 @@ from memlab.errors import InputError, MemlabError
 from memlab.io.formats import (
     SCHEMA,
     Bundle,
-    bundle_of,
-    file_name,
-    lab_id,
-    memory_page,
-    memory_records,
-    time_text,
+    build_bundle,
+    build_file_name,
+    compute_lab_id,
+    export_memories,
+    format_time,
+    render_memory_page,
 )
 from memlab.kernel.base.arguments import Seconds, checked
 from memlab.kernel.base.disk import translate_error
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import Background, Finished, ThreadLock, Worker
-from memlab.kernel.storage.copies import note_copy, unreached, written
+from memlab.kernel.storage.copies import list_outdated_mirrors, register_copy, write_without_purge
 from memlab.kernel.storage.store import Store
 
 __all__ = ["INDEX", "Mirror", "reach_mirrors"]
@@ -65,7 +65,7 @@ class Mirror(Background):
             folder,
             store,
             alive,
-            lab_id(store.journal),
+            compute_lab_id(store.journal),
         )
         self._locked, self._taken_over = locked, False
         self.problem: Exception | None = None
@@ -90,7 +90,7 @@ class Mirror(Background):
             changed = (
                 self._written(self._bundle())
                 if self._locked
-                else written(store, self._bundle, self._written)
+                else write_without_purge(store, self._bundle, self._written)
             )
             self._seq = head
             return changed
@@ -126,7 +126,7 @@ class Mirror(Background):
     def _bundle(self) -> Bundle:
         store = self._store
         with store.reading():
-            return bundle_of(store.state, lab=self._lab, now=store.clock())
+            return build_bundle(store.state, lab=self._lab, now=store.clock())
 
     # -- the folder ---------------------------------------------------------------------------------------------------
 
@@ -189,12 +189,12 @@ class Mirror(Background):
             self._take_over()
             self._taken_over = True
             # before the first page, as a process may be killed
-            note_copy(self._store.journal, "mirror", self.folder, begun=True)
+            register_copy(self._store.journal, "mirror", self.folder, begun=True)
         try:
             changed = self._write(bundle)
         except OSError as error:
             raise translate_error(str(self.folder), error) from error
-        note_copy(self._store.journal, "mirror", self.folder)
+        register_copy(self._store.journal, "mirror", self.folder)
         return changed
 
     def _write(self, bundle: Bundle) -> int:
@@ -205,7 +205,7 @@ class Mirror(Background):
         joined = memories.join(links, on="id", how="left", maintain_order="left")
         digests = joined.hash_rows().to_list()
         wanted = {
-            file_name(id, text): (id, digest)
+            build_file_name(id, text): (id, digest)
             for id, text, digest in zip(
                 memories["id"].to_list(), memories["text"].to_list(), digests, strict=True
             )
@@ -221,9 +221,9 @@ class Mirror(Background):
             changed = memories.filter(pl.col("id").is_in(list(ids)))
             links_of = dict(links.filter(pl.col("id").is_in(list(ids))).iter_rows())
             names = {id: name for name, (id, _) in wanted.items()}
-            for fields in memory_records(changed):
+            for fields in export_memories(changed):
                 id = fields["id"]
-                self._put(ids[id], memory_page(fields, links_of.get(id) or [], names))
+                self._put(ids[id], render_memory_page(fields, links_of.get(id) or [], names))
         for name in gone:
             (self.folder / name).unlink(missing_ok=True)
         self._files = {name: (str(id), digest) for name, (id, digest) in wanted.items()}
@@ -238,7 +238,7 @@ class Mirror(Background):
             "schema": SCHEMA,
             "pages": _PAGES,
             "lab": self._lab,
-            "written": time_text(self._store.clock()),
+            "written": format_time(self._store.clock()),
         }
         return json.dumps({**about, "files": files}, indent=1)
 
@@ -258,7 +258,7 @@ def reach_mirrors(store: Store) -> dict[Path, str]:
     reached when the lab is opened while it is.
     """
     problems = {}
-    for one in unreached(store.journal):
+    for one in list_outdated_mirrors(store.journal):
         if not one.path.is_dir():
             problems[one.path] = "not there"
             continue

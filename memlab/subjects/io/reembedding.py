@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from memlab.errors import EmbedderMismatch, LabBusy, MemlabError, ReadOnlyLab
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import Background, Finished, Worker
-from memlab.kernel.state import seen_rows
+from memlab.kernel.state import visible_rows
 from memlab.kernel.storage.store import Store
 
 __all__ = ["Reembedder", "Reembedding"]
@@ -70,10 +70,10 @@ class Reembedder(Background):
     def progress(self) -> Reembedding:
         """How far it is."""
         with self._store.reading() as state:
-            seen = seen_rows(state)
+            seen = visible_rows(state)
             if seen is None:
                 return Reembedding(state.rows - state.unembedded, state.rows, self._error)
-            return Reembedding(len(state.embedded(seen)), len(seen), self._error)
+            return Reembedding(len(state.drop_unembedded(seen)), len(seen), self._error)
 
     def embed_all(self, timeout: float | None) -> bool:
         """Embed here and now, for at most ``timeout`` seconds; whether nothing waits any more."""

@@ -35,12 +35,18 @@ from memlab.kernel.journal import (
     HeadFile,
     Journal,
     WriterLock,
-    connected,
-    head_of,
-    present,
-    stamp,
+    lab_exists,
+    open_connection,
+    read_head,
+    stamp_copy,
 )
-from memlab.kernel.storage.backup_folders import BACKUPS, UNCOPIED, BackupFolder, backups_in, places
+from memlab.kernel.storage.backup_folders import (
+    BACKUPS,
+    UNCOPIED,
+    BackupFolder,
+    list_backup_folders,
+    list_backups,
+)
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
 from memlab.subjects.mending import make_repairer
 
@@ -99,10 +105,10 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     if not folder.is_dir():
         raise NotALab(f"There is no lab at {folder}. Check the path.")
     with contextlib.suppress(DamagedLab):  # what is wrong is looked at below
-        if not present(folder):
+        if not lab_exists(folder):
             raise NotALab(f"There is no lab at {folder}. Check the path.")
-    with WriterLock(folder / DERIVED).held(PURGE_TIMEOUT):
-        with WriterLock(folder / LOCK).held(PURGE_TIMEOUT):  # nobody writes what is being judged
+    with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
+        with WriterLock(folder / LOCK).hold(PURGE_TIMEOUT):  # nobody writes what is being judged
             own, recorded = _sound_head(folder), _recorded_head(folder)
             chosen: Path | None
             if backup is not None:
@@ -134,7 +140,7 @@ def _sound_head(folder: Path) -> Head | None:
     NewerLab is raised: what a later memlab wrote is no damage, and must not give way to an older backup.
     """
     try:
-        return head_of(folder)
+        return read_head(folder)
     except NewerLab:
         raise
     except LabError:
@@ -153,7 +159,7 @@ def _of_this_lab(backup: Path, known: Head | None) -> Path:
         raise InputError(
             f"{backup} is no backup: it has no {FILE}. `ls LAB/{BACKUPS}` shows those of a lab."
         )
-    head = head_of(backup)
+    head = read_head(backup)
     if known is not None and head.lab != known.lab:
         raise InputError(f"{backup} is a backup of another lab.")
     if known is not None and head.generation < known.generation:
@@ -197,8 +203,8 @@ def _backups_of(folder: Path) -> list[BackupFolder]:
             contextlib.suppress(LabError),
             Journal.open(folder, read_only=True, create=False) as journal,
         ):
-            found = places(journal)
-    return [kept for place in found for kept in backups_in(place)]
+            found = list_backup_folders(journal)
+    return [kept for place in found for kept in list_backups(place)]
 
 
 def _listed(folder: Path) -> dict[str, str]:
@@ -223,11 +229,11 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
     draft = folder / f"{FILE}.new"
     with writing(f"The journal of {folder.name}"):
         draft.unlink(missing_ok=True)
-        with connected(backup) as source:  # with its log, if somebody has it open
+        with open_connection(backup) as source:  # with its log, if somebody has it open
             source.execute("VACUUM INTO ?", (str(draft),))
         listed = _listed(folder) | ({} if recorded is None else {RESTORED: recorded.text})
         with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:
-            stamp(copy, listed)
+            stamp_copy(copy, listed)
         sync(draft)
         number = 1 + max(
             (int(one.name) for one in (folder / REPLACED).glob("*") if one.name.isdecimal()),
@@ -236,7 +242,7 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
         aside = folder / REPLACED / f"{number:03d}"
         aside.mkdir(parents=True)
         busy = 0
-        with contextlib.suppress(LabError), connected(folder, write=True) as connection:
+        with contextlib.suppress(LabError), open_connection(folder, write=True) as connection:
             (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy and sound:
             raise LabBusy(

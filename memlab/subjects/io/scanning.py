@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from memlab.kernel.state import Seen
+from memlab.kernel.state import ViewerState
 from memlab.kernel.verbs.core import Core
 
 __all__ = ["scan_edges", "scan_memories"]
@@ -18,7 +18,7 @@ def scan_memories(core: Core) -> pl.LazyFrame:
 
     def read(columns: list[str] | None) -> pl.DataFrame:
         with core.reading() as state:
-            if columns is None or isinstance(state, Seen):
+            if columns is None or isinstance(state, ViewerState):
                 frame = state.memories()
                 return frame if columns is None else frame.select(columns)
             return pl.DataFrame([state.column(name) for name in columns])

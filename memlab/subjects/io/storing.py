@@ -27,20 +27,20 @@ from memlab.kernel.privacy import (
     personal_kinds,
     refuse_strings,
     screen_many,
-    without_sensitive,
+    split_sensitive,
 )
 from memlab.kernel.schema import FIELDS, MEMORY, RELATIONS
 from memlab.kernel.state import (
     Change,
     State,
     Tombstones,
-    checked_columns,
-    compact,
-    redactions,
-    refuse_names,
+    build_values,
+    compact_columns,
+    describe_redactions,
+    prefix_speaker,
+    refuse_secret_values,
     register_hash_paths,
-    values_of,
-    with_speaker,
+    validate_columns,
 )
 from memlab.kernel.storage.store import Store
 from memlab.subjects.io.edges import graph_of
@@ -97,7 +97,7 @@ def load_bundle(
         ]
     speakers = checked.columns.get("speaker") or [None] * len(checked.ids)
     encoded = store.embedder.encode(
-        [with_speaker(checked.screenings[row].text, speakers[row]) for row in fresh]
+        [prefix_speaker(checked.screenings[row].text, speakers[row]) for row in fresh]
     )
     vector_of = {row: place for place, row in enumerate(fresh)}
     with store.writing() as tx:
@@ -129,7 +129,7 @@ def load_bundle(
             for row in rows
             for finding in checked.screenings[row].findings
         )
-        rest |= redactions(redacted)
+        rest |= describe_redactions(redacted)
         if rest:
             tx.event("import", {"lab": bundle.lab, **rest}, at=now)
     store.snapshot_if_due()
@@ -171,7 +171,7 @@ def check_bundle(
 def _check_relations(bundle: Bundle) -> None:
     for row, word in enumerate(bundle.edges["relation"].to_list()):
         if word not in RELATIONS:
-            where = bundle.edge_places[row] if bundle.edge_places else f"edge {row + 1}"
+            where = bundle.edge_locations[row] if bundle.edge_locations else f"edge {row + 1}"
             raise DatasetError(
                 f"{bundle.source}, {where}, field relation: {UnknownName('relation', word, RELATIONS)}"
             )
@@ -194,7 +194,7 @@ def _checked(
     # Of what was purged the row alone is left; a stop stands for the text while the others are checked.
     sensitive = 0
     for row, paths in enumerate(rows["files"]):
-        rows["files"][row], held = without_sensitive(paths)
+        rows["files"][row], held = split_sensitive(paths)
         sensitive += len(held)
     rows["text"] = [
         "." if gone and not text else text for gone, text in zip(purged, rows["text"], strict=True)
@@ -239,7 +239,7 @@ def _checked_rows(
 ) -> dict[str, list[Any]]:
     """Every column of MEMORY, checked; those that the engine keeps by their declared bounds."""
     fields = {name: rows[name] for name in ("text", *FIELDS)}
-    columns = checked_columns({**fields, "at": rows["created"]}, now=now, open_words=open_words)
+    columns = validate_columns({**fields, "at": rows["created"]}, now=now, open_words=open_words)
     for name in ENGINE:
         declared = MEMORY[name]
         for row, value in enumerate(rows[name]):
@@ -257,7 +257,7 @@ def _checked_rows(
                 )
         default = declared.default if declared.storage == "num" else None
         columns[name] = [default if value is None else value for value in rows[name]]
-    refuse_names({name: values for name, values in columns.items() if name != "text"})
+    refuse_secret_values({name: values for name, values in columns.items() if name != "text"})
     load_part("check-operations")(columns.get("operations", ()))
     return columns
 
@@ -315,7 +315,7 @@ def _standing(state: State, bundle: Bundle, checked: Screened, own: str) -> list
             (
                 row
                 for row in candidates
-                if texts.at(row) == screening.text and at in (None, int(created[row]))
+                if texts.value_at(row) == screening.text and at in (None, int(created[row]))
             ),
             None,
         )
@@ -324,7 +324,7 @@ def _standing(state: State, bundle: Bundle, checked: Screened, own: str) -> list
         elif gone:
             # An empty row keeps the numbers of the others, where they can be kept.
             found.append(0 if len(state) or not bundle.complete else None)
-        elif any(statuses.at(row) == "purged" for row in candidates):
+        elif any(statuses.value_at(row) == "purged" for row in candidates):
             found.append(0)
         else:
             found.append(0 if tombstones.is_purged(screening.text, origin=origin) else None)
@@ -356,7 +356,7 @@ def bodies_of(
         body: dict[str, Any] = {
             "first": first + start,
             "count": len(some),
-            "columns": compact(columns),
+            "columns": compact_columns(columns),
         }
         uses = [checked.uses[row] for row in some]
         if any(one != [made] for one, made in zip(uses, columns["created"], strict=True)):
@@ -365,7 +365,7 @@ def bodies_of(
         moved = [(id, at) for id, at in moved if at is not None]
         if moved:
             change = Change(
-                set=[values_of([id for id, _ in moved], accessed=[at for _, at in moved])]
+                set=[build_values([id for id, _ in moved], accessed=[at for _, at in moved])]
             )
             body |= change.body()
         yield body

@@ -7,7 +7,16 @@ from typing import Any, ClassVar
 import polars as pl
 
 from memlab.kernel.journal import Event
-from memlab.kernel.state import NUMBER, TIME, WORD, EventType, Field, Projection, listed, mapping
+from memlab.kernel.state import (
+    NUMBER,
+    TIME,
+    WORD,
+    EventType,
+    Field,
+    Projection,
+    list_field,
+    mapping_field,
+)
 
 __all__ = ["Synced"]
 
@@ -36,7 +45,7 @@ class Synced(Projection):
     events: ClassVar[tuple[EventType, ...]] = (
         EventType("synced", "Memories were moved to another lab.", {**_MOVED, "lab": WORD}),
     )
-    dumped: ClassVar[Field] = listed(mapping({**_MOVED, "at": TIME}))
+    dumped: ClassVar[Field] = list_field(mapping_field({**_MOVED, "at": TIME}))
     exported: ClassVar[bool] = False
 
     def __init__(self) -> None:

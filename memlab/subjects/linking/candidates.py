@@ -102,7 +102,9 @@ class RowView:
     def texts(self) -> list[str]:
         """Each text, empty where there is none."""
         return [
-            text or "" for moment in self._moments for text in moment.state.texts.take(moment.rows)
+            text or ""
+            for moment in self._moments
+            for text in moment.state.texts.to_list(moment.rows)
         ]
 
     @cached_property
@@ -114,7 +116,7 @@ class RowView:
     def extracted(self) -> Values:
         """bool[rows]: what extraction made of a message, by the reason that it gives."""
         reasons = [
-            moment.state.notes["reason"].at(row)
+            moment.state.notes["reason"].value_at(row)
             for moment in self._moments
             for row in moment.rows.tolist()
         ]
@@ -215,7 +217,7 @@ class Places:
         state = joint.state if joint.fresh is None else joint.fresh
         local = rows - (0 if joint.fresh is None else joint.size)
         names = state.names
-        private = joint.state.names["visibility"].held or names["visibility"].held
+        private = joint.state.names["visibility"].has_values or names["visibility"].has_values
         bound = names["scope"].codes[local] == names["scope"].code("session")
         own = names["visibility"].codes[local] == names["visibility"].code("private")
         keys = (
@@ -290,7 +292,7 @@ def _around(
 ) -> tuple[Ints, Ints, Floats]:
     """New rows, old rows and similarities of one place, each pair once."""
     state = joint.state
-    unbound = place.project is None and state.names["project"].held
+    unbound = place.project is None and state.names["project"].has_values
     population = populate(
         project=place.project,
         session=place.session,
@@ -349,7 +351,7 @@ def _nearest_old(
     count: int,
 ) -> tuple[Ints, Ints, Floats]:
     """Among ``known``, the part of the population that was there before the first of these rows."""
-    known = joint.state.embedded(known)
+    known = joint.state.drop_unembedded(known)
     if not len(known):
         return _none()
     own, local = joint.vectors(rows)
@@ -491,7 +493,7 @@ def _with(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
 def _words(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
     """The names of new rows, null as None."""
     state = joint.state if joint.fresh is None else joint.fresh
-    return state.names[column].objects(rows - (0 if joint.fresh is None else joint.size))
+    return state.names[column].to_objects(rows - (0 if joint.fresh is None else joint.size))
 
 
 def _none() -> tuple[Ints, Ints, Floats]:

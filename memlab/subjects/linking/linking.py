@@ -14,7 +14,7 @@ from memlab.errors import LabBusy, MemlabError
 from memlab.kernel.base.threads import Background, Worker
 from memlab.kernel.recall import Filters, Population, Question, Where
 from memlab.kernel.schema import RECALLABLE
-from memlab.kernel.state import State, compact
+from memlab.kernel.state import State, compact_columns
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.results import Linked
 from memlab.subjects.linking.candidates import PairedState
@@ -50,7 +50,7 @@ class Comparing:
     ) -> Linked:
         """Of what is not stored yet: memories from the id ``first`` on, and the ``next`` edges that lead to them."""
         state = self._core.store.state
-        fresh = State.of_rows(compact(columns), texts, vectors, at=now, like=state)
+        fresh = State.from_rows(compact_columns(columns), texts, vectors, at=now, like=state)
         before = np.full(len(fresh), -1, dtype=np.int64)
         if edges is not None:
             before[np.asarray(edges["target"], dtype=np.int64) - first] = (
@@ -78,7 +78,7 @@ class Comparing:
         population = self._populate(
             project=project, session=None, filters=Filters(viewer=viewer, where=_NO_TURNS)
         )
-        embedded = state.embedded(population.rows)
+        embedded = state.drop_unembedded(population.rows)
         if not len(embedded):
             return None
         vector = self._core.store.embedder.encode([text])[0]

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import NEVER, RELATIONS
-from memlab.kernel.state import Change, edges_of, values_of
+from memlab.kernel.state import Change, build_edges, build_values
 from memlab.kernel.verbs.results import Linked, Outcome
 from memlab.subjects.linking.candidates import PairedState, Places, Populate, candidates
 from memlab.subjects.linking.pairs import Pairs
@@ -447,7 +447,7 @@ class _Decision:
         place_of = {row: place for place, row in enumerate(rows)}
         source, target, relation, weight = self._joined()
         change = self._changed(ids, gain) + Change(
-            edges=edges_of(
+            edges=build_edges(
                 ids[source].tolist(), ids[target].tolist(), relation.tolist(), weight.tolist()
             )
             if len(source)
@@ -555,7 +555,7 @@ class _Decision:
             over = np.maximum(over, self._began(old))
             over = self._on_the_line(old, over)
             parts.append(
-                values_of(
+                build_values(
                     ids[old].tolist(),
                     status="superseded",
                     superseded_by=[
@@ -576,7 +576,9 @@ class _Decision:
                 else {}
             )
             parts.append(
-                values_of(ids[roots].tolist(), strength=strength.tolist(), changed=now, **counted)
+                build_values(
+                    ids[roots].tolist(), strength=strength.tolist(), changed=now, **counted
+                )
             )
             parts += self._united(ids, self.merges)
             parts += self._since(ids)
@@ -609,7 +611,7 @@ class _Decision:
             began = int(self._began(np.array([root]))[0])
             first = min(int(self._began(np.array([one]))[0]) for one in others)
             if first < began:
-                parts.append(values_of([int(ids[root])], valid_from=[first]))
+                parts.append(build_values([int(ids[root])], valid_from=[first]))
         return parts
 
     def _fact_times(self, ids: Ints) -> list[list[Any]]:
@@ -631,7 +633,7 @@ class _Decision:
                 if value is not None
             ]
             if len(set(told)) > 1:
-                parts.append(values_of([ids[row]], value="; ".join(dict.fromkeys(told))))
+                parts.append(build_values([ids[row]], value="; ".join(dict.fromkeys(told))))
         return parts
 
     def _united(self, ids: Ints, merges: dict[int, list[int]]) -> list[dict[str, Any]]:
@@ -651,7 +653,7 @@ class _Decision:
                 for name in ("source", "provenance")
             }
             sure = [self._confidence(best_known[row]) for row in more_confident]
-            parts.append(values_of(ids[more_confident].tolist(), confidence=sure, **words))
+            parts.append(build_values(ids[more_confident].tolist(), confidence=sure, **words))
         for column in _UNITED:
             before = {row: self._list(column, row) for row in roots.tolist()}
             united = {
@@ -665,7 +667,7 @@ class _Decision:
             grown = [row for row in roots.tolist() if len(united[row]) > len(before[row])]
             if grown:
                 parts.append(
-                    values_of(ids[grown].tolist(), **{column: [united[row] for row in grown]})
+                    build_values(ids[grown].tolist(), **{column: [united[row] for row in grown]})
                 )
         return parts
 
@@ -684,12 +686,12 @@ class _Decision:
 
     def _word(self, column: str, row: int) -> str | None:
         state, place = self.joint.home(row)
-        return state.names[column].at(place)
+        return state.names[column].value_at(place)
 
     def _list(self, column: str, row: int) -> tuple[str, ...]:
         state, place = self.joint.home(row)
-        held = state.lists[column].at(place)
-        creator = state.names["creator"].at(place)
+        held = state.lists[column].value_at(place)
+        creator = state.names["creator"].value_at(place)
         if (
             column == "agents"
             and creator is not None

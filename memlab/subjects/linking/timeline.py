@@ -154,7 +154,7 @@ def _read_line(joint: PairedState, row: int) -> Line:
 def past_rows(joint: PairedState, row: int) -> list[int]:
     """Return the superseded memories of the property of a new fact: they hold no more, and held once."""
     home, place = joint.home(row)
-    subject, predicate = (home.names[name].at(place) for name in ("subject", "predicate"))
+    subject, predicate = (home.names[name].value_at(place) for name in ("subject", "predicate"))
     state: State = joint.state
     if subject is None or predicate is None:
         return []

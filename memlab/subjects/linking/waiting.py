@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from memlab.kernel.journal import Event
-from memlab.kernel.state import NUMBER, Field, Projection, listed
+from memlab.kernel.state import NUMBER, Field, Projection, list_field
 
 __all__ = ["Waiting"]
 
@@ -20,7 +20,7 @@ class Waiting(Projection):
 
     name: ClassVar[str] = "waiting"
     kinds: ClassVar[tuple[str, ...]] = ("remember", "link")
-    dumped: ClassVar[Field] = listed(NUMBER, NUMBER)
+    dumped: ClassVar[Field] = list_field(NUMBER, NUMBER)
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {
         "remember": {"waits": Field("flag", of="columns")},
         "link": {"upto": Field("last-memory")},

@@ -33,8 +33,8 @@ from memlab.kernel.state import (
     Field,
     Projection,
     State,
-    listed,
-    mapping,
+    list_field,
+    mapping_field,
 )
 from memlab.subjects.drawing import write_page
 from memlab.subjects.reading.tags import code_words, file_subject, name_stems, stem_code_word
@@ -296,7 +296,7 @@ class ModuleWords:
         projects = state.names["project"].codes
         found = [
             row
-            for row, paths in state.lists["files"].filled()
+            for row, paths in state.lists["files"].items()
             if projects[row] == code and any(self._of(path) in wanted for path in paths)
         ]
         return np.array(sorted(found), dtype=np.int64)
@@ -489,8 +489,8 @@ class ModuleMap(Displayed):
 
 
 _PROJECT = replace(PROJECT, held="declared")
-_LABEL, _COUNTS = Field("label", shared=True), mapping({"*": NUMBER})
-_MODULE = mapping(
+_LABEL, _COUNTS = Field("label", shared=True), mapping_field({"*": NUMBER})
+_MODULE = mapping_field(
     {
         **dict.fromkeys(
             ("name", "description", "files", "tests", "entry_points", "depends_on"), _LABEL
@@ -499,10 +499,10 @@ _MODULE = mapping(
     }
 )
 _SCANNED = {
-    "modules": listed(_MODULE),
-    "commands": listed(_LABEL, _LABEL, _LABEL),
+    "modules": list_field(_MODULE),
+    "commands": list_field(_LABEL, _LABEL, _LABEL),
     "frameworks": _LABEL,
-    "conventions": listed(_LABEL, _LABEL),
+    "conventions": list_field(_LABEL, _LABEL),
     "languages": _COUNTS,
     "left_out": _COUNTS,
 }
@@ -530,14 +530,14 @@ class ModuleMaps(Projection):
             {"project": PROJECT, "session": SESSION, "files": _LABEL},
         ),
     )
-    dumped: ClassVar[Field] = listed(
-        mapping(
+    dumped: ClassVar[Field] = list_field(
+        mapping_field(
             {
                 "project": _PROJECT,
                 **_SCANNED,
                 "version": NUMBER,
-                "described": listed(_LABEL, _MODULE, drops=True),
-                "touched": listed(_LABEL, SESSION),
+                "described": list_field(_LABEL, _MODULE, drops=True),
+                "touched": list_field(_LABEL, SESSION),
             }
         )
     )
@@ -675,10 +675,10 @@ def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
     """Files that memories of the project in use name, with the session of each."""
     names, status = state.names, state.names["status"]
     code, live = names["project"].code(project), {status.code(word) for word in RECALLABLE}
-    for row, paths in state.lists["files"].filled():
+    for row, paths in state.lists["files"].items():
         if paths and names["project"].codes[row] == code and int(status.codes[row]) in live:
             for path in paths:
-                yield plain_path(path), names["session"].at(row)
+                yield plain_path(path), names["session"].value_at(row)
 
 
 def has_map(state: State, project: str) -> bool:

@@ -12,8 +12,8 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import AsGiven, Count, checked, describe_value
-from memlab.kernel.privacy import screen, without_sensitive
-from memlab.kernel.state import checked_text, refuse_names
+from memlab.kernel.privacy import screen, split_sensitive
+from memlab.kernel.state import refuse_secret_values, validate_text
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_on
 from memlab.subjects.modules.module_map import ModuleMap, ModuleMaps, described, module_map
@@ -166,7 +166,7 @@ class LabModules:
 
         >>> lab.agents.modules.find("the snapshot is written twice", project="api")               # doctest: +SKIP
         """
-        checked_text(task, where="task")
+        validate_text(task, where="task")
         with self._core.reading() as state:
             maps = state.projection(ModuleMaps)
             words = maps.words(project)
@@ -199,7 +199,7 @@ class LabModules:
             "depends_on": depends_on,
         }
         for name in ("files", "tests", "entry_points"):
-            kept, held = without_sensitive(lists[name])
+            kept, held = split_sensitive(lists[name])
             if held:
                 raise InputError(
                     f"describe({name}=...): {held[0]!r} is a file of secrets, and no part of a map."
@@ -214,7 +214,7 @@ class LabModules:
                 raise UnknownName("module", module, names)
             before = known["described"].get(module, {})
             said = (
-                screen(checked_text(description, where="description")).text if description else ""
+                screen(validate_text(description, where="description")).text if description else ""
             )
             body = {
                 "description": said or before.get("description", ""),
@@ -278,9 +278,9 @@ class LabModules:
         named = (path.strip() for item in items for path in paths_in(item))
         paths = [path for path in named if path and len(path) <= _LONGEST]
         for path in paths:
-            checked_text(path, where="files")
-        kept, _ = without_sensitive(paths)
-        refuse_names({"project": [project], "session": [session]})
+            validate_text(path, where="files")
+        kept, _ = split_sensitive(paths)
+        refuse_secret_values({"project": [project], "session": [session]})
         store = self._core.store
         with store.writing() as tx:
             check_on(store, store.state, [project])
@@ -321,4 +321,4 @@ def _unknown(maps: ModuleMaps, project: str) -> UnknownName:
 def _check_project(project: str) -> None:
     if not project:
         raise InputError("scan(project=...): a folder without a name needs a project.")
-    refuse_names({"project": [checked_text(project, where="project")]})
+    refuse_secret_values({"project": [validate_text(project, where="project")]})

@@ -17,7 +17,13 @@ from memlab.kernel.hooks import load_part
 from memlab.kernel.policies import Pack
 from memlab.kernel.privacy import screen
 from memlab.kernel.schema import ROLES, infer_role
-from memlab.kernel.state import EVERYONE, checked_columns, checked_text, hidden_from, refuse_names
+from memlab.kernel.state import (
+    EVERYONE,
+    hidden_rows,
+    refuse_secret_values,
+    validate_columns,
+    validate_text,
+)
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import explain_off
 from memlab.kernel.verbs.linking import Comparer, check_linking, get_comparer
@@ -159,7 +165,7 @@ class Observing:
         asked
             Whether it answers a question.
         """
-        screened = screen(checked_text(text), personal=self._core.personal()).text
+        screened = screen(validate_text(text), personal=self._core.personal()).text
         with self._core.reading() as state:
             # While memory is off, nothing is compared and no embedder gets the text.
             off = explain_off(self._core.store, state, project) is not None
@@ -189,20 +195,20 @@ class Observing:
         # Fields are checked first, so that an invalid one is refused even if the utterance is not
         # admitted.
         check_linking(linking)
-        columns = checked_columns(
+        columns = validate_columns(
             {"text": [text], **{name: [value] for name, value in fields.items()}},
             now=self._core.store.clock(),
             open_words=self._core.open_words,
         )
         del columns["text"]
-        refuse_names(columns)
+        refuse_secret_values(columns)
         load_part("check-operations")(columns.get("operations", ()))
         audience = self._find_audience(fields.get("creator"), fields.get("visibility"))
         question = self._question_before(fields) if before is None else last_question(before)
         answer = (
             None
             if question is None or role != "user"
-            else complete_answer(question, checked_text(text))
+            else complete_answer(question, validate_text(text))
         )
         if answer is not None and question is not None:
             fields.setdefault("context", f"{question} {text}")
@@ -228,13 +234,15 @@ class Observing:
         if session is None:
             return None
         with self._core.reading() as state:
-            last = state.last_of(fields.get("project"), session)
+            last = state.last_in_session(fields.get("project"), session)
             if last is None or (
-                (hidden := hidden_from(state, EVERYONE)) is not None and hidden[last - 1]
+                (hidden := hidden_rows(state, EVERYONE)) is not None and hidden[last - 1]
             ):
                 return None
-            speaker, creator = (state.names[name].at(last - 1) for name in ("speaker", "creator"))
-            text = state.texts.at(last - 1)
+            speaker, creator = (
+                state.names[name].value_at(last - 1) for name in ("speaker", "creator")
+            )
+            text = state.texts.value_at(last - 1)
         own = infer_role(fields.get("speaker"), None if fields.get("speaker") else "user")
         other = infer_role(speaker, creator) != own or (
             own == "other" and speaker != fields.get("speaker")

@@ -29,12 +29,12 @@ _SLOT_OF = {
 
 def text(name: str, form: Form, source: Text) -> str:
     """A text that may be remembered."""
-    from memlab.kernel.state import checked_text
+    from memlab.kernel.state import validate_text
 
     if form.kind != "str":
         raise _wrong(name, 'a text in quotes, such as "tabs"', form, source)
     try:
-        return checked_text(form.text)
+        return validate_text(form.text)
     except InputError as error:
         raise source.error(PolicyTypeError, str(error), form) from None
 

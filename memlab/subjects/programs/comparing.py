@@ -99,9 +99,9 @@ def _questions(state: State, most: int) -> list[_Asked]:
         np.linspace(0, max(len(rows) - 1, 0), min(len(rows), 4 * most)).astype(np.int64)
     )
     for row in rows[places].tolist():
-        text = state.texts.at(row) or ""
+        text = state.texts.value_at(row) or ""
         if text.rstrip().endswith("?") and _WORDS[0] <= len(text.split()) <= _WORDS[1]:
-            chosen.append((text, state.names["project"].at(row), row + 1))
+            chosen.append((text, state.names["project"].value_at(row), row + 1))
     if len(chosen) <= most:
         return chosen
     return [chosen[place] for place in np.linspace(0, len(chosen) - 1, most).astype(int).tolist()]

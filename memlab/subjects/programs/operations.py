@@ -475,7 +475,8 @@ class LabOperations:
         found = []
         with self._core.reading() as state:
             held = [
-                (row + 1, state.notes["operations"].at(row)) for row in self._core.rows(memories)
+                (row + 1, state.notes["operations"].value_at(row))
+                for row in self._core.rows(memories)
             ]
         for memory, text in held:
             if text is None:

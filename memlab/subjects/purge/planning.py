@@ -25,10 +25,10 @@ from memlab.kernel.state import (
     Change,
     State,
     Tombstones,
+    build_values,
     entity_key,
-    plain,
-    values_of,
-    with_speaker,
+    normalize_text,
+    prefix_speaker,
 )
 from memlab.subjects.purge.names import gather_names
 from memlab.subjects.purge.questions import ALL, NOTHING, Quotes, owners_of, quotes_of
@@ -56,7 +56,7 @@ class Cut:
 
     def __call__(self, content: str) -> str:
         """A string without the purged texts that it is, begins or holds."""
-        if plain(content) in self.exact:
+        if normalize_text(content) in self.exact:
             return ""
         if len(content) < _PIECE or not self.pieces:
             return content
@@ -89,17 +89,17 @@ class Cut:
 
 def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
     """What the texts of these rows are taken out of others by."""
-    texts = [text for text in state.texts.take(rows) if text]
+    texts = [text for text in state.texts.to_list(rows) if text]
     speakers = state.names["speaker"]
     attributed = [
-        with_speaker(state.texts.at(int(row)) or "", speakers.at(int(row)))
+        prefix_speaker(state.texts.value_at(int(row)) or "", speakers.value_at(int(row)))
         for row in rows
-        if state.texts.at(int(row))
+        if state.texts.value_at(int(row))
     ]
     pieces: dict[str, tuple[str, ...]] = {}
     for text in sorted({text for text in texts if len(text) >= _PIECE}, key=len, reverse=True):
         pieces[text[:_PIECE]] = (*pieces.get(text[:_PIECE], ()), text)
-    return Cut(frozenset(map(plain, (*texts, *attributed))), pieces)
+    return Cut(frozenset(map(normalize_text, (*texts, *attributed))), pieces)
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class PurgePlan:
         matches = bool(self.filters) and all(
             filters.get(name) == given for name, given in self.filters.items()
         )
-        return matches or plain(question) in self.cut.exact
+        return matches or normalize_text(question) in self.cut.exact
 
     def node(self, kind: str, name: str, *, own: bool = False) -> str:
         """What a node is called now; ``own`` says that a purged memory was joined to it."""
@@ -210,7 +210,7 @@ def plan_purge(
     held, cut = gather_names(events, ids, owners), cut_of(state, rows)
     every = held.own.union(held.declared, *held.others.values())
     named_alike = {
-        name for name in held.declared if plain(name) in cut.exact or _key(name) in known
+        name for name in held.declared if normalize_text(name) in cut.exact or _key(name) in known
     }
     # an entity is one under every spelling
     others, declared = _keys(held.entities), _keys(held.by_hand - named_alike)
@@ -272,10 +272,14 @@ def purging(state: State, rows: NDArray[np.int64], now: int) -> tuple[Change, di
     touched = (purged[np.where(memories, ends, 0)] & memories).any(axis=0)
     nothing: list[None] = [None] * len(rows)
     columns = {"status": "purged", "changed": now, "superseded_by": None, "tags": nothing}
-    change = Change(unlink=alive[touched].tolist(), set=[values_of((rows + 1).tolist(), **columns)])
-    texts = [text for text in state.texts.take(rows) if text]
-    origins = [origin for row in rows if (origin := state.names["origin"].at(int(row))) is not None]
-    return change, tombstones_of(state).made(texts, origins)
+    change = Change(
+        unlink=alive[touched].tolist(), set=[build_values((rows + 1).tolist(), **columns)]
+    )
+    texts = [text for text in state.texts.to_list(rows) if text]
+    origins = [
+        origin for row in rows if (origin := state.names["origin"].value_at(int(row))) is not None
+    ]
+    return change, tombstones_of(state).build_body(texts, origins)
 
 
 def tombstones_of(state: State) -> Tombstones:

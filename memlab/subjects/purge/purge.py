@@ -53,7 +53,7 @@ def purge(
     if not isinstance(journal, Journal) or journal.read_only:
         raise ReadOnlyLab(f"{store.where} was opened with read_only=True.")
     # nobody writes a file that is made of the journal until all of them are gone
-    with store.alone(), store.derived.held(PURGE_TIMEOUT):
+    with store.exclusive(), store.derived.hold(PURGE_TIMEOUT):
         rows: list[int] = []
 
         def verify(before: State, after: State) -> None:
@@ -80,7 +80,7 @@ def purge(
                 chosen = chosen_by(
                     state, project=project, session=session, subject=subject, creator=creator
                 )
-            rows = [row for row in chosen.rows if state.names["status"].at(row) != "purged"]
+            rows = [row for row in chosen.rows if state.names["status"].value_at(row) != "purged"]
             review = find_related(state, rows, derived=True)
             scrub = Scrub()
             if rows:
@@ -121,8 +121,8 @@ def purge(
 
 def _refuse_missing(state: State) -> None:
     """Raise MissingExtension where events of an extension that is not registered may hold what is purged."""
-    if state.missing:
+    if missing := state.missing_extensions:
         raise MissingExtension(
-            f"The lab has events of the extension {', '.join(sorted(state.missing))}, which is not registered here. A "
+            f"The lab has events of the extension {', '.join(sorted(missing))}, which is not registered here. A "
             "purge has to know what they hold, so nothing was purged. Install the extension and open the lab again."
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.kernel.state import EVERYONE, State, hidden_from, plain
+from memlab.kernel.state import EVERYONE, State, hidden_rows, normalize_text
 
 __all__ = ["ALL", "NOTHING", "Quotes", "owners_of", "quotes_of"]
 
@@ -81,7 +81,7 @@ def owners_of(state: State) -> NDArray[np.int64]:
     """int64[rows]: to whom each memory is private, by the code of its creator; ``ALL`` where it is not, ``NOBODY``
     where it has none.
     """
-    hidden, codes = hidden_from(state, EVERYONE), state.names["creator"].codes
+    hidden, codes = hidden_rows(state, EVERYONE), state.names["creator"].codes
     if hidden is None:
         return np.full(len(state), ALL, dtype=np.int64)
     return np.where(hidden, np.where(codes >= 0, codes, NOBODY), ALL)
@@ -94,7 +94,7 @@ def quotes_of(
 
     By who asks: None sees all that stays, ``EVERYONE`` what is private to nobody, a creator what is theirs as well.
     """
-    texts = [text for text in state.texts.take(rows) if text]
+    texts = [text for text in state.texts.to_list(rows) if text]
     own = np.unique(_hashes(map(_folded, texts)))
     told = {word for name in names for word in _WORD.findall(_folded(name)) if len(word) > 2}
     stays = np.ones(len(state), dtype=np.bool_)
@@ -122,7 +122,7 @@ def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bo
     shared = np.zeros(len(own), dtype=np.bool_)
     for start in range(0, len(rows) if len(own) else 0, _AT_ONCE):
         found = _hashes(
-            _folded(text) for text in state.texts.take(rows[start : start + _AT_ONCE]) if text
+            _folded(text) for text in state.texts.to_list(rows[start : start + _AT_ONCE]) if text
         )
         places = _places(own, found)
         shared[places[own[places] == found]] = True
@@ -130,7 +130,7 @@ def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bo
 
 
 def _folded(text: str) -> str:
-    return plain(text).casefold()
+    return normalize_text(text).casefold()
 
 
 def _hashes(folded: Iterable[str]) -> Hashes:

@@ -17,8 +17,8 @@ from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Journal, Scrub
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import Change, State, entity_key
-from memlab.kernel.storage.backup_folders import backups_in, places
-from memlab.kernel.storage.copies import copies, forget_copy
+from memlab.kernel.storage.backup_folders import list_backup_folders, list_backups
+from memlab.kernel.storage.copies import list_copies, unregister_copy
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import PurgePlan
@@ -173,10 +173,10 @@ def chosen_by(
 def _names_of(state: State, subject: str) -> tuple[str, ...]:
     """All names of an entity, of those that were merged into it too; or the name itself, which no entity may bear."""
     entities = get_entities(state)
-    number = entities.number(subject)
+    number = entities.find_number(subject)
     if number is None:
         return (subject,)
-    listed = entities.listed_one(number)
+    listed = entities.summarize(number)
     return (listed.name, *listed.aliases)
 
 
@@ -203,9 +203,9 @@ def search_terms_of(
     """What to search for once it is gone; asked of the state that still has it."""
     purged = np.array(rows, dtype=np.int64)
     stays = np.setdiff1d(np.arange(len(state)), purged)
-    texts = {row + 1: text for row in rows if (text := state.texts.at(row))}
+    texts = {row + 1: text for row in rows if (text := state.texts.value_at(row))}
     others = pl.DataFrame(
-        {"id": stays + 1, "text": state.texts.take(stays)},
+        {"id": stays + 1, "text": state.texts.to_list(stays)},
         schema={"id": pl.Int64, "text": pl.String},
     )
     borne: set[str] = set()
@@ -214,7 +214,9 @@ def search_terms_of(
         borne.update(
             names.vocabulary[code] for code in np.unique(names.codes[stays]).tolist() if code >= 0
         )
-    origins = {origin for row in rows if (origin := state.names["origin"].at(row)) is not None}
+    origins = {
+        origin for row in rows if (origin := state.names["origin"].value_at(row)) is not None
+    }
     alone = gone.filters.values() if len(gone.filters) == 1 else ()
     names_gone = {*gone.names, *gone.clusters, *alone, *entity} - origins
     return search_terms(texts, sorted(names_gone), others, borne)
@@ -234,7 +236,9 @@ def held_files(store: Store) -> list[tuple[str, Path, int]]:
             found.append((what, store.folder / folder, count))
     if isinstance(journal, Journal):
         found += [
-            ("backups", one.path, 1) for place in places(journal) for one in backups_in(place)
+            ("backups", one.path, 1)
+            for place in list_backup_folders(journal)
+            for one in list_backups(place)
         ]
     return found
 
@@ -302,7 +306,7 @@ def _copies_reached(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
 
     roots = [] if store.folder is None else [(store.folder, "lab")]
     if isinstance(store.journal, Journal):
-        roots += [(place, "backup") for place in places(store.journal)]
+        roots += [(place, "backup") for place in list_backup_folders(store.journal)]
     mirrors = {
         path: problem for reach in list_hooks("copies") for path, problem in reach(store).items()
     }
@@ -311,7 +315,7 @@ def _copies_reached(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
         if problem:
             receipt.found("mirror", path, problem)
         roots.append((path, "mirror"))
-    for one in copies(store.journal):
+    for one in list_copies(store.journal):
         if one.kind == "export":
             sweep_drafts(one.path)
             if not one.path.exists():
@@ -384,5 +388,5 @@ def _removed(store: Store, path: Path) -> str:
         remove_export(path)
     except MemlabError as error:
         return str(error)
-    forget_copy(store.journal, path)
+    unregister_copy(store.journal, path)
     return ""

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.schema import MEMORY, RELATIONS
-from memlab.kernel.state import PLACEHOLDER, Entities, Listed, State, Tombstones
+from memlab.kernel.state import PLACEHOLDER, Entities, EntitySummary, State, Tombstones
 from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import Cut, cut_of
 from memlab.subjects.purge.rewriting import without_redactable
@@ -66,20 +66,20 @@ def _of_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator
         elif MEMORY[name].storage == "name":
             yield from _differences(f"{name} of a purged memory", gone & (codes >= 0))
     for name, lists in before.lists.items():
-        expected = {row: items for row, items in lists.filled() if not gone[row]}
-        found = dict(after.lists[name].filled())
+        expected = {row: items for row, items in lists.items() if not gone[row]}
+        found = dict(after.lists[name].items())
         if expected != found:
             rows = [
                 row for row in expected.keys() | found.keys() if expected.get(row) != found.get(row)
             ]
             yield from _differences(name, np.isin(np.arange(len(gone)), rows))
     for name, notes in before.notes.items():
-        if notes.held or after.notes[name].held:
+        if notes.has_values or after.notes[name].has_values:
             differ = notes.series("").ne_missing(after.notes[name].series("")).to_numpy() | gone
             wrong = np.zeros_like(gone)
             for row in np.flatnonzero(differ).tolist():
-                wrong[row] = after.notes[name].at(row) != (
-                    None if gone[row] else cut.note(name, notes.at(row))
+                wrong[row] = after.notes[name].value_at(row) != (
+                    None if gone[row] else cut.note(name, notes.value_at(row))
                 )
             yield from _differences(name, wrong)
     for name, texts, now in (("text", before.texts, after.texts), ("ref", before.refs, after.refs)):
@@ -114,13 +114,15 @@ def _of_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
         if wrong := int(np.count_nonzero(getattr(old, name) != getattr(new, name))):
             yield f"{wrong:,} edges have another {name}."
     alive = new.alive & old.alive
-    if (kind_of(ends) != kind_of(ended)).any() or (ends != ended)[memories].any():
+    if (node_kinds(ends) != node_kinds(ended)).any() or (ends != ended)[memories].any():
         yield "Edges have other ends."
         return
     names, now = before.nodes.vocabularies(), after.nodes.vocabularies()
     for kind in NODE_KINDS[1:]:
-        mine = (kind_of(ends) == NODE_KINDS.index(kind)) & alive
-        pairs = np.unique(np.stack([number_of(ends[mine]), number_of(ended[mine])], axis=1), axis=0)
+        mine = (node_kinds(ends) == NODE_KINDS.index(kind)) & alive
+        pairs = np.unique(
+            np.stack([node_numbers(ends[mine]), node_numbers(ended[mine])], axis=1), axis=0
+        )
         was = [names[kind][number] for number in pairs[:, 0].tolist()]
         is_ = [now[kind][number] for number in pairs[:, 1].tolist()]
         other = [
@@ -162,8 +164,8 @@ def _of_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
         yield f"There is an entity {name!r}, and was none."
 
 
-def _listed(state: State) -> dict[str, Listed]:
-    every = get_entities(state).listed()
+def _listed(state: State) -> dict[str, EntitySummary]:
+    every = get_entities(state).summarize_all()
     return {one.name: one for one in every if not one.name.startswith(PLACEHOLDER)}
 
 

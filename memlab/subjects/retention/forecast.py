@@ -18,9 +18,9 @@ from memlab.kernel.base.clock import Micros, from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
-from memlab.kernel.recall import Moment, status_of
+from memlab.kernel.recall import Moment, read_statuses
 from memlab.kernel.schema import RECALLABLE, STATUSES
-from memlab.kernel.state import State, stamps
+from memlab.kernel.state import State, to_datetimes
 from memlab.subjects.drawing import CYCLE, GREY, OnPanels, add_legend, draw_panels, render_svg
 from memlab.subjects.retention.upkeep import spelled, standing
 
@@ -259,7 +259,7 @@ def forecast(
         packs=tuple((name, pack.hash) for name, pack in zip(_named(packs), packs, strict=True)),
         texts=tuple(
             (row + 1, text or "")
-            for row, text in zip(rows.tolist(), state.texts.take(rows), strict=True)
+            for row, text in zip(rows.tolist(), state.texts.to_list(rows), strict=True)
         ),
         frame=pl.concat([frame for frame, _ in walks]),
         transitions=pl.concat([moved for _, moved in walks]),
@@ -336,7 +336,7 @@ class _Walk:
         """What the state has."""
         labels = self.state.names["label"]
         self.words = list(labels.vocabulary)
-        return _Held(rows, status_of(self.state, rows), labels.codes[rows].astype(np.int64))
+        return _Held(rows, read_statuses(self.state, rows), labels.codes[rows].astype(np.int64))
 
     def on(self, held: _Held, now: Micros | Instants) -> _Held:
         """What becomes of it by ``now``, one instant or one for each row."""
@@ -383,7 +383,7 @@ def _walked(
         [
             pl.Series("pack", [name], dtype=pl.String).new_from_index(0, count * len(instants)),
             pl.Series("memory_id", np.tile(rows + 1, len(instants)), dtype=pl.Int64),
-            stamps("at", np.repeat(np.array(instants, dtype=np.int64), count)),
+            to_datetimes("at", np.repeat(np.array(instants, dtype=np.int64), count)),
             pl.Series(
                 "retention", np.concatenate([kept for kept, _, _ in numbers]), dtype=pl.Float64
             ).fill_nan(None),
@@ -408,7 +408,7 @@ def _walked(
                     [
                         pl.Series("pack", [name], dtype=pl.String).new_from_index(0, len(places)),
                         pl.Series("memory_id", step.old.rows[places] + 1, dtype=pl.Int64),
-                        stamps("at", step.until[places]),
+                        to_datetimes("at", step.until[places]),
                         pl.Series("what", [what], dtype=pl.String).new_from_index(0, len(places)),
                         spelled(ours[places], known).alias("from"),
                         spelled(theirs[places], known).alias("to"),

@@ -16,13 +16,13 @@ from memlab.kernel.base.clock import DAY, Micros, from_micros
 from memlab.kernel.base.display import Displayed, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
-from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.language import Policy
 from memlab.kernel.policies import Pack
-from memlab.kernel.recall import Moment, coded, in_recall, promoted, status_of
+from memlab.kernel.recall import Moment, apply_promote, encode_words, in_recall, read_statuses
 from memlab.kernel.schema import RELATIONS, STATUSES
-from memlab.kernel.state import EVERYONE, Change, State, hidden_from, values_of
+from memlab.kernel.state import EVERYONE, Change, State, build_values, hidden_rows
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.corrections.editing import due_for_purge
 
@@ -82,9 +82,9 @@ def live(state: State, rows: Rows, now: Micros) -> Rows:
     What changed after ``now`` is left alone until the clock has caught up: time that runs backwards undoes nothing.
     What was retracted is forgotten only at a later instant than that.
     """
-    status = status_of(state, rows)
+    status = read_statuses(state, rows)
     wanted, changed = in_recall(status) | (status == _RETRACTED), state.numbers["changed"]
-    if changed.held:
+    if changed.has_values:
         at = changed.values[rows]
         wanted &= (at < now) | ((at == now) & (status != _RETRACTED))
     return np.asarray(rows[wanted])
@@ -100,18 +100,18 @@ def standing(
     stays, so that whoever asks a second time finds nothing new; InputError if it never does. Null leaves a status,
     and a label, as they are.
     """
-    before = status_of(state, rows) if status is None else status
+    before = read_statuses(state, rows) if status is None else status
     moment = Moment(state, pack, rows, now)
     if status is not None:
         moment.give(status=_WORDS[before])
-    moment, after = promoted(moment, before)
+    moment, after = apply_promote(moment, before)
     gone, nulls = moment.ask(pack.policies["forget"])
     gone = gone if nulls is None else gone & ~nulls
     # what has only now become retracted waits for the next time, and is seen as such until then
     gone = gone & (in_recall(after) | (before == _RETRACTED))
     if gone.any():
         after = np.where(gone, STATUSES.index(str(pack.settings["forgotten-as"])), after)
-    label, words = coded(*moment.ask(pack.policies["label"]))
+    label, words = encode_words(*moment.ask(pack.policies["label"]))
     return Standing(after, np.where(in_recall(after), label, -1), words)
 
 
@@ -124,7 +124,7 @@ def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transition
     if not len(rows):
         return Transitions(_frame([]), Change())
     found, labels = standing(state, pack, rows, now), state.names["label"]
-    status, label = status_of(state, rows), labels.codes[rows].astype(np.int64)
+    status, label = read_statuses(state, rows), labels.codes[rows].astype(np.int64)
     known = np.array([*(labels.code(word) for word in found.words), _NO_CODE], dtype=np.int64)
     moved = np.flatnonzero(found.status != status)
     named = np.flatnonzero((found.label >= 0) & (known[found.label] != label))
@@ -138,7 +138,7 @@ def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transition
         # by the word: their order must not tell which memory, maybe of another's, came first
         for code in sorted(np.unique(new[at]).tolist(), key=lambda code: str(new_words[code])):
             chosen = ids[new[at] == code].tolist()
-            parts.append(values_of(chosen, **{what: new_words[code], "changed": now}))
+            parts.append(build_values(chosen, **{what: new_words[code], "changed": now}))
     return Transitions(_frame(frames), Change(set=parts))
 
 
@@ -231,7 +231,7 @@ def _degree(state: State, edges: Ints, ends: Ints) -> Floats:
     """How many edges meet the end of each, of those that whoever sees the edge sees."""
     graph = state.edges
     degree = graph.degree(ends).astype(np.float64)
-    if hidden_from(state, EVERYONE) is None:
+    if hidden_rows(state, EVERYONE) is None:
         return degree
     own = _whose(state, edges)
     met = graph.crossings(ends)
@@ -268,10 +268,10 @@ def edges_frame_of(state: State, edges: Ints) -> pl.DataFrame:
                 dtype=pl.String,
             ),
             pl.Series("weight", state.edges.weight[edges], dtype=pl.Float64),
-            pl.Series("from_kind", kinds[kind_of(source)].tolist(), dtype=pl.String),
-            pl.Series("source", number_of(source) + 1, dtype=pl.Int64),
-            pl.Series("to_kind", kinds[kind_of(target)].tolist(), dtype=pl.String),
-            pl.Series("target", number_of(target) + 1, dtype=pl.Int64),
+            pl.Series("from_kind", kinds[node_kinds(source)].tolist(), dtype=pl.String),
+            pl.Series("source", node_numbers(source) + 1, dtype=pl.Int64),
+            pl.Series("to_kind", kinds[node_kinds(target)].tolist(), dtype=pl.String),
+            pl.Series("target", node_numbers(target) + 1, dtype=pl.Int64),
         ]
     )
 

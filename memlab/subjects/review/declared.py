@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memlab.kernel.state import NUMBER, REASON, EventType, Field, listed
+from memlab.kernel.state import NUMBER, REASON, EventType, Field, list_field
 from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
@@ -12,7 +12,7 @@ DECLARED = Declared(
         EventType(
             "quarantine",
             "Memories that came from one place were set apart, and what they displaced came back.",
-            {"reason": REASON, "was": listed(Field("values"), required=True)},
+            {"reason": REASON, "was": list_field(Field("values"), required=True)},
             replay="values",
         ),
     ),

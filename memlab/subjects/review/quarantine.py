@@ -18,7 +18,7 @@ from memlab.errors import UnknownName
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Event
 from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, normalise_word
-from memlab.kernel.state import Change, State, values_of
+from memlab.kernel.state import Change, State, build_values
 
 __all__ = [
     "Displaced",
@@ -59,7 +59,7 @@ class SetApart:
         """What the event carries."""
         ids = np.concatenate((self.rows, self.summaries, self.back)) + 1
         return Change(
-            set=[*self.now, values_of(np.sort(ids).tolist(), changed=at)] if len(ids) else ()
+            set=[*self.now, build_values(np.sort(ids).tolist(), changed=at)] if len(ids) else ()
         )
 
 
@@ -136,20 +136,24 @@ def set_apart(state: State, rows: Rows, displaced: Displaced) -> SetApart:
     }:
         out |= fresh
         summaries |= fresh
-    going = np.array(sorted(row for row in out if statuses.at(row) not in _GONE), dtype=np.int64)
+    going = np.array(
+        sorted(row for row in out if statuses.value_at(row) not in _GONE), dtype=np.int64
+    )
     back: dict[int, Values] = {}
     for row in sorted(summaries):
         for word, ids in of_summary[row + 1].was.items():
             members = [
-                id - 1 for id in ids if id - 1 not in out and statuses.at(id - 1) == "consolidated"
+                id - 1
+                for id in ids
+                if id - 1 not in out and statuses.value_at(id - 1) == "consolidated"
             ]
             back |= {member: {"status": word} for member in members}
     newly_out = set(going.tolist())
     for row, (given, before) in displaced.items():
-        if row >= len(state) or row in out or statuses.at(row) != "superseded":
+        if row >= len(state) or row in out or statuses.value_at(row) != "superseded":
             continue
         successors = _successors(state, row)
-        gone = all(one in out or statuses.at(one) == "quarantined" for one in successors)
+        gone = all(one in out or statuses.value_at(one) == "quarantined" for one in successors)
         if gone and not newly_out.isdisjoint(successors):
             same = {name: before[name] for name in given if _value(state, row, name) == given[name]}
             back[row] = {
@@ -159,7 +163,7 @@ def set_apart(state: State, rows: Rows, displaced: Displaced) -> SetApart:
             }
     kept = np.array(sorted(back), dtype=np.int64)
     now = [*_parts({row: {"status": "quarantined"} for row in going.tolist()}), *_parts(back)]
-    was = {row: {"status": statuses.at(row)} for row in going.tolist()}
+    was = {row: {"status": statuses.value_at(row)} for row in going.tolist()}
     was |= {
         row: {name: _value(state, row, name) for name in values} for row, values in back.items()
     }
@@ -179,7 +183,7 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
     again by what does not come back.
     """
     given, was = _merged(body["set"]), _merged(body["was"])
-    same = {row for row in was if state.names["status"].at(row) == given[row]["status"]}
+    same = {row for row in was if state.names["status"].value_at(row) == given[row]["status"]}
     returning = {row for row in same if given[row]["status"] == "quarantined"}
     of_summary = _stand_ins(state)
     after: dict[int, Values] = {}
@@ -187,14 +191,15 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
         status = was[row]["status"]
         by = was[row].get("superseded_by")
         if by is not None and int(by) - 1 not in returning:
-            other = state.names["status"].at(int(by) - 1)
+            other = state.names["status"].value_at(int(by) - 1)
             # what was out of use before the quarantine already is no reason: it was so when this was superseded by it
             if other not in RECALLABLE and (int(by) - 1 in given or other == "quarantined"):
                 continue
         if status == "consolidated":
             of = [id for id, one in of_summary.items() if row + 1 in one.members]
             if not any(
-                id - 1 in returning or state.names["status"].at(id - 1) in RECALLABLE for id in of
+                id - 1 in returning or state.names["status"].value_at(id - 1) in RECALLABLE
+                for id in of
             ):
                 # what stood for it is gone: it is what it was before that
                 status = (
@@ -209,11 +214,13 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
         }
         after[row] = {**columns, "status": status}
     rows = sorted(
-        row for row, values in after.items() if values["status"] != state.names["status"].at(row)
+        row
+        for row, values in after.items()
+        if values["status"] != state.names["status"].value_at(row)
     )
     parts = _parts({row: after[row] for row in rows})
     return Change(
-        set=[*parts, values_of([row + 1 for row in rows], changed=now)] if rows else ()
+        set=[*parts, build_values([row + 1 for row in rows], changed=now)] if rows else ()
     ), rows
 
 
@@ -236,9 +243,9 @@ def _successors(state: State, row: int) -> set[int]:
 def _value(state: State, row: int, name: str) -> Any:
     """One value of a memory; None where there is none."""
     if name in state.names:
-        return state.names[name].at(row)
+        return state.names[name].value_at(row)
     if name in state.notes:
-        return state.notes[name].at(row)
+        return state.notes[name].value_at(row)
     value = state.numbers[name].values[row].item()
     return None if value != value or (MEMORY[name].storage == "time" and value == NEVER) else value
 
@@ -251,11 +258,11 @@ def _parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
         if name == "status":
             words = dict.fromkeys(held.values())
             parts += [
-                values_of([id for id, value in held.items() if value == word], status=word)
+                build_values([id for id, value in held.items() if value == word], status=word)
                 for word in words
             ]
         else:
-            parts.append(values_of(list(held), **{name: list(held.values())}))
+            parts.append(build_values(list(held), **{name: list(held.values())}))
     return parts
 
 

@@ -17,13 +17,13 @@ from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
-from memlab.kernel.graph import NODE_KINDS, kind_of, number_of
+from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import VersionLog
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Recaller
 from memlab.kernel.slates import Slates
-from memlab.kernel.state import Change, Seen, State, checked_text, stamps
+from memlab.kernel.state import Change, State, ViewerState, to_datetimes, validate_text
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.corrections.editing import find_related
@@ -224,7 +224,7 @@ class LabReview:
 
         UnknownName for a number that no gap has, InputError for one that was closed.
         """
-        refuse(checked_text(reason, where="reason"), "the reason for closing a gap")
+        refuse(validate_text(reason, where="reason"), "the reason for closing a gap")
         with self._core.store.writing() as tx:
             self._core.store.state.projection(Gaps).check_open(gap)
             tx.event("close-gap", {"gap": gap, "reason": reason}, at=self._core.store.clock())
@@ -296,7 +296,7 @@ class LabReview:
             event = self._event(seq)
             state, now = store.state, store.clock()
             change, rows = released(state, event.body, now)
-            before = [state.names["status"].at(row) for row in rows]
+            before = [state.names["status"].value_at(row) for row in rows]
             if change:
                 tx.event("restore", {"quarantine": event.seq, **change.body()}, at=now)
         with self._core.reading() as state:
@@ -304,8 +304,8 @@ class LabReview:
                 {
                     "memory_id": [row + 1 for row in rows],
                     "before": before,
-                    "status": [state.names["status"].at(row) for row in rows],
-                    "text": [state.texts.at(row) for row in rows],
+                    "status": [state.names["status"].value_at(row) for row in rows],
+                    "text": [state.texts.value_at(row) for row in rows],
                 },
                 schema={name: _CHANGED[name] for name in ("memory_id", "before", "status", "text")},
             )
@@ -372,7 +372,7 @@ def _check(names: dict[str, str | None], reason: str) -> None:
     if all(name is None for name in names.values()):
         raise InputError("quarantine takes source=, session= or creator=: at least one of them.")
     if reason:
-        refuse(checked_text(reason, where="reason"), "reason")
+        refuse(validate_text(reason, where="reason"), "reason")
 
 
 def _described(
@@ -387,24 +387,36 @@ def _described(
     }
     roles = {"quarantined": apart.rows, "summary": apart.summaries, "back": apart.back}
     rows = [
-        (row + 1, role, state.names["status"].at(row), after[row + 1], state.texts.at(row))
+        (
+            row + 1,
+            role,
+            state.names["status"].value_at(row),
+            after[row + 1],
+            state.texts.value_at(row),
+        )
         for role, chosen in roles.items()
         for row in chosen.tolist()
     ]
     frame = pl.DataFrame(rows, schema=_CHANGED, orient="row")
     out = np.concatenate((apart.rows, apart.summaries))
     derived = find_related(state, out.tolist(), derived=True)
-    if creator is not None and state.lists["agents"].held:
+    if creator is not None and state.lists["agents"].has_values:
         own = set(out.tolist())
         helped = [
             row
-            for row, agents in state.lists["agents"].filled()
+            for row, agents in state.lists["agents"].items()
             if creator in agents and row not in own
         ]
         also = [
-            (row + 1, None, "contributed to", state.names["status"].at(row), state.texts.at(row))
+            (
+                row + 1,
+                None,
+                "contributed to",
+                state.names["status"].value_at(row),
+                state.texts.value_at(row),
+            )
             for row in helped
-            if state.names["status"].at(row) != "purged"
+            if state.names["status"].value_at(row) != "purged"
         ]
         derived = pl.concat([derived, pl.DataFrame(also, schema=derived.schema, orient="row")])
     derived = derived.filter(~pl.col("memory_id").is_in((apart.back + 1).tolist()))
@@ -420,8 +432,8 @@ def _edges(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
             "memory_id": rows[met.position] + 1,
             "relation": edges.words_of(edges.relation[met.edge]).tolist(),
             "outgoing": met.outgoing,
-            "kind": [NODE_KINDS[kind] for kind in kind_of(met.neighbour).tolist()],
-            "other": number_of(met.neighbour) + 1,
+            "kind": [NODE_KINDS[kind] for kind in node_kinds(met.neighbour).tolist()],
+            "other": node_numbers(met.neighbour) + 1,
             "name": state.nodes.names(met.neighbour),
             "weight": edges.weight[met.edge],
             "reinforcements": edges.reinforcements[met.edge].astype(np.int64),
@@ -457,18 +469,18 @@ def _replaced_by(state: State, row: int) -> list[tuple[int, str]]:
     """Return the rows that a memory replaced, directly or not, each with how: corrected, merged or superseded."""
     by = state.numbers["superseded_by"].values
     seen, waiting, found = {row}, [row], list[tuple[int, str]]()
-    hidden = state.hidden if isinstance(state, Seen) else None
+    hidden = state.hidden if isinstance(state, ViewerState) else None
     while waiting:
         successor = waiting.pop()
         for older in np.flatnonzero(by == successor + 1).tolist():
-            if older in seen or state.names["status"].at(older) == "purged":
+            if older in seen or state.names["status"].value_at(older) == "purged":
                 continue
             if hidden is not None and hidden[older]:
                 continue
             seen.add(older)
             waiting.append(older)
-            reason = state.notes["reason"].at(older) or ""
-            edited = state.names["source"].at(successor) == "user-edit"
+            reason = state.notes["reason"].value_at(older) or ""
+            edited = state.names["source"].value_at(successor) == "user-edit"
             merged = reason.startswith("duplicate")
             found.append((older, "merged" if merged else "corrected" if edited else "superseded"))
     return found
@@ -507,7 +519,7 @@ def supersession_frame(state: State, versions: VersionLog, events: Iterable[Even
     found = []
     for row in rows:
         made, other = last.get(row + 1), by[row]
-        reason = state.notes["reason"].at(row)
+        reason = state.notes["reason"].value_at(row)
         successor = None if other != other else int(other)
         pack = None if made is None else versions.live_at(made.seq)
         found.append(
@@ -523,12 +535,12 @@ def supersession_frame(state: State, versions: VersionLog, events: Iterable[Even
                 None if pack is None else pack.policies["link"].hash,
                 None if pack is None else pack.policies["resolve"].hash,
                 reason,
-                state.texts.at(row),
-                None if successor is None else state.texts.at(successor - 1),
+                state.texts.value_at(row),
+                None if successor is None else state.texts.value_at(successor - 1),
             )
         )
     frame = pl.DataFrame(found, schema=_SUPERSEDED, orient="row")
-    return frame.with_columns(stamps("at", frame["at"].to_numpy()))
+    return frame.with_columns(to_datetimes("at", frame["at"].to_numpy()))
 
 
 def _superseded_by(event: Event) -> Iterator[int]:

@@ -12,7 +12,7 @@ import polars as pl
 
 import memlab
 from memlab.kernel.schema import KINDS, SOURCES, normalise_word
-from memlab.kernel.state import tag_name
+from memlab.kernel.state import normalize_tag
 from memlab.kernel.verbs.corrections.corrections import Corrected
 from memlab.subjects.review.review import Quarantined
 from memlab.ui.cli._base import (
@@ -253,7 +253,7 @@ def _newest(
     if project is not None:
         frame = frame.filter(pl.col("project") == project)
     for tag in tags:
-        frame = frame.filter(pl.col("tags").list.contains(tag_name(tag)))
+        frame = frame.filter(pl.col("tags").list.contains(normalize_tag(tag)))
     rows = frame.tail(limit).to_dicts()
     return rows, [f"#{row['id']:<6} {row['kind']:<12} {row['text'][:100]}" for row in rows]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, Share, Within, checked
 from memlab.kernel.recall import Moment
-from memlab.kernel.state import seen_rows
+from memlab.kernel.state import visible_rows
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import event_of
 from memlab.ui.widgets._widget import Widget, arrow, synced
@@ -183,7 +183,7 @@ def read_points(lab: Lab, last: Points | None) -> Points:
     with lab.io.store.reading() as state:
         if last is not None and last.rows == state.rows:
             return last
-        seen = seen_rows(state)
+        seen = visible_rows(state)
         rows = np.arange(state.rows) if seen is None else seen
         total, count = state.rows, len(rows)
         if count > _MOST:

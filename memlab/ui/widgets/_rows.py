@@ -19,7 +19,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import from_micros, to_micros
 from memlab.kernel.schema import MEMORY, NEVER, RECALLABLE, RELATIONS
-from memlab.kernel.state import State, seen_rows
+from memlab.kernel.state import State, visible_rows
 from memlab.subjects.lab import Lab
 
 __all__ = ["COLUMNS", "HEADS", "Rows", "columns", "condition", "encodable", "event_of", "values_of"]
@@ -272,7 +272,7 @@ def _conflicts(state: State) -> list[int]:
     status = state.names["status"]
     conflicting: set[int] = set()
     for pair in pairs:
-        if all(status.at(row) in RECALLABLE for row in pair):
+        if all(status.value_at(row) in RECALLABLE for row in pair):
             conflicting.update(row + 1 for row in pair)
     return sorted(conflicting)
 
@@ -292,7 +292,7 @@ def event_of(lab: Lab) -> int:
 def columns(state: State, names: Sequence[str]) -> pl.DataFrame:
     """These columns of ``lab.memories``: of 100,000 memories a dozen take 20 ms, all of them two seconds."""
     frame = pl.DataFrame([state.column(name) for name in names])
-    seen = seen_rows(state)
+    seen = visible_rows(state)
     return frame if seen is None else frame[seen]
 
 
@@ -302,9 +302,9 @@ def values_of(state: State, memory: int) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, column in MEMORY.items():
         if column.storage in _KEPT:
-            found[name] = getattr(state, _KEPT[column.storage])[name].at(row)
+            found[name] = getattr(state, _KEPT[column.storage])[name].value_at(row)
         elif name == "ref":
-            found[name] = state.refs.at(row)
+            found[name] = state.refs.value_at(row)
         elif column.storage != "text":
             value = state.numbers[name].values[row]
             absent = value == NEVER if column.storage == "time" else value != value

@@ -15,7 +15,7 @@ from memlab.kernel.hooks import list_hooks, load_part
 from memlab.kernel.privacy import Finding, Screened, refuse, screen
 from memlab.kernel.recall import Hit
 from memlab.kernel.schema import FIELDS, RECALLABLE
-from memlab.kernel.state import Change, State, checked_columns, checked_text, refuse_names
+from memlab.kernel.state import Change, State, refuse_secret_values, validate_columns, validate_text
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.editing import (
     find_previous_statuses,
@@ -152,13 +152,13 @@ class Corrections:
         self, text: str | None, fields: Mapping[str, Any]
     ) -> tuple[Screened | None, dict[str, Any], tuple[Finding, ...]]:
         """Return the checked text and fields of an edit, and the secrets found in the text."""
-        checked = checked_columns(
+        checked = validate_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
             now=self._core.store.clock(),
             open_words=self._core.open_words,
         )
         screening = screen(checked.pop("text")[0], personal=self._core.personal())
-        refuse_names(checked)
+        refuse_secret_values(checked)
         load_part("check-operations")(checked.get("operations", ()))
         columns = {name: values[0] for name, values in checked.items()}
         check_files(self._core.pack, checked)
@@ -182,7 +182,9 @@ class Corrections:
         A purged memory has no text to compare; the edit refuses it by its status.
         """
         state = self._core.store.state
-        text = None if state.names["status"].at(row) == "purged" else state.texts.at(row)
+        text = (
+            None if state.names["status"].value_at(row) == "purged" else state.texts.value_at(row)
+        )
         if isinstance(memory, Memory | Hit) and text is not None and memory.text not in (text, ""):
             raise InputError(
                 f"Memory {memory.id} of this lab has another text: the given memory belongs to another lab. "
@@ -191,7 +193,7 @@ class Corrections:
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
         """Deprecate memories with a reason; see ``Lab.forget``."""
-        refuse(checked_text(reason, where="reason"), "reason")
+        refuse(validate_text(reason, where="reason"), "reason")
 
         def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
             change = take_out_of_use(state, chosen, "deprecated", now, reason)
@@ -226,7 +228,9 @@ class Corrections:
             else:
                 chosen = self._select_rows(state, memory, project, may_be_empty=is_kept(state))
             return [
-                row for row in chosen if state.names["status"].at(row) not in ("deleted", "purged")
+                row
+                for row in chosen
+                if state.names["status"].value_at(row) not in ("deleted", "purged")
             ]
 
         def is_kept(state: State) -> bool:
@@ -260,7 +264,7 @@ class Corrections:
             # A project brings back its deleted memories only; named memories come back from any status.
             chosen = self._select_rows(state, memory, project)
             if memory is None:
-                return [row for row in chosen if state.names["status"].at(row) == "deleted"]
+                return [row for row in chosen if state.names["status"].value_at(row) == "deleted"]
             summaries_by_sort[:] = (
                 [(sort, sort.stand_ins(state, chosen)) for sort in dependents()]
                 if summaries
@@ -279,7 +283,7 @@ class Corrections:
             change = restore_statuses(
                 state, chosen, find_previous_statuses(store.journal.events(), chosen), now
             )
-            status = {row: state.names["status"].at(row) for row in chosen}
+            status = {row: state.names["status"].value_at(row) for row in chosen}
             deprecated = [row for row in chosen if status[row] == "deprecated"]
             reused = [row for row in chosen if status[row] not in (*RECALLABLE, "deprecated")]
             numbers = undo_deprecation(
@@ -301,7 +305,7 @@ class Corrections:
         with self._core.reading() as state:
             members = [id - 1 for row in standing for id in sort.members(state, row)]
             chosen = list(dict.fromkeys([*standing, *members]))
-            before = [state.names["status"].at(row) for row in chosen]
+            before = [state.names["status"].value_at(row) for row in chosen]
         sort.undo(self._core.store, standing)
         report = self._report("restore", chosen, before, None)
         frame = pl.concat([result.frame, report.frame.filter(pl.col("before") != pl.col("status"))])
@@ -355,7 +359,7 @@ class Corrections:
                     *(
                         version
                         for version in corrections
-                        if state.names["status"].at(version) != "deleted"
+                        if state.names["status"].value_at(version) != "deleted"
                     ),
                 ]
             )
@@ -377,7 +381,7 @@ class Corrections:
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)
-            before = [state.names["status"].at(row) for row in chosen]
+            before = [state.names["status"].value_at(row) for row in chosen]
             if event_fields := body(state, chosen, now):
                 tx.event(verb, event_fields, at=now)
         return self._report(verb, chosen, before, reason)
@@ -387,13 +391,13 @@ class Corrections:
     ) -> Corrected:
         """Return the result for some rows, given their statuses before the event."""
         with self._core.reading() as state:
-            status = [state.names["status"].at(row) for row in chosen]
+            status = [state.names["status"].value_at(row) for row in chosen]
             frame = pl.DataFrame(
                 {
                     "memory_id": [row + 1 for row in chosen],
                     "before": before,
                     "status": status,
-                    "text": [state.texts.at(row) for row in chosen],
+                    "text": [state.texts.value_at(row) for row in chosen],
                 },
                 schema={
                     "memory_id": pl.Int64,
@@ -418,13 +422,13 @@ def _versions_of_status(state: State, row: int) -> list[int]:
 
     A superseded memory is returned alone: restoring it brings back its own text.
     """
-    status = state.names["status"].at(row)
+    status = state.names["status"].value_at(row)
     if status == "superseded":
         return [row]
     return [
         version
         for version in list_versions(state, row)
-        if state.names["status"].at(version) == status
+        if state.names["status"].value_at(version) == status
     ]
 
 

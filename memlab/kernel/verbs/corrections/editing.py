@@ -14,7 +14,7 @@ from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import FIELDS, MEMORY, NEVER, RECALLABLE, RELATIONS
-from memlab.kernel.state import Change, State, edges_of, stamps, values_of
+from memlab.kernel.state import Change, State, build_edges, build_values, to_datetimes
 from memlab.kernel.verbs.fact_rows import rename_entities
 
 __all__ = [
@@ -64,9 +64,14 @@ def list_versions(state: State, row: int) -> list[int]:
     """
     versions = [row]
     statuses, by = state.names["status"], state.numbers["superseded_by"].values
-    while statuses.at(versions[-1]) not in RECALLABLE and by[versions[-1]] == by[versions[-1]]:
+    while (
+        statuses.value_at(versions[-1]) not in RECALLABLE and by[versions[-1]] == by[versions[-1]]
+    ):
         newer = int(by[versions[-1]]) - 1
-        if state.names["source"].at(newer) != "user-edit" or statuses.at(newer) == "purged":
+        if (
+            state.names["source"].value_at(newer) != "user-edit"
+            or statuses.value_at(newer) == "purged"
+        ):
             break
         versions.append(newer)
     return versions
@@ -82,14 +87,14 @@ def change_fields(state: State, row: int, columns: Mapping[str, Any], now: int) 
         name: [value] if MEMORY[name].storage == "list" else value
         for name, value in columns.items()
     }
-    return Change(set=[values_of([row + 1], **listed, changed=now)]) + joins
+    return Change(set=[build_values([row + 1], **listed, changed=now)]) + joins
 
 
 def inherited_fields(state: State, row: int) -> dict[str, Any]:
     """Return the fields and the status that a correction inherits from the old memory."""
     excluded = ("text", "status", "origin", "provenance", "source")
     inherited = {name: read_field(state, row, name) for name in FIELDS if name not in excluded}
-    status = state.names["status"].at(row)
+    status = state.names["status"].value_at(row)
     if status in _INHERITED:
         inherited["status"] = status
         by = float(state.numbers["superseded_by"].values[row])
@@ -106,13 +111,13 @@ def inherited_fields(state: State, row: int) -> dict[str, Any]:
 def read_field(state: State, row: int, name: str) -> Any:
     """Return the value of a field as callers write it, None if it has none."""
     if name == "ref":
-        return state.refs.at(row)
+        return state.refs.value_at(row)
     if name in state.names:
-        return state.names[name].at(row)
+        return state.names[name].value_at(row)
     if name in state.lists:
-        return list(state.lists[name].at(row)) or None
+        return list(state.lists[name].value_at(row)) or None
     if name in state.notes:
-        return state.notes[name].at(row)
+        return state.notes[name].value_at(row)
     value = state.numbers[name].values[row].item()
     absent = value != value or (MEMORY[name].storage == "time" and value == NEVER)
     return None if absent else value
@@ -121,8 +126,8 @@ def read_field(state: State, row: int, name: str) -> Any:
 def supersede(old: int, new: int, now: int) -> Change:
     """Return the change by which the memory ``new`` supersedes ``old`` (ids)."""
     return Change(
-        edges=edges_of([new], [old], "supersedes", 1.0),
-        set=[values_of([old], status="superseded", superseded_by=float(new), changed=now)],
+        edges=build_edges([new], [old], "supersedes", 1.0),
+        set=[build_values([old], status="superseded", superseded_by=float(new), changed=now)],
     )
 
 
@@ -136,7 +141,7 @@ def retire(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
     statuses, superseded, parts = state.names["status"], set[int](), []
     for new, old in pairs:
         if {new, old} & superseded or not all(
-            statuses.at(id - 1) in RECALLABLE for id in (new, old)
+            statuses.value_at(id - 1) in RECALLABLE for id in (new, old)
         ):
             continue
         superseded.add(old)
@@ -145,7 +150,7 @@ def retire(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
         until = int(state.numbers["valid_until"].values[old - 1])
         end = end if until == NEVER else min(until, end)
         parts.append(
-            values_of(
+            build_values(
                 [old], status="superseded", superseded_by=float(new), valid_until=end, changed=now
             )
         )
@@ -181,7 +186,11 @@ def find_related(state: State, rows: Sequence[int], *, derived: bool = False) ->
     )
     by = state.numbers["superseded_by"].values
     related += [(int(by[row]) - 1, int(row), _NEWER) for row in own if by[row] == by[row]]
-    older = np.flatnonzero(np.isin(by, own + 1)) if state.numbers["superseded_by"].held else own[:0]
+    older = (
+        np.flatnonzero(np.isin(by, own + 1))
+        if state.numbers["superseded_by"].has_values
+        else own[:0]
+    )
     related += [(int(row), int(by[row]) - 1, _OLDER) for row in older]
     own_rows = set(own.tolist())
     codes = state.names["status"].codes
@@ -196,8 +205,8 @@ def find_related(state: State, rows: Sequence[int], *, derived: bool = False) ->
             "memory_id": others + 1,
             "of": [row + 1 for _, row, _ in unique],
             "how": [how for _, _, how in unique],
-            "status": state.names["status"].objects(others).tolist(),
-            "text": state.texts.take(others),
+            "status": state.names["status"].to_objects(others).tolist(),
+            "text": state.texts.to_list(others),
         },
         schema={
             "memory_id": pl.Int64,
@@ -217,13 +226,13 @@ def take_out_of_use(
 ) -> Change:
     """Return the change that takes memories out of recall; raise if one is deleted or purged."""
     for row in rows:
-        current = state.names["status"].at(row)
+        current = state.names["status"].value_at(row)
         if current in ("deleted", "purged"):
             advice = "Restore it first." if current == "deleted" else "Its content is gone."
             raise InputError(f"Memory {row + 1} is {current}. {advice}")
     why = {} if reason is None else {"reason": reason}
     return Change(
-        set=[values_of([row + 1 for row in rows], status=status, changed=now, **why)]
+        set=[build_values([row + 1 for row in rows], status=status, changed=now, **why)]
         if len(rows)
         else ()
     )
@@ -246,7 +255,7 @@ def restore_statuses(
     parts: list[dict[str, Any]] = []
     statuses, by = state.names["status"], state.numbers["superseded_by"].values
     for row in rows:
-        status = statuses.at(row) or ""
+        status = statuses.value_at(row) or ""
         if status in RECALLABLE:
             continue
         if status == "purged":
@@ -254,7 +263,7 @@ def restore_statuses(
         if (
             status == "superseded"
             and by[row] == by[row]
-            and statuses.at(int(by[row]) - 1) in RECALLABLE
+            and statuses.value_at(int(by[row]) - 1) in RECALLABLE
         ):
             other = int(by[row])
             raise InputError(
@@ -264,13 +273,16 @@ def restore_statuses(
         if status == "superseded":
             ended = state.numbers["valid_until"].values[row]
             interval = {"valid_until": None} if ended != NEVER and ended <= now else {}
-            parts.append(values_of([row + 1], superseded_by=None, **interval))
+            parts.append(build_values([row + 1], superseded_by=None, **interval))
         if status == "expired":
-            parts.append(values_of([row + 1], ttl_days=None))
-        if status in ("deprecated", "retracted") and state.notes["reason"].at(row) is not None:
-            parts.append(values_of([row + 1], reason=None))
+            parts.append(build_values([row + 1], ttl_days=None))
+        if (
+            status in ("deprecated", "retracted")
+            and state.notes["reason"].value_at(row) is not None
+        ):
+            parts.append(build_values([row + 1], reason=None))
     restoring = [
-        values_of(ids, status=status, changed=now, accessed=now)
+        build_values(ids, status=status, changed=now, accessed=now)
         for status, ids in by_status.items()
     ]
     return Change(set=[*restoring, *parts])
@@ -294,7 +306,7 @@ def read_overwritten(state: State, change: Change) -> list[dict[str, Any]]:
                 name: [None if value != value else value for value in values]
                 for name, values in current.items()
             }
-            parts.append(values_of(part["ids"], **values_or_none))
+            parts.append(build_values(part["ids"], **values_or_none))
     return parts
 
 
@@ -317,7 +329,7 @@ def undo_deprecation(state: State, events: Iterable[Event], rows: Sequence[int])
             if state.numbers[name].values[id - 1] == written[name]
         }
         if unchanged:
-            parts.append(values_of([id], **unchanged))
+            parts.append(build_values([id], **unchanged))
     return Change(set=parts)
 
 
@@ -397,7 +409,7 @@ def _append_statuses(
 
 def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
     """Return the memories deleted at least ``grace-days`` ago: id, deleted, due."""
-    rows = np.flatnonzero(state.names["status"].among(["deleted"]))
+    rows = np.flatnonzero(state.names["status"].is_in(["deleted"]))
     since = state.numbers["changed"].values[rows]
     # Memories that were imported as deleted have no time of change: their creation counts.
     since = np.where(since == NEVER, state.numbers["created"].values[rows], since)
@@ -407,7 +419,7 @@ def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
     return pl.DataFrame(
         [
             pl.Series("id", rows[over] + 1, dtype=pl.Int64),
-            stamps("deleted", since[over]),
-            stamps("due", np.minimum(end, float(now)).astype(np.int64)),
+            to_datetimes("deleted", since[over]),
+            to_datetimes("due", np.minimum(end, float(now)).astype(np.int64)),
         ]
     )

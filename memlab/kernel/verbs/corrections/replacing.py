@@ -13,7 +13,14 @@ from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Event, Journal, JournalView, Transaction
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
 from memlab.kernel.schema import FIXED, RELATIONS
-from memlab.kernel.state import Change, State, check_interval, edges_of, redactions, with_speaker
+from memlab.kernel.state import (
+    Change,
+    State,
+    build_edges,
+    check_interval,
+    describe_redactions,
+    prefix_speaker,
+)
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.corrections.editing import (
@@ -201,7 +208,7 @@ class Editor:
         take_out_of_use(state, [latest], "superseded", self.now)
         if self._permit is not None:
             self._permit(state, latest)
-        old = state.texts.at(latest) or ""
+        old = state.texts.value_at(latest) or ""
         before = inherited_fields(state, latest)
         fields = {**before, **columns}
         check_interval(fields.get("valid_from"), fields.get("valid_until"))
@@ -277,7 +284,7 @@ class Editor:
         core, store, tx, now = self._core, self._store, self._tx, self.now
         _check_not_superseded(store.state, row)
         screened = screen(text, personal=self.personal).text
-        is_new_text = screened != store.state.texts.at(row)
+        is_new_text = screened != store.state.texts.value_at(row)
         dependents_by_sort = _find_dependents(store.state, row, screened) if is_new_text else []
         for sort, rows in dependents_by_sort:
             before = sort.withdraw(self, row, rows, before, outcome)
@@ -301,7 +308,7 @@ class Editor:
         tx.vectors(
             id,
             store.embedder.fingerprint,
-            store.embedder.encode([with_speaker(screened, complete.get("speaker"))]),
+            store.embedder.encode([prefix_speaker(screened, complete.get("speaker"))]),
         )
         body = build_event_body(state, values, id, 1, chain=False, named_in=names)
         joins = Change(join=body.pop("join", ()))
@@ -310,7 +317,7 @@ class Editor:
         outcome.notes += _note_removed_edges(edges)
         body |= {"edit": row + 1, "derived": _report_fields(derived, columns)}
         body |= (joins + supersede(row + 1, id, now) + edges).body()
-        body |= redactions([(id, finding) for finding in findings])
+        body |= describe_redactions([(id, finding) for finding in findings])
         self.write("remember", body)
         linking, notes = _link_new_text(core, id)
         outcome.notes += notes
@@ -341,7 +348,7 @@ class Editor:
 def _check_not_superseded(state: State, row: int) -> None:
     """Raise InputError for another text of a superseded memory; only its fields can change."""
     by = float(state.numbers["superseded_by"].values[row])
-    if state.names["status"].at(row) == "superseded":
+    if state.names["status"].value_at(row) == "superseded":
         other = "" if by != by else f" by memory {int(by)}"
         advice = (
             "Restore it first"
@@ -356,7 +363,7 @@ def _check_not_superseded(state: State, row: int) -> None:
 def _drop_chain(state: State, edges: Change, row: int, complete: Mapping[str, Any]) -> Change:
     """Return the edges of a memory that keeps its text: all but a chain in another session."""
     is_same_session = all(
-        complete.get(name) == state.names[name].at(row) for name in ("project", "session")
+        complete.get(name) == state.names[name].value_at(row) for name in ("project", "session")
     )
     if is_same_session or edges.edges is None:
         return edges
@@ -382,7 +389,7 @@ def _note_superseded(state: State, row: int) -> list[str]:
     older = [
         id
         for id in older
-        if state.names["source"].at(row) != "user-edit"
+        if state.names["source"].value_at(row) != "user-edit"
         or find_latest_version(state, id - 1) == id - 1
     ]
     names = ", ".join(map(str, older[:5]))
@@ -441,14 +448,14 @@ def _change_edges(state: State, journal: Journal | JournalView, row: int, id: in
             or (code == _DERIVED and not outgoing)
         ):
             continue
-        if other == row or statuses.at(other) in ("superseded", "purged"):
+        if other == row or statuses.value_at(other) in ("superseded", "purged"):
             continue
         ends = (id, other + 1) if outgoing else (other + 1, id)
         source.append(ends[0])
         target.append(ends[1])
         relation.append(str(state.edges.words_of(np.array([code]))[0]))
         weight.append(float(state.edges.weight[edge]))
-    edges = edges_of(source, target, relation, weight) if source else None
+    edges = build_edges(source, target, relation, weight) if source else None
     return Change(edges=edges, unlink=sorted(removed))
 
 
@@ -507,4 +514,4 @@ def _link_new_text(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
     else:
         note = f"Memory {other} contradicts it; both stay, with a contradicts edge."
     relation = "similar-to" if outcome == "merged" else "contradicts"
-    return Change(edges=edges_of([id], [other], relation, 1.0)).body(), [note]
+    return Change(edges=build_edges([id], [other], relation, 1.0)).body(), [note]

@@ -430,7 +430,7 @@ class LabPolicies(Displayed):
             body |= _needs_field(needs_of_pack(loaded))
             return [_Change("challenge", body, sources)]
 
-        with self._store.alone():
+        with self._store.exclusive():
             self._write(make, reason)
             return self._store.versions.challenges[-1]
 
@@ -862,7 +862,7 @@ class LabPolicies(Displayed):
         self, slot: str, make: Callable[[VersionLog], list[_Change]], reason: str
     ) -> Version:
         """Write changes of one slot; return its new version."""
-        with self._store.alone():
+        with self._store.exclusive():
             self._write(make, reason)
             return self._store.versions.versions(slot)[-1]
 

@@ -27,15 +27,15 @@ from memlab.kernel.recall import (
     QuestionFeatures,
     Ranking,
     Recaller,
-    recalled,
+    read_memories,
     similar,
 )
 from memlab.kernel.recall import Selection as Selection
 from memlab.kernel.slates import Slate, read_slates
-from memlab.kernel.state import Change, State, checked_text
+from memlab.kernel.state import Change, State, validate_text
 from memlab.kernel.storage.purging import last_purge
 from memlab.kernel.storage.store import Store
-from memlab.kernel.storage.views import SeenJournal, SeenStore, seen
+from memlab.kernel.storage.views import ViewerJournal, ViewerStore, view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import apply_switches
 from memlab.kernel.verbs.projections import new_state
@@ -73,14 +73,14 @@ class NewToSession:
         )
         return self
 
-    def named(self, asked: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def requested_rows(self, query: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return no row: a recall has no memories that must be shown."""
         return np.empty(0, dtype=np.int64)
 
     def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         """Do nothing: a recall has no budget."""
 
-    def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, beside: int) -> Chosen:
+    def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, extra: int) -> Chosen:
         """Choose the best candidates that the session has not received."""
         order = ranking.order[: ranking.showable]
         repeated = np.isin(pool.rows[order] + 1, self._before)
@@ -136,7 +136,7 @@ def read_hits(store: Store, decision: int) -> Hits:
     slate = read_slate(store, decision)
     with store.reading() as state:
         pack = _find_deciding_pack(store, slate)
-        return Hits(slate, pack, decision, recalled(state, slate.shown))
+        return Hits(slate, pack, decision, read_memories(state, slate.shown))
 
 
 def _find_deciding_pack(store: Store, slate: Slate) -> Pack:
@@ -223,7 +223,7 @@ class Past:
             vector=np.frombuffer(slate.vector, dtype=np.int8),
         )
         with self._apply_counterfactual(self.before(slate.state), instead) as state:
-            view = seen(self._journal, state, filters.viewer)
+            view = view_state(self._journal, state, filters.viewer)
             return self._recaller.recall(view, pack, question, limit=slate.limit)
 
     @contextmanager
@@ -268,7 +268,7 @@ class Questions:
     def __init__(self, core: Core) -> None:
         self._core, self._store = core, core.store
         self._past: Past | None = None
-        self._viewer = self._store.viewer if isinstance(self._store, SeenStore) else None
+        self._viewer = self._store.viewer if isinstance(self._store, ViewerStore) else None
 
     def ask(
         self,
@@ -293,7 +293,7 @@ class Questions:
         """
         # The order matters: the viewer and switched-off projects restrict the filters before the
         # query is embedded.
-        checked_text(query)
+        validate_text(query)
         store = self._store
         once: NewToSession | None = None
         now = store.clock() if at is None else check_instant(to_micros(at), "at=")
@@ -305,12 +305,12 @@ class Questions:
                 again = bool(base_pack.settings["recall-again"])
             if not again and session is not None and use is None:
                 use = once = NewToSession(limit)
-            asked, state = (
+            deciding_pack, state = (
                 base_pack.with_params(params) if params else base_pack,
-                seen(store.journal, state, filters.viewer),
+                view_state(store.journal, state, filters.viewer),
             )
             filters, off = apply_switches(store, state, project, filters)
-            screening = screen(query, personal=personal_kinds(asked.settings))
+            screening = screen(query, personal=personal_kinds(deciding_pack.settings))
             # A remote embedder does not get a query that is not answered.
             vector = None if off is None else np.zeros(store.embedder.dim, dtype=np.int8)
             question = Question(
@@ -329,18 +329,18 @@ class Questions:
             began = perf_counter()
             slate = self._core.recaller.recall(
                 state,
-                asked,
+                deciding_pack,
                 question,
-                limit=int(asked.settings["limit"]) if limit is None else limit,
+                limit=int(deciding_pack.settings["limit"]) if limit is None else limit,
                 # An unlogged recall gives no evidence, so it does not explore.
                 seed=self._core.seed if logs else None,
                 challenges=() if pack or params else store.versions.challenges,
-                selection=None if use is None else use.selection(state, asked, question),
+                selection=None if use is None else use.selection(state, deciding_pack, question),
             )
             self._core.latencies.add("search", perf_counter() - began)
             if use is not None:
                 use.shown(slate)
-            memories = recalled(state, slate.shown)
+            memories = read_memories(state, slate.shown)
             decision = None
             if logs:
                 details = {} if use is None else use.body()
@@ -350,12 +350,12 @@ class Questions:
                         "params": {name: float(value) for name, value in params.items()},
                     } | details
                 decision = self._log(
-                    slate, asked, details, screening, viewer=filters.viewer, use=use
+                    slate, deciding_pack, details, screening, viewer=filters.viewer, use=use
                 )
             repeated = () if once is None else once.left_out
             return Hits(
                 slate,
-                asked,
+                deciding_pack,
                 decision,
                 memories,
                 redacted=screening.findings,
@@ -400,7 +400,7 @@ class Questions:
             return {}
         rows = np.array(slate.shown, dtype=np.int64) - 1
         rows.sort()
-        state = seen(store.journal, store.state, viewer)
+        state = view_state(store.journal, store.state, viewer)
         change = reinforce(state, pack, rows, slate.at, outcome="recalled")
         change += strengthen_coactivated(
             store.state, pack, rows
@@ -412,13 +412,13 @@ class Questions:
     ) -> pl.DataFrame:
         """Return the memories nearest to the one in ``row``; see ``lab.graph.similar``."""
         with self._store.reading() as state:
-            if state.names["status"].at(row) == "purged":
+            if state.names["status"].value_at(row) == "purged":
                 raise InputError(
                     f"Memory {row + 1} is purged and has no vector: nothing is similar to it."
                 )
             self._store.refresh_index()
             # A memory bound to a session is compared with its neighbours there.
-            session = state.names["session"].at(row)
+            session = state.names["session"].value_at(row)
             question = Question(
                 "",
                 at=0,
@@ -442,7 +442,7 @@ class Questions:
             if self._past is None:
                 journal = self._store.journal
                 self._past = Past(
-                    journal.full if isinstance(journal, SeenJournal) else journal,
+                    journal.full if isinstance(journal, ViewerJournal) else journal,
                     self._core.recaller,
                 )
             number = decision["decision"]

@@ -16,7 +16,7 @@ from memlab.kernel.state import (
     EventType,
     Field,
     Projection,
-    listed,
+    list_field,
 )
 
 __all__ = ["Injected"]
@@ -53,7 +53,7 @@ class Injected(Projection):
         ),
     )
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"edit": {"again": MEMORY_ID}}
-    dumped: ClassVar[Field] = listed(AGENT, PROJECT, SESSION, MEMORY_ID)
+    dumped: ClassVar[Field] = list_field(AGENT, PROJECT, SESSION, MEMORY_ID)
     exported: ClassVar[bool] = False
 
     def __init__(self) -> None:

@@ -97,9 +97,9 @@ class Known:
         columns = [state.names[name] for name in _CONTEXT]
         created = state.numbers["created"].values
         for row in range(self._rows, len(state)):
-            text = state.texts.at(row)
+            text = state.texts.value_at(row)
             if text is not None:
-                bare = _make_key(tuple(column.at(row) for column in columns), text)
+                bare = _make_key(tuple(column.value_at(row) for column in columns), text)
                 self._stored_counts.update((bare, _add_time(bare, int(created[row]))))
         self._rows = len(state)
 

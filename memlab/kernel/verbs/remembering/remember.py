@@ -12,7 +12,13 @@ from memlab.kernel.base.clock import When
 from memlab.kernel.hooks import list_hooks, load_part
 from memlab.kernel.journal import Transaction
 from memlab.kernel.privacy import Finding, screen, screen_many
-from memlab.kernel.state import Change, checked_columns, columns_of, redactions, refuse_names
+from memlab.kernel.state import (
+    Change,
+    describe_redactions,
+    refuse_secret_values,
+    rows_to_columns,
+    validate_columns,
+)
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.fact_rows import canonicalize_names
 from memlab.kernel.verbs.gate import check_on
@@ -80,7 +86,7 @@ class Remembering:
         """
         # Embedding may call a remote service, so it happens outside the lock, and ``known_rows`` is
         # examined again within it.
-        columns = columns_of(rows)
+        columns = rows_to_columns(rows)
         check_linking(linking)
         store = self._core.store
         now = store.clock()
@@ -125,14 +131,14 @@ class Remembering:
         """Return checked rows without secrets in their texts."""
         if not len(next(iter(values.values()), ())):
             return Rows({}, values, [], [])
-        columns = checked_columns(values, now=now, open_words=self._core.open_words)
+        columns = validate_columns(values, now=now, open_words=self._core.open_words)
         if "purged" in columns.get("status", ()):
             row = columns["status"].index("purged")
             raise InputError(
                 f"Row {row}: a new memory cannot have the status purged. Use lab.purge on a stored one."
             )
         screenings = screen_many(columns.pop("text"), personal=self._core.personal())
-        refuse_names(columns)
+        refuse_secret_values(columns)
         if "operations" in columns:
             load_part("check-operations")(columns["operations"])
         return Rows(
@@ -209,7 +215,7 @@ class Remembering:
             body = build_event_body(
                 state, fresh.columns, first, len(ids), chain=chain, named_in=names
             )
-            body |= redactions(findings)
+            body |= describe_redactions(findings)
             tx.payloads(ids, fresh.texts)
             tx.vectors(first, store.embedder.fingerprint, fresh.vectors)
             tx.event("remember", {**body, "waits": True} if waits else body, at=now)

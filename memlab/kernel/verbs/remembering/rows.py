@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, PrivacyError
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.policies import Pack
-from memlab.kernel.privacy import Finding, Screened, ignored_by
+from memlab.kernel.privacy import Finding, Screened, find_ignore_file
 from memlab.kernel.schema import MEMORY, infer_role
 from memlab.kernel.state import (
     EVERYONE,
     NOBODY,
     State,
-    compact,
+    compact_columns,
     entity_key,
-    entity_name,
-    hidden_from,
-    with_speaker,
+    hidden_rows,
+    normalize_entity_name,
+    prefix_speaker,
 )
 from memlab.kernel.verbs.fact_rows import build_mention_edges, get_entities
 from memlab.kernel.verbs.gate import is_agent
@@ -72,7 +72,7 @@ class Rows:
 
     def embedded_text(self, row: int) -> str:
         """Return the text of a row with its speaker, as it is embedded."""
-        return with_speaker(self.texts[row], self.column("speaker")[row])
+        return prefix_speaker(self.texts[row], self.column("speaker")[row])
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Drop the rows that are False in the mask."""
@@ -224,7 +224,7 @@ def check_files(pack: Pack, columns: Mapping[str, Sequence[Any]]) -> None:
         return
     for row, paths in enumerate(columns.get("files", ())):
         for path in paths or ():
-            rules = ignored_by(path)
+            rules = find_ignore_file(path)
             if rules is not None:
                 raise PrivacyError(
                     f'Row {row}, field files: "{path}" is left out by {rules}, so the pack {pack.name} admits no '
@@ -263,10 +263,10 @@ def find_names(
         speaker = speakers[row]
         by_assistant = speaker is not None and infer_role(speaker, None) == "assistant"
         canonical_names = {
-            name: entities.canonical(name) for name in get_describer().proper_names(text)
+            name: entities.canonical_name(name) for name in get_describer().proper_names(text)
         }
         names = [
-            canonical or entity_name(name)
+            canonical or normalize_entity_name(name)
             for name, canonical in canonical_names.items()
             if canonical or not by_assistant
         ]
@@ -293,7 +293,7 @@ def build_event_body(
     body: dict[str, Any] = {
         "first": first,
         "count": count,
-        "columns": compact(columns) if count else {},
+        "columns": compact_columns(columns) if count else {},
     }
     body |= build_mention_edges(columns, range(first, first + count), named_in).body()
     if chain:
@@ -332,8 +332,8 @@ def make_chain(
 
 def _find_last(state: State, project: str | None, session: str, audience: str) -> int | None:
     """Return the id of the newest memory of a session that an audience sees."""
-    last = state.last_of(project, session)
-    hidden = None if last is None else hidden_from(state, audience)
+    last = state.last_in_session(project, session)
+    hidden = None if last is None else hidden_rows(state, audience)
     if hidden is None or last is None or not hidden[last - 1]:
         return last
     rows = np.flatnonzero((state.contexts.codes == state.contexts.codes[last - 1]) & ~hidden)
