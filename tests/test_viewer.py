@@ -114,7 +114,7 @@ class TestView:
     def test_nobody_looks_through_anothers_view(self, farm: memlab.Lab) -> None:
         view = farm.at(viewer="bob")
         assert view.at(viewer="bob") is view
-        with pytest.raises(InputError, match="nobody else"):
+        with pytest.raises(InputError, match="original lab"):
             view.at(viewer="ann")
         with pytest.raises(InputError, match='as "bob" sees it'):
             view.recall("goat", viewer="ann")

@@ -134,8 +134,8 @@ class Core:
     def count(self) -> int:
         """Return the number of visible memories."""
         with self.reading() as state:
-            seen = visible_rows(state)
-            return len(state) if seen is None else len(seen)
+            visible = visible_rows(state)
+            return len(state) if visible is None else len(visible)
 
     def memory(self, memory: MemoryLike) -> Memory:
         """Return a memory with its current values; raise UnknownName if it does not exist."""

@@ -351,8 +351,8 @@ class GraphVerbs:
             ids = np.array(self._linker.waiting, dtype=np.int64)
             return (
                 len(ids)
-                if (seen := visible_rows(state)) is None
-                else int(np.isin(ids - 1, seen).sum())
+                if (visible := visible_rows(state)) is None
+                else int(np.isin(ids - 1, visible).sum())
             )
 
     @checked

@@ -432,6 +432,21 @@ class Remembered(Sequence[Memory], Displayed):
     Each item is the memory that represents one given text: a new memory, or the stored memory with
     which the pack's policies ``link`` and ``resolve`` merged it.
 
+    Parameters
+    ----------
+    get
+        A function from an id to a memory.
+    frame
+        A function that returns ``lab.memories``.
+    ids
+        The ids of the added memories.
+    redacted
+        Removed secrets, each with the id of the memory that represents its text.
+    linked
+        The result of linking, None if nothing was compared.
+    waits
+        Whether the memories wait to be linked in the background.
+
     Attributes
     ----------
     ids

@@ -98,16 +98,16 @@ class Answer:
 
 
 def compute_cues(
-    answer: Answer, shown: Sequence[RetrievedMemory], words: Words, embedder: Embedder
+    answer: Answer, memories: Sequence[RetrievedMemory], words: Words, embedder: Embedder
 ) -> dict[str, Floats]:
-    """Return the inputs of the slot ``credit`` by name, f64[shown]; flags are 0 and 1.
+    """Return the inputs of the slot ``credit`` by name, f64[memories]; flags are 0 and 1.
 
     ``words`` gives the rarity of words, and ``embedder`` is the source of the vectors.
     """
     # Cues that several others need are computed first.
-    if not shown:
+    if not memories:
         return {}
-    reader = _CueReader(answer, shown, words, embedder)
+    reader = _CueReader(answer, memories, words, embedder)
     covers, share_asked, same_date, match_meaning = (
         reader.share(reader.fresh),
         reader.share_asked(),
@@ -132,7 +132,7 @@ def compute_cues(
         "evidence": np.maximum(share_asked, reader.match_meaning(reader.question_words))
         * answering,
         "in-arguments": reader.share(reader.called),
-        "is-question": reader.to_flags(["?" in memory.text for memory in shown]),
+        "is-question": reader.to_flags(["?" in memory.text for memory in memories]),
         "of-another": reader.is_about_another(),
         "length": np.array([len(terms) for terms in reader.terms], dtype=np.float64),
         "restates": reader.fill(reader.share_restated()),
@@ -142,7 +142,7 @@ def compute_cues(
         ),
         "corrected": reader.fill("corrects" in utterance(reader.reply).fired)
         if reader.reply
-        else np.zeros(len(shown)),
+        else np.zeros(len(memories)),
         "denied": reader.is_denied(),
         **reader.find_cited(),
     }
@@ -169,16 +169,16 @@ class _CueReader:
     """
 
     def __init__(
-        self, answer: Answer, shown: Sequence[RetrievedMemory], words: Words, embedder: Embedder
+        self, answer: Answer, memories: Sequence[RetrievedMemory], words: Words, embedder: Embedder
     ) -> None:
         self.question, self.answer, self.arguments, self.reply = (
             text[:MAX_LENGTH]
             for text in (answer.question, answer.text, answer.arguments, answer.reply)
         )
-        self.at, self.shown, self.words, self.embedder = answer.at, shown, words, embedder
-        self.texts = [memory.text[:MAX_LENGTH] for memory in shown]
+        self.at, self.shown, self.words, self.embedder = answer.at, memories, words, embedder
+        self.texts = [memory.text[:MAX_LENGTH] for memory in memories]
         self.speakers = frozenset(
-            term for memory in shown for term in self._terms(memory.speaker or "")
+            term for memory in memories for term in self._terms(memory.speaker or "")
         )
         self.terms = [frozenset(self._terms(text)) for text in self.texts]
         self.asked_terms = frozenset(self._terms(self.question))
