@@ -121,7 +121,7 @@ def test_two_sets_of_labels_judge_the_same_rankings(result):
 
 
 def test_labels_of_other_questions_are_refused():
-    with pytest.raises(InputError, match='labels "corrected" are not of the same questions'):
+    with pytest.raises(InputError, match='labels "corrected" are for other questions'):
         bench_conversations(BOTH, packs=["memlab"], labels={"corrected": BOTH[:1]})
 
 
@@ -226,7 +226,7 @@ def test_it_reads_well_in_a_terminal_and_a_notebook(result):
     lines = repr(result).splitlines()
     assert lines[0].endswith("[95% interval by conversation]")
     assert lines[0].startswith(
-        "tiny: 6 questions that can be answered on 2 conversations; turn level, published"
+        "tiny: 6 answerable questions on 2 conversations; turn level, published"
     )
     assert lines[2].split()[:3] == ["system", "recall@5", "recall@10"]
     assert max(len(line) for line in lines[2:7]) <= 150

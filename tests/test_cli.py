@@ -450,7 +450,7 @@ def test_a_judgement_belongs_to_the_recall_that_is_named(run, json_of):
         == hits["decision"]
     )
     assert (
-        f"of recall {hits['decision']}"
+        f"for recall {hits['decision']}"
         in run("feedback", "a.memlab", 1, "fail", "--decision", hits["decision"]).stdout
     )
     refused = run("feedback", "a.memlab", 1, "fail", "--decision", 99)
@@ -460,7 +460,7 @@ def test_a_judgement_belongs_to_the_recall_that_is_named(run, json_of):
 
 def test_a_judgement_belongs_to_the_last_recall_where_none_is_named(run, json_of):
     json_of("remember", "a.memlab", "The user indents with tabs")
-    assert "none has shown it" in run("feedback", "a.memlab", 1, "fail").stdout
+    assert "for no recall" in run("feedback", "a.memlab", 1, "fail").stdout
     asked = json_of("recall", "a.memlab", "tabs")
     assert json_of("feedback", "a.memlab", 1, "success")["decision"] == asked["decision"]
 

@@ -54,7 +54,7 @@ def test_what_is_no_text_is_refused(tmp_path):
 
 def test_standard_input_is_read_once(tmp_path):
     found = piped("(pack small)", "policy", "diff", "-", "-")
-    assert (found.exit_code, "was read for" in found.output) == (2, True)
+    assert (found.exit_code, "is already used for" in found.output) == (2, True)
     assert piped("[]", "load", tmp_path / "lab", "-", "-").exit_code == 2
 
 
@@ -94,4 +94,4 @@ def test_drive_letters_and_colons_are_paths(name, tmp_path, monkeypatch):
 
 def test_what_was_taken_out_is_said_by_the_command(tmp_path):
     found = piped("", "remember", tmp_path / "lab", "the key is AKIAIOSFODNN7EXAMPLE")
-    assert found.output.splitlines()[1:] == ["taken out before it was stored: AWS access key"]
+    assert found.output.splitlines()[1:] == ["removed before it was stored: AWS access key"]

@@ -89,7 +89,7 @@ def test_operations_run_on_consent(run, json_of, day):
     assert "adds     (remember" in asked.stdout
     refused = run("agent", "run", "a.memlab", day, "--json")
     assert refused.exit_code == 1
-    assert "consent with --yes" in refused.stderr
+    assert "Consent with --yes" in refused.stderr
     ran = json_of("agent", "run", "a.memlab", day, "--yes")
     assert [step["operation"] for step in ran["steps"]] == ["remember", "recall"]
     assert ran["steps"][1]["rows"][0]["text"] == "tabs are better"

@@ -129,7 +129,7 @@ def test_diff_of_policies_is_by_form(run, json_of, file):
     whole, point = (
         file(f"(defpolicy recall-score [recency] (* {n} recency))", f"{n}.hy") for n in ("2", "2.0")
     )
-    assert "the same forms, spelled otherwise" in run("diff", whole, point, status=1).stdout
+    assert "the same forms, written differently" in run("diff", whole, point, status=1).stdout
 
 
 def test_diff_of_packs_and_of_a_pack_with_a_policy(json_of, run, file):
@@ -165,7 +165,7 @@ def test_explain_takes_json_or_pairs(json_of, run, file):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--values", "similarity=1"), "also reads recency"),
+        (("--values", "similarity=1"), "needs recency"),
         (("--values", "similarty=1"), "Did you mean similarity"),
         (("--values", "similarity"), "name=value"),
         (("--values", "{similarity}"), "not JSON"),

@@ -138,7 +138,7 @@ def test_a_slot_at_its_default_adds_nothing_and_another_policy_does():
         ({"slots": (Slot("urgent", "whether"),)}, "has no default"),
         ({"readers": (Reader("csv", "tables", read=iter),)}, "csv is declared by memlab"),
         ({"readers": (Reader("vtt", "captions"),)}, "has no function"),
-        ({"commands": (print,)}, "no click.Command"),
+        ({"commands": (print,)}, "not a click.Command"),
         ({"widgets": (int,)}, "is no widget"),
     ],
 )

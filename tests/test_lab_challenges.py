@@ -108,7 +108,7 @@ def test_slates_carry_the_heads_and_give_a_verdict(asked):
     assert one.track.height == 20
     assert one.difference.low <= one.difference.value <= one.difference.high
     assert one.better is None
-    assert "not told apart after 20 recalls" in one.sentence
+    assert one.title == "After 20 recalls, words and memlab are indistinguishable."
     assert found.frame["challenger"].to_list() == ["words"]
     assert "memlab.trial" in repr(found)
     assert memlab.verdict(asked).frame.equals(asked.verdict().frame)
@@ -117,7 +117,9 @@ def test_slates_carry_the_heads_and_give_a_verdict(asked):
 def test_a_report_is_one_page_that_asks_for_nothing(asked, tmp_path):
     found = asked.verdict("words")
     page = found.report(tmp_path / "reports" / "verdict.html").read_text(encoding="utf-8")
-    assert found["words"].sentence in page.replace("&#43;", "+").replace("&#39;", "'")
+    text = page.replace("&#43;", "+").replace("&#39;", "'")
+    assert found["words"].title in text
+    assert found["words"].details in text
     assert "<svg" in page
     assert not re.findall(r"""(?:src|href)\s*=\s*["']?(?!#|data:)[^"'>\s]+""", page)
     with pytest.raises(InputError, match="The page cannot be written to"):
@@ -194,7 +196,7 @@ def test_recalls_under_another_version_of_the_live_pack_are_left_out(asked):
             asked.feedback(hit, "success")
     found = asked.verdict("words")
     assert found["words"].recalls == 3
-    assert any("20 recalls under other versions" in note for note in found.notes)
+    assert any("20 recalls left out: other versions" in note for note in found.notes)
 
 
 def test_a_log_without_a_challenge_says_how_to_have_one(lab):
@@ -207,14 +209,14 @@ def test_a_log_without_a_challenge_says_how_to_have_one(lab):
 def test_silence_is_asked_about_and_may_mean_anything(asked):
     for number in range(10):
         asked.recall(f"tide and sail {number}", limit=4)
-    with pytest.raises(InputError, match="say what silence means"):
+    with pytest.raises(InputError, match="set what missing feedback counts as"):
         asked.verdict("words")
     zero, bounds = (
         asked.verdict("words", missing=how)["words"].difference for how in ("zero", "bounds")
     )
     assert bounds.low <= zero.low
     assert bounds.high >= zero.high
-    with pytest.raises(InputError, match="a sequence may look at the past alone"):
+    with pytest.raises(InputError, match="a sequence may use the past only"):
         asked.verdict("words", missing="inverse")
 
 

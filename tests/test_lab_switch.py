@@ -203,7 +203,7 @@ def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consent
     lab.remember("deploys go out on Tuesdays", project="api")
     assert len(lab.recall("deploys", project="api")) == 1
     with pytest.raises(
-        MemoryOff, match=r"off for memories with no project .* lab.agents.switch_on\(\)"
+        MemoryOff, match=r"off for memories with no project: .* lab.agents.switch_on\(\)"
     ):
         lab.remember("deploys are announced")
     assert lab.recall("deploys").off is not None

@@ -162,7 +162,7 @@ class TestCommands:
             return  # with ids it is another command now
         done = run(name, "--help")
         assert done.exit_code == 0
-        assert f"memlab {name} is memlab {FORMER[name]} from now on" in done.stderr
+        assert f"memlab {name} is now memlab {FORMER[name]};" in done.stderr
         assert "Usage:" in done.stdout
 
     def test_former_commands_do_what_they_did(self, json_of, run, filled):

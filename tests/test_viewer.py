@@ -95,7 +95,7 @@ class TestView:
 
     def test_it_is_read_and_never_written(self, farm: memlab.Lab, tmp_path: Path) -> None:
         view, head = farm.at(viewer="bob"), farm.log.height
-        with pytest.raises(ReadOnlyLab, match='as "bob" sees it'):
+        with pytest.raises(ReadOnlyLab, match='viewer of this lab is "bob"'):
             view.remember("x")
         for verb in (
             view.upkeep.maintain,
@@ -116,7 +116,7 @@ class TestView:
         assert view.at(viewer="bob") is view
         with pytest.raises(InputError, match="original lab"):
             view.at(viewer="ann")
-        with pytest.raises(InputError, match='as "bob" sees it'):
+        with pytest.raises(InputError, match='viewer of this lab is "bob"'):
             view.recall("goat", viewer="ann")
         with pytest.raises(InputError, match="viewer is the name of a user"):
             farm.at(viewer="")

@@ -1,1 +1,1 @@
-"""What is measured: policies on logs, packs on benchmarks, lives with a known truth."""
+"""Measurements: evaluation on logs, benchmarks, simulation, replay and policy search."""

@@ -49,9 +49,8 @@ def test_what_is_wanted_may_be_an_id_a_ref_or_a_text(lab):
     assert found.systems[0].counts == {"all": 2, "names": 1}
     assert found.systems[0].ingest_per_s is None
     assert found.systems[0].intervals["recall@10"] is not None
-    assert (
-        "mine.memlab: 3 questions that can be answered, 1 without evidence left out; memory level"
-        in repr(found)
+    assert "mine.memlab: 3 answerable questions, 1 without evidence left out; memory level" in repr(
+        found
     )
 
 
@@ -77,7 +76,7 @@ def test_a_ref_is_one_of_its_project(lab):
 def test_what_the_lab_does_not_hold_is_named_with_the_nearest(lab):
     with pytest.raises(
         DatasetError,
-        match=r'wants "The cat is called Mango\.", which is no id.*nearest text is "The cat',
+        match=r'wants "The cat is called Mango\.", which is not an id.*nearest text is "The cat',
     ):
         bench_lab(lab, [asked("Which cat?", "The cat is called Mango.")], packs=["memlab"])
     with pytest.raises(DatasetError, match="No question wants a memory"):

@@ -231,7 +231,7 @@ def test_refusals() -> None:
         "(lambda (acts) (first (range (length acts))))",
         Signature("explore", INPUTS, lists={"acts": "x"}),
     )
-    with pytest.raises(InputError, match="goes through lists"):
+    with pytest.raises(InputError, match="works on lists"):
         mutate(lists, rng())
     with pytest.raises(UnknownName, match="Did you mean constant"):
         mutate(policy("(fn [x] x)"), rng(), kinds=["constants"])

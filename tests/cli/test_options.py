@@ -50,7 +50,7 @@ def test_an_option_has_the_default_and_the_limits_of_its_verb():
         budget.default,
         budget.limits.least,
     )
-    assert options["budget"].help == "Most tokens."
+    assert options["budget"].help == "Maximum number of tokens."
 
 
 def test_a_parameter_is_described_by_its_annotation_and_docstring():

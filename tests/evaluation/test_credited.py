@@ -56,9 +56,9 @@ def test_the_line_is_that_of_what_was_read_on_what_was_judged_turned_round(world
     note = next(
         note
         for note in evaluate(slates, ["good"], missing="censor").notes
-        if "times what was read" in note
+        if "x the inferred reward" in note
     )
-    assert f"counts {-start / slope:+.2f} {1 / slope:+.2f} times" in note
+    assert f"as {-start / slope:+.2f} {1 / slope:+.2f} x the inferred reward" in note
     assert f"{by_hand.sum():,} that were judged" in note
 
 
@@ -77,7 +77,7 @@ def test_where_all_was_judged_nothing_changes(world):
 def test_too_few_judged_leave_it_as_it_was_read_and_the_report_says_so(world):
     slates, *_ = log_of(world, 0.001)
     found = evaluate(slates, ["good"], missing="censor")
-    assert any("count as they were read" in note for note in found.notes)
+    assert any("are not calibrated" in note for note in found.notes)
     assert found.rows[0].value == row(log_of(world, 0.001, kept=False)[0]).value
 
 

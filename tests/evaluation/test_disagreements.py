@@ -79,7 +79,7 @@ def test_policies_that_agree_have_none(ev):
 def test_they_render_and_escape(ev):
     found = ev.disagreements("far", "mixed", 2)
     assert found.frame.height == sum(len(entry.items) for entry in found)
-    assert repr(found).startswith("far against mixed, the 2 recalls")
+    assert repr(found).startswith("far vs. mixed: the 2 recalls")
     assert "&lt;b&gt;" in html_of(found)
     assert "<b>what" not in html_of(found)
     assert len(found[:1]) == 1

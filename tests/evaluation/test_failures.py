@@ -105,7 +105,7 @@ def test_nothing_known_is_counted_and_no_failure(agent, clock):
     )
     assert (found.known, found.unknown, found.unlabelled) == (1, 1, 1)
     assert found.rows.height == 1
-    assert "of 1 nothing was known" in repr(found)
+    assert "1 with none known" in repr(found)
 
 
 def test_judged_labels_of_relevance_0_are_not_wanted(agent, clock):
@@ -164,7 +164,7 @@ def test_slates_alone_do_with_ids(agent, clock):
     labels = pl.DataFrame({"decision": [hits.decision] * 2, "memory_id": [hits.ids[0], 77]})
     found = memlab.failures(log, labels)
     assert found.rows["place"].to_list() == ["found", "not in the pool"]
-    assert any("The lab is not at hand" in note for note in found.notes)
+    assert any("Without the lab" in note for note in found.notes)
     with pytest.raises(InputError, match="no lab is at hand"):
         memlab.failures(log, wanted(("tea", "t1")))
 
@@ -175,7 +175,7 @@ def test_labels_that_say_nothing_are_refused(agent, clock):
         memlab.failures(agent, pl.DataFrame({"ref": ["t1"]}))
     with pytest.raises(InputError, match="no column memory_id or ref"):
         memlab.failures(agent, pl.DataFrame({"question": ["tea"]}))
-    with pytest.raises(InputError, match="none matches"):
+    with pytest.raises(InputError, match="matches a recall of the log"):
         memlab.failures(agent, wanted(("milk?", "t1")))
     with pytest.raises(InputError, match="Nothing is known to be wanted"):
         memlab.failures(agent, wanted(("tea", None)))
@@ -199,4 +199,4 @@ def test_the_command(run, json_of, tmp_path):
     )
     (tmp_path / "labels.txt").write_text("x")
     refused = run("bench", "failures", "day.memlab", "--labels", "labels.txt")
-    assert "give a .parquet, .csv or .jsonl file" in refused.stderr
+    assert "Give a .parquet, .csv or .jsonl file" in refused.stderr

@@ -101,13 +101,13 @@ def test_what_came_after_the_horizon_is_left_out_and_said():
         (1, 7, 1.0, None, day(3)), (1, 8, 1.0, None, day(4)), horizon=horizon_micros("3d")
     )
     assert rewards(found) == {(1, 7): 1.0}
-    assert found.notes == ("1 feedbacks came after the horizon: left out.",)
+    assert found.notes == ("1 judgement after the horizon: left out.",)
 
 
 def test_feedback_for_what_was_never_shown_is_left_out_and_named():
     found = answers((2, 8, 1.0, None, day(6)), (9, 7, 1.0, None, day(6)), (1, 7, 1.0, None, day(1)))
     assert rewards(found) == {(1, 7): 1.0}
-    assert "2 feedbacks name an item that its recall did not show" in found.notes[0]
+    assert "Feedback on 2 items that the recall did not show is left out" in found.notes[0]
     assert "recall 2, memory 8" in found.notes[0]
 
 
@@ -124,8 +124,8 @@ def test_a_repeat_counts_once_and_a_change_of_mind_counts_last():
     )
     assert rewards(found) == {(1, 7): 1.0, (1, 8): 0.5}
     assert found.notes == (
-        "2 feedbacks repeat one about the same item of the same recall: counted once; "
-        "1 items were judged otherwise later: the last counts.",
+        "2 judgements repeated for the same item of the same recall: counted once; "
+        "1 item revised later: the last judgement counts.",
     )
 
 

@@ -27,7 +27,7 @@ SOUND = Facts(
     effective=120.0,
     independence=0.4,
     balance=0.4,
-    silence=0.4,
+    missing=0.4,
     position=0.4,
     redundancy=0.4,
 )
@@ -47,7 +47,8 @@ TESTED = ("independence", "balance", "influence", "silence", "position", "redund
 
 @pytest.mark.parametrize("name", TESTED)
 def test_an_untested_gate_withholds_nothing_and_is_not_open(name):
-    gate = found(**{"effective" if name == "influence" else name: NAN})[name]
+    fact = {"influence": "effective", "silence": "missing"}.get(name, name)
+    gate = found(**{fact: NAN})[name]
     assert (gate.state, gate.shown, gate.open, gate.closed, gate.more) == (
         "untested",
         "untested",
@@ -55,13 +56,13 @@ def test_an_untested_gate_withholds_nothing_and_is_not_open(name):
         False,
         0,
     )
-    assert "was not tested" in str(gate)
-    assert untested_sentence([gate]) == f"Untested: {name}."
+    assert "not tested" in str(gate)
+    assert untested_sentence([gate]) == f"Untested: {gate.title}."
 
 
 def test_a_gate_that_is_not_needed_is_neither_open_nor_untested():
     unasked = dict.fromkeys(
-        ("independence", "balance", "silence", "position", "redundancy", "probes", "effective")
+        ("independence", "balance", "missing", "position", "redundancy", "probes", "effective")
     )
     states = {name: gate.state for name, gate in found(**unasked).items()}
     assert states == dict.fromkeys(GATES, "not needed") | {
@@ -75,15 +76,15 @@ def test_a_gate_that_is_not_needed_is_neither_open_nor_untested():
     ("name", "changed", "says"),
     [
         ("propensities", {"unknown": 0.2}, "Log the probability"),
-        ("clusters", {"clusters": 1}, "column cluster"),
+        ("clusters", {"clusters": 1}, "a column of the decisions"),
         ("independence", {"independence": 0.009}, "column cluster"),
-        ("balance", {"balance": 0.0009}, "no weight can be trusted"),
-        ("answered probes", {"probes": 8}, "About 1,500 more recalls at this probe rate"),
+        ("balance", {"balance": 0.0009}, "Fix the logging"),
+        ("answered probes", {"probes": 8}, "Log about 1,500 more recalls at this probe rate"),
         ("answered probes", {"probes": 0}, "lab.challenge"),
-        ("influence", {"effective": 3.0}, "A few rare probes"),
-        ("silence", {"silence": 0.0001}, 'missing="inverse"'),
-        ("position", {"position": 0.0001}, "random places"),
-        ("redundancy", {"redundancy": 0.0001}, "whole slates"),
+        ("influence", {"effective": 3.0}, "shows probes where the policies differ"),
+        ("silence", {"missing": 0.0001}, 'missing="inverse"'),
+        ("position", {"position": 0.0001}, "random positions"),
+        ("redundancy", {"redundancy": 0.0001}, "whole result lists"),
     ],
 )
 def test_one_fault_closes_one_gate(name, changed, says):

@@ -77,5 +77,5 @@ def test_fewer_than_two_clusters_have_no_interval(values, clusters):
 
 
 def test_values_and_clusters_must_pair():
-    with pytest.raises(InputError, match=r"2 clusters are named for values of shape \(1,\)"):
+    with pytest.raises(InputError, match=r"There are 2 clusters for values of shape \(1,\)"):
         cluster_interval([0.5], ["a", "b"])

@@ -53,7 +53,7 @@ def test_a_recall_without_relevant_items_has_no_value():
     some = judged.filter(pl.col("decision") <= 40)
     ev = evaluate(WORLD.slates(), ["good"], labels=some)
     answered = some.filter(pl.col("relevance") == 1)["decision"].n_unique()
-    assert f"{48 - answered} recalls have no relevant item in the labels: left out." in ev.notes
+    assert f"{48 - answered} recalls without a relevant item in the labels: left out." in ev.notes
     with pytest.raises(InputError, match="there is nothing to measure"):
         evaluate(WORLD.slates(), ["good"], labels=judged.with_columns(relevance=pl.lit(0)))
 
@@ -93,7 +93,7 @@ def test_one_cluster_is_no_ranking():
     ev = evaluate(world.slates(), ["good"], labels=labels(world))
     assert {row.verdict for row in ev.rows} == {"withheld"}
     assert all(row.value is None for row in ev.rows)
-    assert "Labels of one cluster say nothing about the next" in repr(ev)
+    assert "The labels are of 1 cluster" in repr(ev)
 
 
 @pytest.mark.parametrize(
@@ -123,4 +123,4 @@ def test_labels_that_are_none_are_refused(frame, reason):
 def test_labels_of_other_recalls_are_reported():
     more = pl.DataFrame({"decision": [999], "memory_id": [1], "relevance": [1]})
     ev = evaluate(WORLD.slates(), ["good"], labels=pl.concat([labels(), more]))
-    assert "1 labels name recalls that the log does not hold: left out." in ev.notes
+    assert "1 label of recalls that are not in the log: left out." in ev.notes

@@ -1,4 +1,4 @@
-"""Rewards read from answers that what was judged cannot set right: they count as they were read, with no warning."""
+"""Rewards read from answers that what was judged cannot set right: they are not calibrated, with no warning."""
 
 import polars as pl
 import pytest
@@ -25,4 +25,4 @@ def test_rewards_count_as_they_were_read_and_numpy_warns_of_nothing(judged, read
         attributed=given,
     ).drop("index")
     notes = evaluate(world.slates(feedback=table), ["good"], missing="censor").notes
-    assert any("count as they were read" in note for note in notes)
+    assert any("are not calibrated" in note for note in notes)

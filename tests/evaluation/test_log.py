@@ -32,10 +32,10 @@ def test_the_arrays_hold_what_the_tables_say():
     log = read()
     assert len(log) == 12
     assert log.recall.tolist() == np.repeat(np.arange(12), 8).tolist()
-    assert (log.shown.reshape(12, 8) == WORLD.shown).all()
+    assert (log.exposed.reshape(12, 8) == WORLD.shown).all()
     np.testing.assert_array_equal(log.propensity.reshape(12, 8), WORLD.propensity)
     assert (log.reward.reshape(12, 8)[WORLD.shown] == WORLD.reward[WORLD.shown]).all()
-    assert np.isnan(log.reward[~log.shown]).all()
+    assert np.isnan(log.reward[~log.exposed]).all()
     assert (log.clusters, log.cluster.tolist()) == (3, np.repeat([0, 1, 2], 4).tolist())
     assert (log.silent, log.open, log.notes) == (0.0, 0, ())
 
@@ -47,7 +47,7 @@ def test_the_order_of_rows_does_not_matter():
         for name, frame in WORLD.frames().items()
     }
     mixed = read(**frames)
-    for name in ("recall", "propensity", "shown", "reward", "limit", "cluster"):
+    for name in ("recall", "propensity", "exposed", "reward", "limit", "cluster"):
         np.testing.assert_array_equal(getattr(mixed, name), getattr(plain, name))
     assert mixed.pool(["good"]).equals(plain.pool(["good"]))
 
@@ -88,9 +88,9 @@ def test_silence_is_counted_and_is_zero_only_if_said():
     half = {"feedback": frames["feedback"].head(frames["feedback"].height // 2)}
     log = read(**half)
     assert log.silent == pytest.approx(0.5, abs=0.03)
-    assert np.isnan(log.reward[log.shown]).mean() == pytest.approx(log.silent)
+    assert np.isnan(log.reward[log.exposed]).mean() == pytest.approx(log.silent)
     zero = read_log(WORLD.slates(**half), zero=True)
-    assert (zero.silent, np.isnan(zero.reward[zero.shown]).any()) == (0.0, False)
+    assert (zero.silent, np.isnan(zero.reward[zero.exposed]).any()) == (0.0, False)
 
 
 def test_recalls_whose_window_is_open_are_left_out_whole():
@@ -107,7 +107,7 @@ def test_a_recall_without_candidates_is_reported():
         for name in ("candidates", "exposures", "feedback")
     }
     assert read(**gone).notes == (
-        "1 recalls have no candidates: whatever a policy says, they show nothing and earn 0.",
+        "1 recall without candidates: no policy can show an item, so the reward is 0.",
     )
 
 
@@ -179,7 +179,7 @@ def test_what_was_shown_could_have_been_shown():
     ("table", "reason"),
     [
         ("decisions", "The log holds no recalls"),
-        ("exposures", "Nothing was shown"),
+        ("exposures", "The table exposures is empty"),
         ("candidates", "not among its cand"),
     ],
 )
@@ -205,7 +205,7 @@ def test_ids_of_two_types_are_refused():
 
 def test_labels_need_no_exposures():
     log = read_log(WORLD.slates(exposures=WORLD.frames()["exposures"].clear()), feedback=False)
-    assert not log.shown.any()
+    assert not log.exposed.any()
 
 
 def test_tables_may_be_lazy_scans(tmp_path):

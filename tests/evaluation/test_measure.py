@@ -10,15 +10,23 @@ from memlab.science.evaluation.parts import (
     Compared,
     Credited,
     Estimate,
-    Head,
+    TopK,
     recalls_for,
     recalls_needed,
 )
 
 GAP = Estimate(value=0.1, low=0.0, high=0.2, error=0.05, p=0.05)
-HEAD = Head("new", np.arange(2), np.zeros(1))
+HEAD = TopK("new", np.arange(2), np.zeros(1))
 COMPARED = Compared(
-    HEAD, HEAD, np.zeros((1, 1)), GAP, 0.1, 0.1, difference=GAP, least=0.08, most=0.12
+    HEAD,
+    HEAD,
+    np.zeros((1, 1)),
+    GAP,
+    0.1,
+    0.1,
+    difference=GAP,
+    difference_lower=0.08,
+    difference_upper=0.12,
 )
 
 
@@ -35,8 +43,8 @@ def test_recalls_are_needed_for_the_bound_that_is_nearer_to_zero():
 @pytest.mark.parametrize(
     "compared",
     [
-        replace(COMPARED, least=-0.08),
-        replace(COMPARED, difference=None, least=math.nan, most=math.nan),
+        replace(COMPARED, difference_lower=-0.08),
+        replace(COMPARED, difference=None, difference_lower=math.nan, difference_upper=math.nan),
     ],
 )
 def test_no_number_of_recalls_is_enough_where_what_is_unsupported_could_reverse_the_difference(

@@ -162,7 +162,7 @@ def test_periods_of_a_lab(lived):
 
 
 def test_what_is_not_judged_counts_as_missing_says(lived):
-    with pytest.raises(InputError, match="say what silence means"):
+    with pytest.raises(InputError, match="set what missing feedback counts as"):
         compare_periods(lived, hashes(lived))
     zero = compare_periods(lived, hashes(lived), missing="zero")
     assert 0.5 <= zero.earlier[0].earned < 1
@@ -190,7 +190,7 @@ def test_clusters_and_horizons(lived):
     assert by_recall.live.blocks == 11
     late = compare_periods(lived, hashes(lived), missing="censor", horizon="5d")
     assert late.live.recalls < 11
-    assert any("had not passed are left out" in note for note in late.notes)
+    assert any("with an open horizon left out" in note for note in late.notes)
     with pytest.raises(InputError, match="no column nothing"):
         compare_periods(lived, hashes(lived), missing="censor", cluster="nothing")
 

@@ -1,4 +1,4 @@
-"""Places that are looked at less: found from items at random places, weighed away, and found missing where they are."""
+"""Positions that are examined less: estimated from items at random positions, weighed away, and missing where they are."""
 
 import itertools
 
@@ -9,7 +9,12 @@ import pytest
 from memlab import Slates
 from memlab.errors import InputError
 from memlab.science.evaluation import evaluate
-from memlab.science.evaluation.parts import harvest, moved_p, random_places, read_log
+from memlab.science.evaluation.parts import (
+    estimate_examination,
+    pair_probes,
+    random_position_p,
+    read_log,
+)
 
 pytestmark = pytest.mark.long
 
@@ -89,7 +94,7 @@ def ranks_of(log):
 @pytest.mark.parametrize("eta", [0.0, 0.5, 1.0])
 def test_examination_is_found(eta, probes):
     log = read_log(world(eta, recalls=3000, seed=int(10 * eta) + probes, probes=probes)[0])
-    found = harvest(random_places(log, ranks_of(log)), log, 0.99).eta
+    found = estimate_examination(pair_probes(log, ranks_of(log)), log, 0.99).eta
     assert found.low < eta < found.high
     assert found.high - found.low < 0.5
 
@@ -97,7 +102,7 @@ def test_examination_is_found(eta, probes):
 def test_it_is_the_likelihoods_maximum():
     """Against a search over eta of the likelihood, written as loops."""
     log = read_log(world(0.7, recalls=60, seed=5)[0])
-    places = random_places(log, ranks_of(log))
+    places = pair_probes(log, ranks_of(log))
     reward = np.nan_to_num(log.reward)
 
     def likelihood(eta):
@@ -116,17 +121,17 @@ def test_it_is_the_likelihoods_maximum():
     for step in (0.1, 0.01, 0.001):
         grid = best + step * np.arange(-20, 21)
         best = grid[np.argmax([likelihood(eta) for eta in grid])]
-    assert harvest(places, log, 0.95).eta.value == pytest.approx(best, abs=1e-3)
+    assert estimate_examination(places, log, 0.95).eta.value == pytest.approx(best, abs=1e-3)
 
 
 def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been():
     slates, _ = world(0.5, recalls=40, probes=2)
     log = read_log(slates)
-    found = harvest(random_places(log, ranks_of(log)), log, 0.95)
+    found = estimate_examination(pair_probes(log, ranks_of(log)), log, 0.95)
     seen = found.seen(0.8)
     theta = np.arange(1, HEAD + 3) ** -0.8
     head = [
-        row for row in np.flatnonzero(log.shown & (log.recall == 7)) if log.propensity[row] == 1
+        row for row in np.flatnonzero(log.exposed & (log.recall == 7)) if log.propensity[row] == 1
     ]
     head.sort(key=lambda row: log.position[row])
     for rank, row in enumerate(head):
@@ -136,15 +141,15 @@ def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been()
         ]
         assert seen[row] == pytest.approx(np.mean([theta[spot[rank]] for spot in spots]))
     probe = next(
-        row for row in np.flatnonzero(log.shown & (log.recall == 7)) if log.propensity[row] < 1
+        row for row in np.flatnonzero(log.exposed & (log.recall == 7)) if log.propensity[row] < 1
     )
     assert seen[probe] == pytest.approx(theta.mean())
 
 
 def test_places_that_are_not_random_are_not_taken_for_such():
     log = read_log(world(0.5, places="last")[0])
-    assert random_places(log, ranks_of(log)) is None
-    with pytest.raises(InputError, match="random places"):
+    assert pair_probes(log, ranks_of(log)) is None
+    with pytest.raises(InputError, match="random positions"):
         evaluate(world(0.5, places="last")[0], ["better"], position=True)
 
 
@@ -170,14 +175,14 @@ def test_slates_in_the_order_of_a_score_are_not_random():
         scores=["by"],
     )
     log = read_log(slates)
-    assert random_places(log, -log.pool(["by"])["by"].to_numpy() / 6) is None
+    assert pair_probes(log, -log.pool(["by"])["by"].to_numpy() / 6) is None
 
 
 @pytest.mark.parametrize("seeds", [5, pytest.param(20, marks=pytest.mark.slow)])
 def test_the_test_of_places_finds_what_is_there_and_little_else(seeds):
     def p(eta, seed):
         log = read_log(world(eta, recalls=500, seed=seed)[0])
-        return moved_p(random_places(log, ranks_of(log)), log)
+        return random_position_p(pair_probes(log, ranks_of(log)), log)
 
     assert sum(p(1.0, seed) < 0.001 for seed in range(seeds)) >= 0.9 * seeds
     flat = [p(0.0, seed) for seed in range(3 * seeds)]
@@ -205,7 +210,7 @@ def test_a_value_under_position_bias(logs, most):
             for name, estimate, value in held:
                 missed[name] += not estimate.low <= value <= estimate.high
                 off[name].append(estimate.value - value)
-        assert any(note.startswith("Place k is looked at") for note in found.notes)
+        assert any(note.startswith("Position k is examined") for note in found.notes)
     assert max(missed.values()) <= most, missed
     for name, errors in off.items():
         assert len(errors) >= 0.8 * logs, name

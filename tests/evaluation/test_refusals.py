@@ -20,7 +20,7 @@ def test_what_silence_means_is_asked_of_one_challenger_as_of_all(challenger):
     full = challenged("extra", recalls=40)
     answered = full.feedback.filter(pl.col("memory_id") > 3)
     few = memlab.Slates(full.decisions, full.candidates, full.exposures, answered)
-    with pytest.raises(InputError, match="say what silence means"):
+    with pytest.raises(InputError, match="set what missing feedback counts as"):
         memlab.verdict(few, challenger)
 
 

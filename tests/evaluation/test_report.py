@@ -10,6 +10,7 @@ from probed_logs import World
 
 from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation import GATES, evaluate
+from memlab.science.evaluation.parts import GATE_TITLES
 from memlab.subjects.drawing import draw_figure
 from tests.displays import html_of, png_of
 
@@ -74,12 +75,12 @@ def test_the_report_is_whole_and_asks_for_nothing(html):
 def test_the_report_says_what_must_be_said(html, ev):
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
     for wanted in (
-        *GATES,
+        *(GATE_TITLES.get(name, name) for name in GATES),
         "long-term effects not modelled",
         "an extrapolation",
         "cascade refused",
         "Holm",
-        "reward known, of what was shown",
+        "reward known",
         "&lt;script&gt;alert(1)&lt;/script&gt;",
         "memlab.evaluate(slates, [",
         "what is &lt;i&gt;",
@@ -179,7 +180,7 @@ def test_a_reason_that_policies_share_is_told_once():
         World(clusters=1, recalls=60).slates(**{**frames, "decisions": at_once}), ["good", "noise"]
     )
     assert repr(ev).count("1 cluster; at least 2 are needed.") == 1
-    assert "logged, good and noise: withheld. 1 cluster;" in repr(ev)
+    assert "logged, good and noise: withheld. The log has 1 cluster;" in repr(ev)
     assert "60 recalls in 1 cluster;" in repr(ev)
 
 

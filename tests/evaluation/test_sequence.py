@@ -215,7 +215,7 @@ def test_bounds_widen_either_end():
 
 def test_what_was_not_foreseen_is_refused():
     ones = np.ones(3)
-    with pytest.raises(InputError, match="outside of the bounds"):
+    with pytest.raises(InputError, match="outside the bounds"):
         sequence(2 * ones, floor=0 * ones, ceiling=ones)
     with pytest.raises(InputError, match="finite"):
         sequence(np.nan * ones, floor=0 * ones, ceiling=ones)

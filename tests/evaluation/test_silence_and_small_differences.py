@@ -27,5 +27,5 @@ def test_where_no_number_of_recalls_would_tell_and_all_is_shown_no_trial_is_advi
     found = memlab.verdict(half_answered(), missing="bounds")["b"]
     assert (found.needed, found.unsupported) == (None, 0.0)
     assert found.faster == (
-        "The difference, if there is one, is too small to be told in reasonable time."
+        "The difference, if any, is too small to detect within ten million recalls."
     )

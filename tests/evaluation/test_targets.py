@@ -119,7 +119,7 @@ def test_two_packs_of_one_name_are_told_apart_by_hash():
 @pytest.mark.parametrize(
     ("policies", "error", "reason"),
     [
-        ([], InputError, "No policies are given"),
+        ([], InputError, "There are no policies to evaluate"),
         (["companoin"], UnknownName, "Did you mean companion"),
         (["gooood"], UnknownName, "Did you mean good"),
         ([pl.col("gooood")], UnknownName, "There is no column of the candidates"),
@@ -143,7 +143,7 @@ def test_a_column_with_the_name_of_a_pack_is_ambiguous():
 
 def test_a_feature_that_the_log_lacks_is_refused_by_name():
     ev = evaluate(slates(), ["cascade", "(fn [coverage] coverage)", "good"])
-    assert "it reads recency-weight, which the log does not hold" in refusal(ev, "cascade").lower()
+    assert "it reads recency-weight, which is not in the log" in refusal(ev, "cascade").lower()
     assert any("It reads coverage" in one.reason for one in ev.refusals)
     assert set(kinds(ev)) == {"logged", "good"}
     assert ev.frame.filter(pl.col("verdict") == "refused").height == 2
@@ -188,7 +188,9 @@ def test_a_log_of_two_meanings_or_of_an_older_schema_is_refused():
     second = logged_by(load_pack("memlab"), embedder="another")
     text = "(fn [similarity] similarity)"
     ev = evaluate(slates(fingerprints=[first, second]), [text, "good"])
-    assert "similarity, which means different things in different recalls" in ev.refusals[0].reason
+    assert (
+        "similarity, which has different fingerprints in different recalls" in ev.refusals[0].reason
+    )
     older = {name: value for name, value in first.items() if name != "similarity"}
     ev = evaluate(slates(fingerprints=[first, older]), [text, "good"])
     assert "older schema, without a fingerprint of similarity" in ev.refusals[0].reason
@@ -232,7 +234,7 @@ class TestWhatADefaultLogLeavesOut:
 
     def test_a_policy_alone_is_refused_by_name(self, log):
         ev = evaluate(log, ["(fn [phrase] phrase)"], missing="zero")
-        assert "it reads phrase, which the log does not hold" in ev.refusals[0].reason.lower()
+        assert "it reads phrase, which is not in the log" in ev.refusals[0].reason.lower()
 
     def test_where_a_later_pack_kept_it_the_earlier_recalls_do_not_pass_for_it(self, log, lab):
         lab.policies.use(self.PHRASES)
@@ -315,7 +317,7 @@ def test_where_settings_differ_a_lab_recalls_again_in_time_order():
 
 def test_a_state_that_cannot_be_had_again_refuses_the_policy():
     log = slates(fingerprints=[logged_by(load_pack("memlab"))], lab=Again(gone=(7,)))
-    assert "recall 7 cannot be had again" in refusal(evaluate(log, [OTHER, "good"]), "spread")
+    assert "recall 7 cannot be repeated" in refusal(evaluate(log, [OTHER, "good"]), "spread")
 
 
 def test_scores_that_are_no_numbers_are_reported_and_never_shown():
@@ -323,7 +325,7 @@ def test_scores_that_are_no_numbers_are_reported_and_never_shown():
     scores[:3] = np.nan
     ev = evaluate(slates(mine=scores), ["mine"])
     assert not set(ev.target("mine").row.tolist()) & {0, 1, 2}
-    assert "mine gives 3 candidates no finite score: it would never show them." in ev.notes
+    assert "mine gives 3 candidates no finite score and would not show them." in ev.notes
     ev = evaluate(slates(mine=np.full(96, np.nan)), ["mine", "good"])
     assert refusal(ev, "mine").startswith("None of its 96 scores is a finite number")
 

@@ -103,10 +103,10 @@ def test_the_frame_and_the_page(labelled):
     [
         ("(fn [plain] plain)", {}, "no (param"),
         ("(fn [plain] (* (param :w 1) plain))", {}, "No parameter of"),
-        (HELPS, {"bounds": {"w": (-1, 1)}}, "The bounds of w lie within 0 and 6"),
+        (HELPS, {"bounds": {"w": (-1, 1)}}, "The bounds of w must be within 0 and 6"),
         (HELPS, {"folds": 1}, "folds is a whole number of at least 2"),
         (HELPS, {"budget": 3}, "budget is a whole number from 20 to"),
-        ("(fn [similarity] (* (param :w 1 :low 0 :high 2) similarity))", {}, "It reads similarity, which the log"),
+        ("(fn [similarity] (* (param :w 1 :low 0 :high 2) similarity))", {}, "similarity, which is not in the log"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_searched(policy, more, said):

@@ -88,7 +88,7 @@ def test_a_log_without_a_score_names_untested_gates_everywhere(biased, tmp_path)
     assert found.to_dict()["headline"].endswith(ends)
     assert ends in found.text().splitlines()[0]
     assert "independence, position, redundancy" in found.text()  # the table
-    assert "untested. Whether rewards follow the position" in found.text()
+    assert "untested. The dependence of rewards on the position" in found.text()
     assert found.frame["untested"].to_list() == ["independence, position, redundancy"] * 2
     tested = found.diagnostics.filter(pl.col("gate").is_in(UNTESTED))
     assert tested["state"].unique().to_list() == ["untested"]
@@ -138,7 +138,7 @@ def state_of(name, state):
 def test_a_verdict_of_each_design_has_a_report(design, tmp_path):
     page = memlab.verdict(challenged(design, recalls=60)).report(tmp_path / "out.html").read_text()
     assert "<dt>missing feedback counts as</dt>" in page
-    assert "What speaks against it" not in page
+    assert "Why there is no verdict" not in page
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_a_verdict_has_a_report_for_each_gate_in_each_state(judged, name, state,
     )
     found = replace(judged, verdicts=(changed,))
     page = found.report(tmp_path / "out.html").read_text()
-    heading = {"closed": "What speaks against it", "untested": "What was not tested"}
+    heading = {"closed": "Why there is no verdict", "untested": "Untested gates"}
     assert [word in page for word in heading.values()] == [state == key for key in heading]
     said = found.to_dict()["verdicts"][0]
     if state == "closed":
@@ -167,9 +167,9 @@ def test_a_verdict_has_a_report_for_each_gate_in_each_state(judged, name, state,
         assert "Untested" not in said["sentence"]
     else:
         assert said["untested"] == [{"gate": name, "reason": str(gate)}]
-        assert said["sentence"].endswith(f"Untested: {name}.")
-        assert f"Untested: {name}." in repr(found)
-        assert f"Untested: {name}." in html_of(found)
+        assert said["sentence"].endswith(f"Untested: {gate.title}.")
+        assert f"Untested: {gate.title}." in repr(found)
+        assert f"Untested: {gate.title}." in html_of(found)
         assert found.frame["untested"].to_list() == [name]
 
 
@@ -177,8 +177,8 @@ def test_a_withheld_verdict_of_a_log_has_a_report(tmp_path):
     found = memlab.verdict(challenged("lot", seen=np.array([1.0, 1.0, 0.3, 0.1])))
     assert found.withheld
     page = found.report(tmp_path / "out.html").read_text()
-    assert "What speaks against it" in page
-    assert "Rewards follow the position" in page
+    assert "Why there is no verdict" in page
+    assert "Rewards depend on the position" in page
 
 
 def test_a_verdict_on_few_recalls_says_what_was_not_tested():

@@ -11,7 +11,7 @@ import memlab
 from memlab.errors import InputError
 from memlab.kernel.policies import Challenge
 from memlab.kernel.recall import draw_challenge
-from memlab.science.evaluation.parts import Course, lot_p, read_log
+from memlab.science.evaluation.parts import Course, lot_position_p, read_log
 
 SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 
@@ -73,17 +73,17 @@ def test_the_better_pack_is_found_under_each_design(design):
 
 def test_under_a_lot_only_what_is_chance_in_a_place_is_tested():
     """What the challenger ranks high stands high and earns more, wherever it stands."""
-    assert lot_p(read_log(challenged("lot"))) >= 0.001
+    assert lot_position_p(read_log(challenged("lot"))) >= 0.001
     steep = np.array([1.0, 1.0, 0.3, 0.1])
-    assert lot_p(read_log(challenged("lot", seen=steep))) < 0.001
+    assert lot_position_p(read_log(challenged("lot", seen=steep))) < 0.001
     assert "position" in {
         gate.name for gate in memlab.verdict(challenged("lot", seen=steep))["b"].closed
     }
-    assert lot_p(read_log(challenged("extra"))) is None
+    assert lot_position_p(read_log(challenged("extra"))) is None
 
 
 def test_whole_heads_are_compared_without_sums_over_items(monkeypatch):
-    for name in ("gather", "compare", "measure"):
+    for name in ("gather_evidence", "compare", "measure"):
         monkeypatch.delattr(f"memlab.science.evaluation._verdict.{name}")
     steep = np.array([1.0, 0.5, 0.3, 0.2])
     assert memlab.verdict(challenged("ab", seen=steep))["b"].closed == ()
@@ -94,8 +94,8 @@ def test_large_heads_that_come_again_are_named():
     limits[105] = 80
     found = memlab.verdict(challenged("extra", recalls=200, limits=limits, gain=0.1, seed=1))["b"]
     assert found.better is None
-    assert "the recall 105 may change the sum by" in found.sentence
-    assert "ask with a smaller limit" in found.faster
+    assert "recall 105 may move the sum by" in found.sentence
+    assert "Recall with a smaller limit" in found.faster
 
 
 def test_the_interval_of_a_sentence_is_that_of_its_value():
@@ -106,7 +106,7 @@ def test_the_interval_of_a_sentence_is_that_of_its_value():
 
 
 def test_no_more_extra_items_are_advised_where_nothing_is_extra():
-    assert "Showing 2 extra items" in memlab.verdict(challenged("extra", recalls=30))["b"].sentence
+    assert "Show 2 extra items" in memlab.verdict(challenged("extra", recalls=30))["b"].sentence
     within = memlab.verdict(challenged("extra", recalls=30, within=True))["b"]
     assert within.better is None
     assert "extra item" not in within.sentence
@@ -158,7 +158,7 @@ def with_challenge(slates, change):
         ("not json", "of recall 0 cannot be read"),
         ("[]", "Expected `object`, got `array`"),
         ("{}", "missing required field `live`"),
-        ('{"live": [0], "heads": {}}', "No recall here was challenged"),
+        ('{"live": [0], "heads": {}}', "No recall of this log was challenged"),
         ('{"live": [0], "heads": 3}', "Expected `object`"),
         (
             '{"live": [0], "heads": {"b": {"ids": ["x"]}}}',
@@ -171,7 +171,7 @@ def with_challenge(slates, change):
         ),
         (
             '{"live": [0], "heads": {"b": {"ids": [1]}}, "shares": {"": 0.5, "b": 0.5}, "whose": "c"}',
-            "shows the head of 'c'",
+            "shows the results of 'c'",
         ),
     ],
 )
@@ -210,7 +210,7 @@ def test_a_challenger_that_fails_on_some_rows_shows_fewer_and_that_is_said():
 
     found = memlab.verdict(with_challenge(challenged("extra", recalls=40), change))
     assert "b shows fewer items than live in 40 recalls" in repr(found)
-    with pytest.raises(InputError, match="shows 4 items, and the head of b has 3"):
+    with pytest.raises(InputError, match="shows 4 items, and the results of b have 3"):
         memlab.verdict(with_challenge(challenged("ab", recalls=40), change))
 
 
@@ -234,4 +234,4 @@ def test_feedback_that_is_dated_before_its_recall_is_named():
     )
     feedback = slates.feedback.with_columns(at=noon + early)
     found = memlab.verdict(memlab.Slates(decisions, slates.candidates, slates.exposures, feedback))
-    assert "15 feedbacks are dated before their recall: a clock ran back" in repr(found)
+    assert "15 judgements dated before the recall (a clock ran back)" in repr(found)

@@ -81,7 +81,7 @@ def test_it_shows_itself(pair):
 
 
 def test_bad_input(pair, lab):
-    with pytest.raises(InputError, match="Nothing happened"):
+    with pytest.raises(InputError, match="nothing to compare"):
         memlab.compare(pair[0], lab)
     with pytest.raises(InputError, match="points"):
         memlab.compare(*pair, points=1)

@@ -13,7 +13,7 @@ from memlab.kernel.index import (
     Projection,
     Vectors,
     build_base,
-    found_bases,
+    list_bases,
     search_k,
 )
 
@@ -44,7 +44,7 @@ def built(vectors, tmp_path_factory):
 
 def opened(built, **more):
     folder, kind = built
-    [(path, header)] = found_bases(folder, kind)
+    [(path, header)] = list_bases(folder, kind)
     return Base(path, header, **more)
 
 

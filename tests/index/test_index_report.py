@@ -58,7 +58,7 @@ def test_it_shows_itself(neighbours):
     assert measured.frame.columns == ["way", "recall", "low", "high", "p50_ms", "p95_ms"]
     assert measured.frame["way"].to_list() == ["annoy", "exact"]
     assert "recall@10" in str(measured)
-    assert "are whole" in str(measured)
+    assert "are undamaged" in str(measured)
     assert "<table" in html_of(measured)
 
 

@@ -43,7 +43,7 @@ def way(request, monkeypatch):
     """The thresholds of sizes, which no small corpus meets."""
     if request.param == "some are left out":
         monkeypatch.setattr("memlab.kernel.index._matches._FEW", -1)
-        monkeypatch.setattr("memlab.kernel.index._matches._WORTH", 1)
+        monkeypatch.setattr("memlab.kernel.index._matches._BOUND_FROM", 1)
 
 
 def check(words, question, mask, k1, b, n):

@@ -201,7 +201,7 @@ class TestBuilding:
         held = bytearray((tmp_path / "vectors").read_bytes())
         held[-100 * DIM - 5 * BLOCK] ^= 1
         (tmp_path / "vectors").write_bytes(held)
-        with pytest.raises(Exception, match="changed on their way"):
+        with pytest.raises(Exception, match="do not match their digest"):
             build_here(
                 str(folder),
                 "annoy",
@@ -394,7 +394,7 @@ class TestDamage:
         neighbours.base.header = msgspec.structs.replace(neighbours.base.header, rows=BLOCK)
         query = random_matrix(1, 5)[0]
         found, _ = vectors.top(query, 10)
-        assert "names rows" in neighbours.base.broken
+        assert "returned rows beyond" in neighbours.base.broken
         assert found.tolist() == np.argsort(-vectors.similarity(query), kind="stable")[:10].tolist()
         neighbours.refresh()
         assert neighbours.base is None
@@ -420,7 +420,7 @@ class TestDamage:
         self.flip(tmp_path / "vectors", -100 * DIM - 7)
         neighbours = quiet(folder, Vectors.load(tmp_path / "vectors"))
         assert neighbours.verify() == (
-            "The vectors are not those that were written: their file is damaged.",
+            "The file of vectors is damaged: its digest does not match.",
         )
         assert quiet(folder, vectors).verify() == ()
 

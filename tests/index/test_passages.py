@@ -34,7 +34,7 @@ def short(monkeypatch):
 def way(request, monkeypatch):
     if request.param == "some are left out":
         monkeypatch.setattr("memlab.kernel.index._matches._FEW", -1)
-        monkeypatch.setattr("memlab.kernel.index._matches._WORTH", 1)
+        monkeypatch.setattr("memlab.kernel.index._matches._BOUND_FROM", 1)
 
 
 class TestParts:
@@ -150,8 +150,8 @@ class TestKept:
             assert found.row.tolist() == expected.row.tolist()
             assert found.tf.tolist() == expected.tf.tolist()
             rows = np.arange(len(one))
-            assert [part.tolist() for part in one.written.held(rows)] == [
-                part.tolist() for part in other.written.held(rows)
+            assert [part.tolist() for part in one.written.forms_of(rows)] == [
+                part.tolist() for part in other.written.forms_of(rows)
             ]
 
     def test_passages_of_rows_that_are_not_there_are_not_believed(self, tmp_path):
@@ -162,5 +162,5 @@ class TestKept:
             held = dict(arrays)
         for wrong in (held["passages_of"] + 9, held["passages_of"][1:], held["passages_of"][::-1]):
             np.savez(path, **{**held, "passages_of": wrong})
-            with pytest.raises(DamagedLab, match="other rows"):
+            with pytest.raises(DamagedLab, match="do not belong to these rows"):
                 Words.load(path)

@@ -158,7 +158,7 @@ def test_a_zero_query_finds_the_first_rows_with_an_index_too():
 def test_an_index_of_other_vectors_is_not_attached():
     vectors = stored(random_matrix(10, 4))
     for wrong in (Lottery(11, 4), Lottery(5, 3)):
-        with pytest.raises(InputError, match="does not belong"):
+        with pytest.raises(InputError, match="does not fit"):
             vectors.attach(wrong)
 
 
@@ -405,7 +405,7 @@ class TestRefusals:
         for mask in (np.ones(4, dtype=np.bool_), np.ones(5), np.ones((5, 1), dtype=np.bool_)):
             with pytest.raises(InputError, match="mask"):
                 vectors.top(query, 2, mask=mask)
-        with pytest.raises(InputError, match="admits 5 rows, and 2"):
+        with pytest.raises(InputError, match="admits 5 rows, but 2"):
             vectors.top(query, 2, rows=np.arange(2), mask=np.ones(5, dtype=np.bool_))
         with pytest.raises(InputError, match="int8 vector"):
             vectors.top(np.full(4, np.nan), 2)

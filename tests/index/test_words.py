@@ -215,7 +215,7 @@ class TestOnDisk:
 
 def test_what_is_no_text_is_refused():
     words = Words()
-    with pytest.raises(InputError, match="sequence of texts"):
+    with pytest.raises(InputError, match="list of texts"):
         words.append("one text")
     with pytest.raises(InputError, match="Text 1 is not a str but NoneType"):
         words.append(["tabs", None])

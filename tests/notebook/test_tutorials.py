@@ -40,7 +40,7 @@ def test_all_are_copied_and_none_is_overwritten(run, json_of, tmp_path, started)
     report = json_of("notebook", "--no-open")
     assert (report["copied"], report["kept"]) == ([names[1]], [names[0], *names[2:]])
     assert (tmp_path / names[0]).read_text() == "mine"
-    assert f"{names[0]} is there already" in run("notebook", "--no-open").output
+    assert f"{names[0]} exists" in run("notebook", "--no-open").output
     assert not started
 
 

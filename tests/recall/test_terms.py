@@ -346,9 +346,9 @@ def test_saved_in_the_middle_is_the_same(tmp_path_factory, texts, split):
     rows = np.arange(len(texts))
     assert one.signs.tolist() == other.signs.tolist()
     assert one.counts.tolist() == other.counts.tolist() == [len(tokens(text)) for text in texts]
-    for a, b in zip(one.held(rows), other.held(rows), strict=True):
+    for a, b in zip(one.forms_of(rows), other.forms_of(rows), strict=True):
         assert a.tolist() == b.tolist()
-    held, _, counts = one.held(rows)
+    held, _, counts = one.forms_of(rows)
     names = iter(one.names(held))
     for text, count in zip(texts, counts.tolist(), strict=True):
         expected = dict.fromkeys(word for word in tokens(text) if word not in STOP_WORDS["english"])

@@ -23,7 +23,7 @@ from memlab.science.simulation import (
     QuestionEvent,
     User,
     World,
-    named,
+    take_names,
 )
 
 
@@ -170,7 +170,7 @@ def test_later_statements_are_worth_more_than_their_repetitions():
 
 
 def test_projects_start_in_their_own_time_and_never_share_a_name():
-    assert len(set(named(("Ida", "Bo"), 7, "person"))) == 7
+    assert len(set(take_names(("Ida", "Bo"), 7, "person"))) == 7
     said, _ = split(
         World("many", days=3, projects=70, aspects=1, tastes=0, people=0, messages_per_day=100)
     )

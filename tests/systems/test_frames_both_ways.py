@@ -127,7 +127,7 @@ def test_some_rows_and_columns_of_a_frame_are_loaded_with_defaults_for_the_other
         assert other.load(frame.lazy()).count("added") == 3
         assert other.memories["importance"].to_list() == lab.memories["importance"].to_list()[:3]
         assert other.memories["confidence"].to_list() == [MEMORY["confidence"].default] * 3
-        with pytest.raises(memlab.InputError, match="one row"):
+        with pytest.raises(memlab.InputError, match="a different id in each row"):
             other.load(pl.concat([frame, frame]))
 
 

@@ -1,14 +1,14 @@
-"""Search over rows 0..n-1: neighbours of integer vectors, exact or by a base that is checked, and words with BM25.
+"""Search over rows 0..n-1: nearest integer vectors, exact or by a verified index, and words with BM25.
 
-vectors = Vectors(256); vectors.append(embedder.encode(texts))
-rows, cosine = vectors.top(embedder.encode(["tabs or spaces"])[0], 10)
-
-words = Words(); words.append(texts)
-hits = words.hits(words.query("tabs or spaces"))
-rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.lengths.mean())
+>>> words = Words()
+>>> words.append(["Tabs, not spaces", "Spaces", "Neither"])
+>>> hits = words.hits(words.query("tabs or spaces"))
+>>> rows, scores = bm25(hits, words.lengths, count=len(words), mean_length=words.lengths.mean())
+>>> rows.tolist()
+[0, 1]
 """
 
-from memlab.kernel.index._arrays import Grown, among, best, compact, products, products_below
+from memlab.kernel.index._arrays import Grown, best, compact, is_in_sorted, products, products_below
 from memlab.kernel.index._base import (
     KINDS,
     Base,
@@ -17,9 +17,9 @@ from memlab.kernel.index._base import (
     Points,
     Projection,
     build_base,
-    found_bases,
+    check_bases,
+    list_bases,
     search_k,
-    unsound_bases,
 )
 from memlab.kernel.index._matches import (
     GroupLengths,
@@ -61,18 +61,19 @@ __all__ = [
     "Vectors",
     "View",
     "Words",
-    "among",
     "best",
     "bm25",
     "build_base",
     "build_from_spool",
+    "check_bases",
     "compact",
     "coverage",
-    "found_bases",
     "group_bm25",
     "group_lengths",
     "group_scores",
     "idf",
+    "is_in_sorted",
+    "list_bases",
     "passages_of",
     "products",
     "products_below",
@@ -80,7 +81,6 @@ __all__ = [
     "search_k",
     "segment_of",
     "sweep",
-    "unsound_bases",
     "wilson",
     "words_of",
 ]

@@ -1,12 +1,13 @@
-"""The file of an approximate index: published whole, recognised by what it was built from, checked before it is used.
+"""The file of an approximate index: published atomically, bound to its vectors, verified before use.
 
-A base is two files: the index, and a header (JSON) that is renamed into place last. A base without its header does
-not exist. What is noticed when:
+A base has two files: the index, and a JSON header that is renamed into place last. A base without a header does not
+exist. Damage is detected in three steps:
 
-- on opening, in a few milliseconds: a changed header, another format or kind, other vectors (by digest), another size,
-  and damage in 64 evenly spaced pieces of 4 KB, the first and last among them;
-- then the checksum of all of it, in the background, 0.4 seconds a gigabyte; searches are exact until that is done;
-- ``verify`` compares all of it, and the digests of the vectors themselves.
+- Opening takes a few milliseconds. It detects a changed header, another format or kind, other vectors (by digest),
+  another size, and damage in 64 evenly spaced pieces of 4 KB, including the first and last.
+- Then the checksum of the whole file is compared in the background, at 0.4 seconds per gigabyte. Searches are exact
+  until it is verified.
+- ``verify`` compares the whole file and the digests of the vectors.
 """
 
 from __future__ import annotations
@@ -40,44 +41,61 @@ __all__ = [
     "Points",
     "Projection",
     "build_base",
+    "check_bases",
     "draft_of",
-    "found_bases",
+    "list_bases",
     "remove",
-    "sampled",
+    "sample_checksum",
     "search_k",
-    "unsound_bases",
 ]
 
 
-# What an approximate index has to offer: how it is built into a file, and how that file is searched.
+# The interface of a kind of index: how a file is built, and how it is searched.
 #
-# Annoy is the kind that memlab has. Life cycle, projection, exact scores, deleted rows and later rows are the same for
-# every kind, and live elsewhere.
+# memlab has one kind, Annoy. Life cycle, projection, exact scores, deleted rows and later rows are the same for every
+# kind, and are handled elsewhere.
 
 
 Points = Iterator[NDArray[np.float32]]
-"""The rows to be indexed in order, in blocks (k, dim)."""
+"""The rows to be indexed, in order, as blocks of shape (k, dim)."""
 
 
 class Opened(Protocol):
-    """A file that is mapped or loaded, ready for searches."""
+    """An index file that is mapped or loaded and can be searched."""
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
-        """``n`` rows near ``point``, in any order; ``effort`` multiplies how far it looks."""
+        """Return ``n`` rows near ``point`` in any order.
+
+        ``effort`` multiplies the number of nodes that are searched.
+        """
 
     def settings(self) -> Mapping[str, int]:
-        """How far it looks, for people."""
+        """Return the settings of a search, for reports."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One sort of index.
+    """A kind of approximate index.
 
-    ``settings`` gives those of a file for a number of rows; ``build`` writes the file, the same bytes each time;
-    ``open`` maps it, given dimensions, rows and settings.
+    Parameters
+    ----------
+    name
+        The name of the kind, as ``memlab.open(index=...)`` takes it.
+    settings
+        A function from the number of rows to the settings of a file.
+    build
+        A function (points, dimensions, rows, settings, path) that writes the file. Equal input must give equal bytes.
+    open
+        A function (path, dimensions, rows, settings) that maps the file for searches.
+    doc
+        One sentence that describes the kind.
+    owner
+        The extension that declares the kind, with its version. memlab sets it.
 
-    An index is built by a process of its own, so an extension that declares one is an installed package with an entry
-    point: what only a notebook registers is not known there.
+    Notes
+    -----
+    A separate process builds the index. An extension that declares a kind must therefore be an installed package with
+    an entry point; a kind that only a notebook registers is unknown there.
     """
 
     name: str
@@ -90,17 +108,18 @@ class Kind:
 
 # Annoy: a forest of random splits, written once and memory-mapped, so that processes share its pages.
 #
-# Built with one thread and a fixed seed it has the same bytes each time (more threads draw other trees). Annoy's own
-# ``search_k`` (trees times neighbours) finds 8-17% of the true neighbours among 100,000 rows and more, so it is given
-# explicitly. Annoy silently accepts and never finds what is added after ``build``; nothing can be added here. It trusts
-# the nodes of its file: checksums stand before the door.
+# One thread and a fixed seed give the same bytes each time; more threads draw other trees. Annoy's default ``search_k``
+# (trees times neighbours) finds 8-17% of the true neighbours among 100,000 rows and more, so it is set explicitly. Annoy
+# silently ignores rows added after ``build``, so none are added. It trusts the nodes of its file, so the file is
+# verified by checksum before it is opened.
 
 
+# The table of measurements below is for 25 trees; any fixed seed would do.
 _SEED = 20_260_101
 _TREES = 25
 
 _SEARCH_K = ((100_000, 40_000), (1_000_000, 90_000))
-"""Rows and ``search_k`` by measurement, straight lines between their logarithms. Recall@10 of questions against
+"""Rows and ``search_k`` by measurement, interpolated between their logarithms. Recall@10 of questions against
 statements (``experiments/neighbours.py``: 25 trees, 96 principal directions, 400 candidates scored exactly) and
 processor time:
 
@@ -121,47 +140,54 @@ With the questions of ``experiments/scale.py`` 80,000 gives .848 of 1,000,000.
 
 
 def search_k(rows: int) -> int:
-    """How many nodes' rows a search looks at.
+    """Return the number of nodes that a search of an index of so many rows inspects.
 
     >>> search_k(100_000), search_k(1_000_000)
     (40000, 90000)
     """
-    known = np.log(np.array(_SEARCH_K, dtype=np.float64))
-    slope = (known[1, 1] - known[0, 1]) / (known[1, 0] - known[0, 0])
+    measured = np.log(np.array(_SEARCH_K, dtype=np.float64))
+    slope = (measured[1, 1] - measured[0, 1]) / (measured[1, 0] - measured[0, 0])
     return (
-        round(float(np.exp(known[0, 1] + slope * (np.log(max(rows, 1)) - known[0, 0]))) / 1000)
+        round(
+            float(np.exp(measured[0, 1] + slope * (np.log(max(rows, 1)) - measured[0, 0]))) / 1000
+        )
         * 1000
         or 1000
     )
 
 
 class Forest:
-    """A mapped forest."""
+    """A memory-mapped forest of Annoy."""
 
     def __init__(self, path: Path, dim: int, rows: int) -> None:
-        self._index = _index(dim)
+        self._index = _new_index(dim)
         self._index.load(str(path))
         self._rows, self._search_k = rows, search_k(rows)
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
-        looked_at = max(round(self._search_k * effort), n)
-        # four times as many are scored exactly as are wanted: it costs 0.1 ms and a projection misorders the last ones
+        """Return rows near ``point``, more than ``n``, because they are scored exactly afterwards."""
+        nodes = max(round(self._search_k * effort), n)
+        # Four times as many candidates are scored exactly, because the projection misorders the last ones. It costs
+        # 0.1 ms.
         wanted = min(max(4 * n, 400), self._rows)
-        found = self._index.get_nns_by_vector(point.tolist(), wanted, looked_at)
-        return np.array(found, dtype=np.int64)
+        rows = self._index.get_nns_by_vector(point.tolist(), wanted, nodes)
+        return np.array(rows, dtype=np.int64)
 
     def settings(self) -> Mapping[str, int]:
+        """Return the settings of a search."""
         return {"search_k": self._search_k}
 
 
-def _index(dim: int) -> Any:
+def _new_index(dim: int) -> Any:
+    """Return an empty index of Annoy."""
     from annoy import AnnoyIndex
 
     return AnnoyIndex(dim, "angular")
 
 
 def _build(points: Points, dim: int, rows: int, settings: Mapping[str, int], path: Path) -> None:
-    index = _index(dim)
+    """Write a forest of all points to a file."""
+    index = _new_index(dim)
     index.set_seed(settings["seed"])
     row = 0
     for block in points:
@@ -173,6 +199,7 @@ def _build(points: Points, dim: int, rows: int, settings: Mapping[str, int], pat
     index.unload()
 
 
+# The kind that a lab uses by default.
 ANNOY = Kind(
     "annoy",
     lambda rows: {"trees": _TREES, "seed": _SEED},
@@ -181,23 +208,25 @@ ANNOY = Kind(
 )
 
 
-# Fewer dimensions for an index to search in: the leading principal directions of the vectors, in integers.
+# A projection to fewer dimensions for the index: the leading principal directions of the vectors, as integers.
 #
-# An index only proposes candidates, which are then scored exactly with all dimensions, so it may look at a coarser
-# picture. Measured on 1,000,000 vectors of the shipped model, 96 of whose 256 principal directions hold 97% of the
-# squares: a forest of 25 trees takes 725 MB and 77 s instead of 1,390 MB and about 110 s, at equal or better recall for
-# the same effort. Sums of integers are exact in f64, so the covariances and all that an index is built from have the
-# same bits in any order of summation; the directions are rounded, with signs fixed.
+# An index only proposes candidates, which are then scored exactly in all dimensions, so it may search coarser vectors.
+# Measured on 1,000,000 vectors of the shipped model: 96 of the 256 principal directions hold 97% of the squares. With
+# them a forest of 25 trees takes 725 MB and 77 s instead of 1,390 MB and about 110 s, at equal or better recall for the
+# same effort. Sums of integers are exact in float64, so the covariances have the same bits in any order of summation.
+# The directions are rounded to integers, and their signs are fixed.
 
 
+# Rows that the directions are computed from, the share of squares that they must hold, the multiple to which their
+# number is rounded, and the scale of their integers.
 _SAMPLE = 65_536
-_HELD = 0.97
+_SHARE = 0.97
 _STEP = 32
 _SCALE = 1000
 
 
 class Projection:
-    """From ``dim`` components to ``kept``; the identity if nearly all would be kept."""
+    """A projection from ``dim`` components to ``kept``; the identity if most would be kept."""
 
     def __init__(self, dim: int, directions: NDArray[np.int16] | None) -> None:
         self.dim = dim
@@ -207,15 +236,18 @@ class Projection:
 
     @classmethod
     def of(cls, vectors: Vectors) -> Projection:
-        """The fewest directions, in steps of 32, that hold 97% of the squares of up to 65,536 evenly spaced rows."""
+        """Compute the projection of vectors.
+
+        It has the fewest directions, in steps of 32, that hold 97% of the squares of up to 65,536 evenly spaced rows.
+        """
         dim, count = vectors.dim, min(len(vectors), _SAMPLE)
         sample = vectors.take(np.arange(count) * len(vectors) // max(count, 1)).astype(np.float64)
         values, directions = np.linalg.eigh(sample.T @ sample)
         shares = np.cumsum(values[::-1]) / max(values.sum(), 1.0)
-        kept = -(-(int(np.searchsorted(shares, _HELD)) + 1) // _STEP) * _STEP
-        if kept > dim * 3 // 4:
+        rounded = -(-(int(np.searchsorted(shares, _SHARE)) + 1) // _STEP) * _STEP
+        if rounded > dim * 3 // 4:
             return cls(dim, None)
-        leading = directions[:, ::-1][:, :kept]
+        leading = directions[:, ::-1][:, :rounded]
         signs = np.sign(np.take_along_axis(leading, np.abs(leading).argmax(axis=0)[None], axis=0))
         return cls(dim, np.rint(leading * signs * _SCALE).astype(np.int16))
 
@@ -229,13 +261,14 @@ class Projection:
         return projected
 
     def to_text(self) -> str | None:
-        """Base64 of the directions, i2 in rows; None for the identity."""
+        """Return the directions as base64 of int16 rows; None for the identity."""
         if self._directions is None:
             return None
         return base64.b64encode(self._directions.astype("<i2").tobytes()).decode()
 
     @classmethod
     def from_text(cls, dim: int, text: str | None) -> Projection:
+        """Read a projection that ``to_text`` wrote; raise DamagedLab if it is invalid."""
         if text is None:
             return cls(dim, None)
         try:
@@ -247,16 +280,21 @@ class Projection:
         return cls(dim, directions.astype(np.int16))
 
 
+# Every kind of index by name.
 KINDS: Registry[Kind] = Registry("kind of index", (ANNOY,), kind="indexes", about="doc")
 
+# The format of a header, and the size and number of the pieces that are compared on opening.
 _FORMAT = 2
 _PIECE, _PIECES = 4096, 64
 _DRAFT = ".draft-"
+"""The prefix of unfinished files."""
+
 _BLOCK = 8192
+"""The number of rows that are projected at a time."""
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is written beside an index."""
+    """The header of an index file."""
 
     format: int
     kind: str
@@ -273,12 +311,12 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Base:
-    """An index over the first ``len(base)`` rows: projects a query and asks the file for candidates."""
+    """An index over the first ``len(base)`` rows, which proposes candidates for a query."""
 
     def __init__(self, path: Path, header: Header, *, effort: float = 1.0) -> None:
         self.path, self.header, self.dim, self.effort = path, header, header.dim, effort
         self.broken: str | None = None
-        """What is wrong with it, once that has shown."""
+        """The fault that a search has revealed, or None."""
         self._projection = Projection.from_text(header.dim, header.projection)
         kind = KINDS[header.kind]
         self._opened: Opened = kind.open(path, header.kept, header.rows, header.settings)
@@ -287,16 +325,19 @@ class Base:
         return self.header.rows
 
     def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> NDArray[np.int64]:
-        """At least ``n`` rows near ``query`` if it finds as many, unordered; none once it names a row it has not."""
+        """Return at least ``n`` rows near the query, unordered, or fewer if the index has no more.
+
+        The result is empty once the index has returned a row that it does not have.
+        """
         if self.broken is not None:
             return np.empty(0, dtype=np.int64)
-        found = self._opened.near(self._projection(query), min(n, len(self)), effort * self.effort)
-        if len(found) and not 0 <= found.min() <= found.max() < len(self):
+        rows = self._opened.near(self._projection(query), min(n, len(self)), effort * self.effort)
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
             self.broken = (
-                f"The index {self.path.name} is damaged: it names rows that it does not have."
+                f"The index {self.path.name} is damaged: it returned rows beyond its {len(self):,}."
             )
             return np.empty(0, dtype=np.int64)
-        return found
+        return rows
 
     @property
     def settings(self) -> dict[str, int]:
@@ -304,7 +345,10 @@ class Base:
 
 
 def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[[], float]) -> Path:
-    """Build an index of all ``vectors`` (whole blocks) and publish it; ``seconds`` tells the time that passed."""
+    """Build and publish an index of all vectors, which must be whole blocks.
+
+    ``seconds`` returns the time since the build began.
+    """
     rows = len(vectors)
     digest = vectors.digest(rows)
     draft, path = (
@@ -313,8 +357,8 @@ def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[
     )
     projection = Projection.of(vectors)
     settings = dict(kind.settings(rows))
-    kind.build(_points(vectors, projection), projection.kept, rows, settings, draft)
-    # a full disk may cut a file short without a word: what is published has answered once
+    kind.build(_project_blocks(vectors, projection), projection.kept, rows, settings, draft)
+    # A full disk may truncate a file without an error, so the draft is searched once before it is published.
     kind.open(draft, projection.kept, rows, settings).near(
         projection(vectors.take(np.array([0]))[0]), 1, 1.0
     )
@@ -330,7 +374,7 @@ def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[
         projection=projection.to_text(),
         kept=projection.kept,
         size=path.stat().st_size,
-        sample=sampled(path),
+        sample=sample_checksum(path),
         checksum=checksum_of(path),
         seconds=round(seconds(), 3),
     )
@@ -339,41 +383,42 @@ def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[
 
 
 def write_header(path: Path, header: Header) -> None:
-    beside = _beside(path)
-    draft = path.with_name(f"{_DRAFT}{os.getpid()}-{threading.get_ident()}-{beside.name}")
+    """Write the header of an index and rename it into place."""
+    target = _header_path(path)
+    draft = path.with_name(f"{_DRAFT}{os.getpid()}-{threading.get_ident()}-{target.name}")
     write_sealed(draft, msgspec.json.encode(header))
-    draft.replace(beside)
+    draft.replace(target)
     sync(path.parent)
 
 
 def draft_of(folder: Path, name: str) -> Path:
-    """Where something unfinished lies; whoever builds next removes it."""
+    """Return the path of an unfinished file. The next builder removes it."""
     return folder / f"{_DRAFT}{name}"
 
 
-def found_bases(folder: Path, kind: str) -> list[tuple[Path, Header]]:
-    """The bases of a kind that have a readable header, those of most rows first."""
-    found = []
-    for beside in sorted(folder.glob(f"{kind}-*.index.json"), reverse=True):
+def list_bases(folder: Path, kind: str) -> list[tuple[Path, Header]]:
+    """Return the bases of a kind with a readable header, those with most rows first."""
+    bases = []
+    for header_path in sorted(folder.glob(f"{kind}-*.index.json"), reverse=True):
         try:
-            header = msgspec.json.decode(read_sealed(beside), type=Header)
+            header = msgspec.json.decode(read_sealed(header_path), type=Header)
         except (DamagedLab, msgspec.MsgspecError):
-            # half-removed, or of another version: as if it were not there, and sweep by the next builder
+            # Half-removed or of another version: ignored here, and removed by the next builder.
             continue
-        right = header.format == _FORMAT and header.kind == kind
-        if right and header.rows > 0 and header.rows % BLOCK == 0 and header.kept > 0:
-            found.append((beside.with_suffix(""), header))
-    return found
+        is_current = header.format == _FORMAT and header.kind == kind
+        if is_current and header.rows > 0 and header.rows % BLOCK == 0 and header.kept > 0:
+            bases.append((header_path.with_suffix(""), header))
+    return bases
 
 
 def remove(path: Path) -> None:
-    """Take a base away, its header first; who has it mapped keeps it."""
-    _beside(path).unlink(missing_ok=True)
+    """Remove a base, its header first. Processes that have mapped it keep it."""
+    _header_path(path).unlink(missing_ok=True)
     path.unlink(missing_ok=True)
 
 
-def sampled(path: Path) -> str:
-    """A checksum of 64 evenly spaced pieces of 4 KB."""
+def sample_checksum(path: Path) -> str:
+    """Return the checksum of 64 evenly spaced pieces of 4 KB."""
     digest = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
         last = max(0, path.stat().st_size - _PIECE)
@@ -383,23 +428,26 @@ def sampled(path: Path) -> str:
     return digest.hexdigest()
 
 
-def unsound_bases(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Every index in ``folder``, and what is wrong with it (nothing if it is sound); reads all of each."""
-    headers = {path: header for kind in KINDS for path, header in found_bases(folder, kind)}
+def check_bases(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield every index in a folder with its fault, "" if it is sound. Reads every file in full."""
+    headers = {path: header for kind in KINDS for path, header in list_bases(folder, kind)}
     for path in sorted(folder.glob("*.index")):
         header = headers.get(path)
         if header is None:
-            yield path, "it has no header that can be read"
+            yield path, "its header is missing or cannot be read"
         else:
-            with suppress(FileNotFoundError):  # a builder has put another in its place
+            # A builder may have replaced the file meanwhile.
+            with suppress(FileNotFoundError):
                 sound = path.stat().st_size == header.size and checksum_of(path) == header.checksum
-                yield path, "" if sound else "it is not what was written"
+                yield path, "" if sound else "its checksum does not match"
 
 
-def _points(vectors: Vectors, projection: Projection) -> Iterator[NDArray[np.float32]]:
+def _project_blocks(vectors: Vectors, projection: Projection) -> Iterator[NDArray[np.float32]]:
+    """Yield the projected vectors in blocks."""
     for start in range(0, len(vectors), _BLOCK):
         yield projection(vectors.take(np.arange(start, min(len(vectors), start + _BLOCK))))
 
 
-def _beside(path: Path) -> Path:
+def _header_path(path: Path) -> Path:
+    """Return the path of the header of an index."""
     return path.with_name(f"{path.name}.json")

@@ -1,9 +1,9 @@
-"""The life of an approximate index: opened, kept in step with its vectors, rebuilt in the background, replaced.
+"""The life cycle of an approximate index: opened, validated, rebuilt in the background, replaced.
 
-A base never changes; a better one is built beside it by a process of its own, under a lock that ends with that
-process, published by renaming, and found by everyone who looks at the folder's time of modification, which takes
-microseconds. Whatever is missing, damaged or made of other vectors is not used: searches are exact until there is a
-sound base again. Forgotten rows are a matter of the search's mask, later rows of exact search.
+A base never changes. A separate process builds a better one under a lock that ends with the process, and publishes it
+by renaming. Other processes detect it by the modification time of the folder, which takes microseconds. A base that is
+missing, damaged or built from other vectors is not used; searches are exact until there is a valid base. The mask of a
+search excludes deleted rows, and later rows are searched exactly.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ from memlab.kernel.index._base import (
     Kind,
     build_base,
     draft_of,
-    found_bases,
+    list_bases,
     remove,
-    sampled,
+    sample_checksum,
 )
 from memlab.kernel.index._vectors import BLOCK, Vectors
 
 __all__ = ["Build", "Neighbours", "build_from_spool", "sweep"]
 
 
-# Starting the process that builds an index, never two at once, and learning how it ended.
+# The process that builds an index: started at most once at a time, and reaped.
 #
-# The lock is ``flock`` on an open file that the builder inherits: the kernel lets it go when the builder ends, however
-# it ends, so it cannot go stale; and it outlives the process that started it.
+# The lock is ``flock`` on an open file that the builder inherits. The operating system releases it when the builder ends
+# in any way, so it cannot become stale, and it outlives the process that started the builder.
 
 
+# The code of the builder; niceness 10 lets searches go first.
 _BUILDER = """
 import os, sys
 from memlab.kernel.index._neighbours import build_from_spool
@@ -55,7 +56,7 @@ build_from_spool(*sys.argv[1:])
 
 
 class Build:
-    """One build: a thread that takes the lock, writes the vectors out, starts the builder and waits for it."""
+    """One build: a thread that acquires the lock, writes the vectors, starts the builder and waits."""
 
     def __init__(self, folder: Path, kind: str, vectors: Vectors, rows: int) -> None:
         self.folder, self.kind, self.rows = folder, kind, rows
@@ -68,18 +69,21 @@ class Build:
         threading.Thread(target=self._run, name="memlab index build", daemon=True).start()
 
     def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end of the build; return whether it has ended."""
         return self.ended.wait(timeout)
 
     def stop(self) -> None:
-        """End it; whatever it leaves is removed by the next."""
+        """Kill the builder. The next build removes what it leaves."""
         self._stopped = True
         self.started.wait()
         if self._process is not None:
             self._process.kill()
 
     def _run(self) -> None:
+        """Acquire the lock, start the builder and wait for it."""
         try:
-            self.folder.mkdir(exist_ok=True)  # no parents: a lab that is gone is not made again
+            # Without parents, because a lab that was removed must not be created again.
+            self.folder.mkdir(exist_ok=True)
             lock = os.open(self.folder / "build.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -87,7 +91,7 @@ class Build:
             except BlockingIOError:
                 self.busy = True
             finally:
-                # closed, not unlocked: the builder has the same open file, and the lock lives as long as it does
+                # Closed, not unlocked: the builder inherits the open file and holds the lock until it ends.
                 os.close(lock)
                 self.started.set()
             self._await()
@@ -98,8 +102,9 @@ class Build:
             self.ended.set()
 
     def _spawn(self, lock: int) -> None:
-        for left in self.folder.glob(draft_of(self.folder, "*").name):
-            left.unlink(missing_ok=True)
+        """Write the vectors and start the builder, which inherits the lock."""
+        for leftover in self.folder.glob(draft_of(self.folder, "*").name):
+            leftover.unlink(missing_ok=True)
         spool = draft_of(self.folder, "vectors")
         digest = self._vectors.digest(self.rows)
         self._prefix.spool(spool)
@@ -113,10 +118,12 @@ class Build:
             stderr=subprocess.PIPE,
             env=_environment(),
             pass_fds=(lock,),
-            start_new_session=True,  # an interrupt in a notebook is not meant for it
+            # An interrupt in a notebook must not end the builder.
+            start_new_session=True,
         )
 
     def _await(self) -> None:
+        """Wait for the builder and record its failure."""
         if self._process is None:
             return
         _, output = self._process.communicate()
@@ -126,38 +133,38 @@ class Build:
 
 
 def _environment() -> Mapping[str, str]:
-    """This process's, with the memlab that runs here first on the path and one thread for products."""
-    here = str(Path(__file__).parents[3])
+    """Return the environment of the builder: this memlab first on the path, one thread for products."""
+    root = str(Path(__file__).parents[3])
     path = os.environ.get("PYTHONPATH")
     return {
         **os.environ,
-        "PYTHONPATH": here + (os.pathsep + path if path else ""),
+        "PYTHONPATH": root + (os.pathsep + path if path else ""),
         "OPENBLAS_NUM_THREADS": "1",
     }
 
 
 _SETTLED = 50_000_000
-"""Nanoseconds after which a folder's time of modification tells of every change: kernels round it to some 4 ms."""
+"""The age in nanoseconds from which the modification time of a folder is reliable: kernels round it to some 4 ms."""
 
 _PAUSE = 0.05
-"""Seconds between two looks at what another process builds, where that is waited for."""
+"""Seconds between two checks while waiting for a build of another process."""
 
 _AT_ONCE = 1 << 26
-"""Bytes of an index up to which it is compared with its checksum before a search goes on: 25 ms."""
+"""The size in bytes up to which an index is compared with its checksum during a search: 25 ms."""
 
 _RETRY = 5.0
 """Seconds between two attempts to build while another process holds the lock."""
 
 
 class Neighbours:
-    """Gives ``vectors`` an index when there are many, and sees to it that it is the right one.
+    """Build, publish and validate the nearest-neighbour index of ``vectors``.
 
-    ``folder`` is where bases are kept (made when the first is built); with None a temporary folder that goes with this
-    object. ``kind`` is "annoy". ``effort`` multiplies how far a search looks, for more recall
-    and more time. A base is rebuilt when the rows after it are more than ``share`` of it. With ``background=False``
-    nothing is built but by ``rebuild``; with ``writable=False`` nothing is written at all.
+    ``folder`` has the bases and is created by the first build; None means a temporary folder that is removed with this
+    object. ``kind`` is a kind of index, such as "annoy". ``effort`` multiplies the nodes that a search inspects, for more
+    recall and more time. A base is rebuilt when later rows exceed the ``share`` of it. With ``background=False`` only
+    ``rebuild`` builds; with ``writable=False`` nothing is written.
 
-    ``refresh`` before a search is all that is needed:
+    Call ``refresh`` before a search:
 
     >>> neighbours = Neighbours("agent.memlab/neighbours", vectors)     # doctest: +SKIP
     >>> neighbours.refresh(); vectors.top(query, 10)                    # doctest: +SKIP
@@ -178,38 +185,40 @@ class Neighbours:
     ) -> None:
         if kind == "graph":
             raise InputError(
-                'The index "graph" was removed with the extra "graph"; instead: index="annoy".'
+                'The index "graph" was removed with the extra "graph". Use index="annoy".'
             )
         if kind not in KINDS:
             raise UnknownName("kind of index", kind, KINDS)
         if not 0.05 <= effort <= 100 or not 0 < share <= 1:
             raise InputError(
-                f"effort lies in 0.05..100 and share in 0..1, not {effort} and {share}."
+                f"effort must be in 0.05..100 and share in 0..1, not {effort} and {share}."
             )
         self.kind, self.effort, self.share = KINDS[kind], effort, share
         self.background, self.writable = background and writable, writable
         self.failure: str | None = None
-        """Why the last base was refused or not built; None once one is in use."""
+        """Why the last base was refused or not built; None while a base is in use."""
         self._folder = None if folder is None else Path(folder)
         self._temporary = folder is None
         self._vectors = vectors
         self._base: Base | None = None
-        self._seen: int | None = None
-        self._ahead: int | None = None
+        self._last_stamp: int | None = None
+        self._rows_of_later_base: int | None = None
         self._checked: dict[tuple[str, int], bool] = {}
         self._checking: threading.Thread | None = None
         self._build: Build | None = None
         self._not_before = 0.0
         self._failed_rows = 0
+        # Searches refresh from several threads, while checks and builds end in others.
         self._mutex = ThreadLock()
         self._closed = False
 
     # -- before each search -----------------------------------------------------------------------------------
 
     def refresh(self, vectors: Vectors | None = None) -> None:
-        """Take up a new base, drop one that no longer fits, start a build that is due: microseconds if none is so.
+        """Adopt a new base, drop one that no longer fits, and start a build that is due.
 
-        ``vectors`` are other ones to follow from now on, as after a change of embedder.
+        This takes microseconds if nothing has changed. ``vectors`` replaces the vectors to follow, as after a change of
+        embedder.
         """
         with self._mutex:
             if vectors is not None and vectors is not self._vectors:
@@ -222,48 +231,58 @@ class Neighbours:
                 self._refuse(self._base.path, self._base.broken)
                 self._release()
             stamp = self._stamp()
-            grown = self._ahead is not None and len(self._vectors) >= self._ahead
-            if stamp != self._seen or grown:
-                self._seen = stamp if stamp is None or time.time_ns() - stamp > _SETTLED else -1
+            has_caught_up = (
+                self._rows_of_later_base is not None
+                and len(self._vectors) >= self._rows_of_later_base
+            )
+            if stamp != self._last_stamp or has_caught_up:
+                self._last_stamp = (
+                    stamp if stamp is None or time.time_ns() - stamp > _SETTLED else -1
+                )
                 self._adopt()
             if self.background and self.is_due and time.monotonic() >= self._not_before:
                 self._start()
 
     @property
     def base(self) -> Base | None:
-        """The base in use."""
+        """The base in use, or None."""
         return self._base
 
     @property
     def vectors(self) -> Vectors:
+        """The vectors that the index covers."""
         return self._vectors
 
     @property
     def build(self) -> Build | None:
-        """The build that was started here, until its end is noted."""
+        """The running build of this process, or None."""
         return self._build
 
     @property
     def building(self) -> bool:
-        """Whether a build that was started here is under way."""
+        """Whether a build of this process is running."""
         with self._mutex:
             self._reap()
             return self._build is not None
 
-    # -- on demand --------------------------------------------------------------------------------------------
+    # -- explicit calls --------------------------------------------------------------------------------------------
 
     def rebuild(self, *, wait: bool = True) -> bool:
-        """Build a base of all whole blocks of 4,096 rows now; whether one of so many rows is in use afterwards.
+        """Build a base of all whole blocks of 4,096 rows now, and return whether it is in use.
 
-        InputError where nothing may be written or there is not one block. If another process is building, this waits
-        for it. ``failure`` says why there is none.
+        While another process is building, this waits for it. ``failure`` states why there is no base.
+
+        Raises
+        ------
+        InputError
+            If the lab is read-only or has less than one block.
         """
         if not self.writable:
             raise InputError("This lab is read-only: no index can be built.")
         rows = len(self._vectors) // BLOCK * BLOCK
         if not rows:
             raise InputError(
-                f"An index covers blocks of {BLOCK:,} rows; there are {len(self._vectors):,}."
+                f"An index covers whole blocks of {BLOCK:,} rows, and there are only {len(self._vectors):,} rows."
             )
         while True:
             with self._mutex:
@@ -280,31 +299,34 @@ class Neighbours:
             time.sleep(_PAUSE if build.busy else 0)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until what was started here has ended, at most ``timeout`` seconds; whether a base is in use."""
+        """Wait for checks and builds of this process, at most ``timeout`` seconds.
+
+        Returns whether a base is in use.
+        """
         for task in (self._checking, self._build):
             if isinstance(task, threading.Thread):
                 task.join(timeout)
             elif task is not None:
                 task.wait(timeout)
-        self._seen = None
+        self._last_stamp = None
         self.refresh()
         if self._base is None and self._checking is not None and self._checking.is_alive():
             self._checking.join(timeout)
-            self._seen = None
+            self._last_stamp = None
             self.refresh()
         return self._base is not None
 
     def verify(self) -> tuple[str, ...]:
-        """What is wrong with the base in use and with its vectors, by reading all of both; () if nothing is.
+        """Read the whole base and all vectors, and return what is damaged.
 
-        A damaged base is dropped and rebuilt. Damaged vectors are the lab's to restore from its journal.
+        A damaged base is dropped and rebuilt. Damaged vectors must be restored from the journal of the lab.
         """
         with self._mutex:
             base, vectors = self._base, self._vectors
         problems = []
         rows = len(vectors) // BLOCK * BLOCK
         if vectors.digest(rows, rehash=True) != vectors.digest(rows):
-            problems.append("The vectors are not those that were written: their file is damaged.")
+            problems.append("The file of vectors is damaged: its digest does not match.")
         if base is not None and not _is_complete(base.path, base.header):
             problems.append(f"The index {base.path.name} is damaged.")
             with self._mutex:
@@ -313,7 +335,7 @@ class Neighbours:
         return tuple(problems)
 
     def forget(self) -> None:
-        """Remove every base, those of former kinds too, and end a build: for when vectors themselves must go."""
+        """Remove every base of any kind and end a build, because vectors must be removed."""
         with self._mutex:
             self._stop()
             self._release()
@@ -322,9 +344,10 @@ class Neighbours:
                     remove(path)
 
     def close(self, *, stop: bool = False) -> None:
-        """Let the base go. A build goes on without us and is found when the lab is opened again; ``stop`` ends it.
+        """Release the base.
 
-        With a temporary folder it is ended and everything removed.
+        A build continues and is found when the lab is opened again; ``stop`` ends it. With a temporary folder it is
+        ended and the folder removed.
         """
         with self._mutex:
             if self._closed:
@@ -341,6 +364,7 @@ class Neighbours:
     # -- opening ----------------------------------------------------------------------------------------------
 
     def _stamp(self) -> int | None:
+        """Return the modification time of the folder, or None without a folder."""
         if self._folder is None:
             return None
         try:
@@ -349,12 +373,12 @@ class Neighbours:
             return None
 
     def _adopt(self) -> None:
-        """Use the base of most rows that is sound and made of these vectors."""
-        self._ahead = None
-        found = [] if self._folder is None else found_bases(self._folder, self.kind.name)
-        for path, header in found:
+        """Use the valid base of these vectors with most rows."""
+        self._rows_of_later_base = None
+        bases = [] if self._folder is None else list_bases(self._folder, self.kind.name)
+        for path, header in bases:
             if header.rows > len(self._vectors):
-                self._ahead = header.rows
+                self._rows_of_later_base = header.rows
                 continue
             if self._base is not None and path == self._base.path and header == self._base.header:
                 return
@@ -363,13 +387,14 @@ class Neighbours:
                 or self._vectors.digest(header.rows) != header.vectors
             ):
                 continue
-            if self._sound(path, header):
+            if self._is_sound(path, header):
                 self._open(path, header)
                 if self._base is not None and self._base.path == path:
                     return
-        self._release(keep_seen=True)
+        self._release(keep_stamp=True)
 
     def _open(self, path: Path, header: Header) -> None:
+        """Open a base and attach it to the vectors."""
         try:
             base = Base(path, header, effort=self.effort)
         except (DamagedLab, OSError) as error:
@@ -378,61 +403,67 @@ class Neighbours:
         self._vectors.attach(base)
         self._base, self.failure = base, None
 
-    def _sound(self, path: Path, header: Header) -> bool:
-        """Whether the file may be mapped: only after all of it was compared once, a large one in the background."""
+    def _is_sound(self, path: Path, header: Header) -> bool:
+        """Return whether the file may be mapped, which needs one full comparison with its checksum.
+
+        A large file is compared in the background.
+        """
         try:
             status = path.stat()
-            if status.st_size != header.size or sampled(path) != header.sample:
+            if status.st_size != header.size or sample_checksum(path) != header.sample:
                 self._refuse(path, f"The index {path.name} is damaged.")
                 return False
         except FileNotFoundError:
             self._refuse(path, f"The index {path.name} is missing.")
             return False
-        seen = (path.name, status.st_mtime_ns)
-        if seen not in self._checked and header.size <= _AT_ONCE:
-            self._checked[seen] = _is_complete(path, header)
-        known = self._checked.get(seen)
-        if known is None:
+        file_version = (path.name, status.st_mtime_ns)
+        if file_version not in self._checked and header.size <= _AT_ONCE:
+            self._checked[file_version] = _is_complete(path, header)
+        is_complete = self._checked.get(file_version)
+        if is_complete is None:
             if self._checking is None or not self._checking.is_alive():
                 self._checking = threading.Thread(
                     target=self._check,
-                    args=(path, header, seen),
+                    args=(path, header, file_version),
                     name="memlab index check",
                     daemon=True,
                 )
                 self._checking.start()
-        elif not known:
+        elif not is_complete:
             self._refuse(path, f"The index {path.name} is damaged.")
-        return known is True
+        return is_complete is True
 
-    def _check(self, path: Path, header: Header, seen: tuple[str, int]) -> None:
-        """Compare all of a file."""
+    def _check(self, path: Path, header: Header, file_version: tuple[str, int]) -> None:
+        """Compare a whole file with its checksum, in a thread."""
         try:
-            self._checked[seen] = _is_complete(path, header)
+            self._checked[file_version] = _is_complete(path, header)
         except OSError as error:
-            # it was removed meanwhile, or cannot be read: whatever was found out above is kept
+            # The file was removed meanwhile or cannot be read; a result from above stays.
             self.failure = f"The index {path.name} could not be checked: {error}"
-        self._seen = -1
+        self._last_stamp = -1
 
     def _refuse(self, path: Path, reason: str) -> None:
+        """Record why a base is not used, and remove it."""
         self.failure = reason
         if self.writable:
             remove(path)
 
-    def _release(self, *, keep_seen: bool = False) -> None:
+    def _release(self, *, keep_stamp: bool = False) -> None:
+        """Detach the base from the vectors."""
         self._vectors.attach(None)
         self._base = None
-        if not keep_seen:
-            self._seen = -1
+        if not keep_stamp:
+            self._last_stamp = -1
 
     # -- building ---------------------------------------------------------------------------------------------
 
     def _covers(self, rows: int) -> bool:
+        """Return whether the base in use has at least so many rows."""
         return self._base is not None and len(self._base) >= rows
 
     @property
     def is_due(self) -> bool:
-        """Whether so many rows are outside the base in use that a new one is to be built."""
+        """Whether enough rows are outside the base in use to build a new one."""
         count = len(self._vectors)
         if count <= self._vectors.exact_up_to or self._build is not None:
             return False
@@ -444,6 +475,7 @@ class Neighbours:
         return count - covered >= max(BLOCK, self.share * covered)
 
     def _start(self) -> None:
+        """Start a build of all whole blocks."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-"))
             weakref.finalize(self, shutil.rmtree, self._folder, True)
@@ -451,11 +483,11 @@ class Neighbours:
         self._build = Build(self._folder, self.kind.name, self._vectors, rows)
 
     def _reap(self) -> None:
-        """Note how a build ended."""
+        """Record the result of a build that has ended."""
         build = self._build
         if build is None or not build.ended.is_set():
             return
-        self._build, self._seen = None, -1
+        self._build, self._last_stamp = None, -1
         if build.busy:
             self._not_before = time.monotonic() + _RETRY
         elif build.failure is not None:
@@ -464,6 +496,7 @@ class Neighbours:
             self._failed_rows = 0
 
     def _stop(self) -> None:
+        """End a running build."""
         if self._build is not None:
             self._build.stop()
             self._build.wait()
@@ -471,22 +504,29 @@ class Neighbours:
 
 
 def _is_complete(path: Path, header: Header) -> bool:
+    """Return whether the size and the checksum of a file match its header."""
     try:
         return path.stat().st_size == header.size and checksum_of(path) == header.checksum
     except FileNotFoundError:
         return False
 
 
-# Removing every file that was made of vectors, for when vectors themselves must go.
+# Removal of every file derived from vectors, when a purge removes the vectors themselves.
 
 
+# Seconds between two attempts to lock the folder.
 _SWEEP_PAUSE = 0.02
 
 
 def sweep(folder: Path, *, timeout: float = 30.0) -> None:
-    """Remove all indexes in ``folder`` and what builders left, under the builders' lock.
+    """Remove all indexes and drafts in ``folder``, under the lock of builders.
 
-    LabBusy if another process builds one for longer than ``timeout`` seconds. Who has an index mapped keeps it.
+    Processes that have mapped an index keep it.
+
+    Raises
+    ------
+    LabBusy
+        If another process builds an index for longer than ``timeout`` seconds.
     """
     if not folder.exists():
         return
@@ -501,33 +541,34 @@ def sweep(folder: Path, *, timeout: float = 30.0) -> None:
 
 
 def _take_lock(lock: int, folder: Path, deadline: float) -> None:
+    """Acquire the lock of a folder, or raise LabBusy at the deadline."""
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise LabBusy(
-                    f"Another process builds an index in {folder}. Open the lab again when it has ended."
+                    f"Another process is building an index in {folder}. Open the lab again when it has ended."
                 ) from None
             time.sleep(_SWEEP_PAUSE)
         else:
             return
 
 
-# The process that builds an index runs ``build_from_spool`` alone. It inherits the folder's lock as an open descriptor,
-# so the lock lasts exactly as long as the process, however it ends. It trusts nothing it is given: the vectors must
-# have the digest that was asked for.
+# The builder runs only ``build_from_spool``. It inherits the lock of the folder as an open descriptor, so the lock lasts
+# exactly as long as the process. It verifies its input: the vectors must have the requested digest.
 
 
 def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str) -> None:
-    """Build, publish, and remove the bases that this one replaces."""
+    """Build and publish an index, and remove the bases that it replaces."""
     started = time.monotonic()
     load_installed()
     vectors = Vectors.load(spool).prefix(int(rows))
-    Path(spool).unlink()  # it stays mapped
+    # The file stays mapped after it is removed.
+    Path(spool).unlink()
     if vectors.digest(len(vectors), rehash=True) != digest:
         raise DamagedLab(
-            "The vectors changed on their way to the builder, or the file that holds them is damaged."
+            "The vectors for the builder of the index do not match their digest: their file is damaged."
         )
     path = build_base(
         vectors, Path(folder), KINDS[kind], seconds=lambda: time.monotonic() - started
@@ -535,9 +576,14 @@ def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str)
     _remove_replaced(path, KINDS[kind], len(vectors))
 
 
-def _remove_replaced(kept: Path, kind: Kind, rows: int) -> None:
-    """Bases of this kind over at most as many rows go, and files without a header; the others are not ours to judge."""
-    known = {path for path, header in found_bases(kept.parent, kind.name) if header.rows > rows}
-    for path in kept.parent.glob(f"{kind.name}-*.index"):
-        if path != kept and path not in known:
+def _remove_replaced(published: Path, kind: Kind, rows: int) -> None:
+    """Remove bases of this kind with at most as many rows, and files without a header.
+
+    Other bases are left for their own builders.
+    """
+    larger = {
+        path for path, header in list_bases(published.parent, kind.name) if header.rows > rows
+    }
+    for path in published.parent.glob(f"{kind.name}-*.index"):
+        if path != published and path not in larger:
             remove(path)

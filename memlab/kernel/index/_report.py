@@ -1,4 +1,4 @@
-"""How good an index is, measured on the spot: recall against exact search, and what both cost."""
+"""A measurement of an index: its recall against exact search, and the time of both."""
 
 from __future__ import annotations
 
@@ -19,20 +19,40 @@ from memlab.kernel.index._neighbours import Neighbours
 
 __all__ = ["IndexReport", "report"]
 
+# Queries that are scored exactly at a time, and exact searches that are timed: more would only take time.
 _BATCH = 8
 _TIMED = 20
 _SLOW = 20_000_000
-"""Queries times rows beyond which the measurement takes more than a second, and a bar is drawn."""
+"""Queries times rows beyond which the measurement takes more than a second and shows a progress bar."""
 
 
 @dataclass(frozen=True)
 class IndexReport(Displayed):
-    """What ``report`` measured.
+    """The measurement of an index, as returned by ``lab.upkeep.index.report()``.
 
-    ``recall`` is the mean share of the exact ``n`` nearest that a search finds, with its 95% interval (Wilson's,
-    where a query counts as one trial, so rather wide). Times are milliseconds of one search for ``n`` over all rows,
-    by the wall.
-    ``index`` is "exact" where no index is in use; ``problems`` are those of ``verify``, if it was asked for.
+    Parameters
+    ----------
+    index
+        The kind of the index, or "exact" if none is in use.
+    rows, covered, delta
+        The number of vectors, of those in the index, and of later ones, which are searched exactly.
+    settings
+        The settings of the index.
+    megabytes, build_seconds
+        The size of the index file, and the time of its build.
+    n, queries
+        The number of neighbours per query, and the number of queries.
+    recall, low, high
+        The mean share of the exact ``n`` nearest that the index finds, with its 95% interval. The interval is Wilson's
+        with one trial per query, which is conservative.
+    p50_ms, p95_ms, exact_p50_ms, exact_p95_ms
+        The median and the 95th percentile of the wall time of one search in milliseconds, by the index and exactly.
+    building
+        Whether a new index is being built.
+    failure
+        Why the last index was refused or not built, or None.
+    problems
+        Damage that ``verify`` has found, or None if it was not requested.
     """
 
     index: str
@@ -57,7 +77,7 @@ class IndexReport(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """Two rows, the search as it is and the exact one: way, recall, low, high, p50_ms, p95_ms."""
+        """One row for the search in use and one for exact search."""
         return pl.DataFrame(
             [
                 (self.index, self.recall, self.low, self.high, self.p50_ms, self.p95_ms),
@@ -84,7 +104,7 @@ class IndexReport(Displayed):
             )
             built = "" if self.build_seconds is None else f", built in {self.build_seconds:,.0f} s"
             lines = [
-                f"{self.index}: {self.covered:,} of {self.rows:,} rows, {self.delta:,} later ones searched exactly.",
+                f"{self.index}: {self.covered:,} of {self.rows:,} rows; the other {self.delta:,} are searched exactly.",
                 f"recall@{self.n} {self.recall:.3f} [{self.low:.3f}, {self.high:.3f}] over {self.queries:,} queries; "
                 f"{self.p50_ms:.2f} ms (p95 {self.p95_ms:.2f}), "
                 f"exact {self.exact_p50_ms:.2f} (p95 {self.exact_p95_ms:.2f}).",
@@ -95,7 +115,7 @@ class IndexReport(Displayed):
         if self.failure is not None:
             lines.append(self.failure)
         if self.problems is not None:
-            lines += list(self.problems) or ["Index and vectors are whole."]
+            lines += list(self.problems) or ["Index and vectors are undamaged."]
         return lines
 
 
@@ -109,11 +129,16 @@ def report(
     verify: bool = False,
     progress: bool = True,
 ) -> IndexReport:
-    """Measure the search of ``neighbours`` against the exact one.
+    """Measure the search of ``neighbours`` against exact search.
 
-    ``queries`` (q, dim) are best those that people asked. Without them ``sample`` stored vectors are drawn with
-    ``seed``, each looking for its neighbours without itself: easier than a question, so recall comes out higher.
-    ``verify`` also reads the whole index and all vectors for damage. InputError for no rows, queries or neighbours.
+    ``queries`` (q, dim) should be real ones. Without them ``sample`` stored vectors are drawn with ``seed``, and each is
+    searched without itself; this is easier than real queries, so recall comes out higher. ``verify`` also reads the whole
+    index and all vectors for damage.
+
+    Raises
+    ------
+    InputError
+        If there are no rows, queries or neighbours.
     """
     neighbours.refresh()
     vectors, base = neighbours.vectors, neighbours.base
@@ -121,6 +146,7 @@ def report(
         raise InputError(
             "A report on an index needs at least one row, one query and one neighbour."
         )
+    # Stored vectors as queries exclude themselves from their neighbours.
     own: NDArray[np.int64] | None = None
     if queries is None:
         own = np.sort(
@@ -143,14 +169,14 @@ def report(
             for offset, scores in enumerate(vectors.similarity(batch)):
                 query = batch[offset]
                 itself = -1 if own is None else int(own[start + offset])
-                began = time.perf_counter()
-                found, cosines = vectors.top(query, n + (own is not None))
-                times.append(time.perf_counter() - began)
-                shares.append(_share(scores, found, cosines, n, itself))
+                start_time = time.perf_counter()
+                rows, cosines = vectors.top(query, n + (own is not None))
+                times.append(time.perf_counter() - start_time)
+                shares.append(_recall_of_query(scores, rows, cosines, n, itself))
                 if len(exact_times) < _TIMED:
-                    began = time.perf_counter()
+                    start_time = time.perf_counter()
                     best(vectors.similarity(query), n)
-                    exact_times.append(time.perf_counter() - began)
+                    exact_times.append(time.perf_counter() - start_time)
             step(len(batch))
     recall = float(np.mean(shares))
     low, high = wilson(recall, len(shares))
@@ -178,28 +204,28 @@ def report(
     )
 
 
-def _share(
+def _recall_of_query(
     scores: NDArray[np.float64],
-    found: NDArray[np.int64],
+    rows: NDArray[np.int64],
     cosines: NDArray[np.float64],
     n: int,
     itself: int,
 ) -> float:
-    """How many of the ``n`` best are found; one that ties with the last of them is as good."""
+    """Return the share of the ``n`` best that a search returned; a tie with the last of them counts."""
     if itself >= 0:
         scores = scores.copy()
         scores[itself] = -math.inf
-        others = found != itself
-        found, cosines = found[others], cosines[others]
+        others = rows != itself
+        rows, cosines = rows[others], cosines[others]
     wanted = min(n, len(scores) - (itself >= 0))
     if not wanted:
         return 1.0
-    least = scores[best(scores, wanted)[-1]]
-    return int((cosines[:wanted] >= least).sum()) / wanted
+    minimum = scores[best(scores, wanted)[-1]]
+    return int((cosines[:wanted] >= minimum).sum()) / wanted
 
 
 def wilson(share: float, trials: int) -> tuple[float, float]:
-    """Return the 95% interval of Wilson (1927) of a share of so many trials."""
+    """Return the 95% interval of Wilson (1927) for a share of ``trials``."""
     z = NormalDist().inv_cdf(0.975)
     centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     half = (
@@ -211,4 +237,5 @@ def wilson(share: float, trials: int) -> tuple[float, float]:
 
 
 def _quantile_ms(seconds: list[float], share: float) -> float:
+    """Return a quantile of times in milliseconds."""
     return float(np.quantile(seconds, share)) * 1000

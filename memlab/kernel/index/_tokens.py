@@ -1,8 +1,8 @@
-"""From text to words: lower case, runs of letters and digits, Snowball stems.
+"""The splitting of text into words: lower case, runs of letters and digits, Snowball stems.
 
-Unicode letters, their accents and digits make words; an underscore parts them, so ``get_user_name`` is found by "user
-name". Scripts that put no space between words give pairs of neighbouring characters, as Lucene's CJK analyser does, and
-so does Hangul, whose endings no stemmer here takes off. A Han character says something alone and is a word, too.
+Unicode letters with accents and digits make words. An underscore separates words, so "user name" matches
+``get_user_name``. Scripts without spaces give pairs of neighbouring characters, as Lucene's CJK analyser does. So does
+Hangul, because no stemmer here removes its endings. A Han character has a meaning of its own and is a word, too.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ LANGUAGES = (
     ),
     *("sesotho", "spanish", "swedish", "tamil", "turkish", "yiddish"),
 )
-"""What words may be read as: a language of which Snowball has a stemmer, or ``none``: no stems and no stop words."""
+"""The languages of texts: those with a Snowball stemmer, and ``none`` without stems and stop words."""
 
+# Ranges of characters of scripts that put no space between words; patterns of words; a dotted lower-case i.
 _HAN = "\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"
@@ -83,7 +84,7 @@ _DOTTED = "i\u0307"
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in order, lower case, not stemmed.
+    """Return the words of a text in order, in lower case, not stemmed.
 
     >>> words_of("Don't rename get_user_name!")
     ['don', 't', 'rename', 'get', 'user', 'name']
@@ -92,41 +93,42 @@ def words_of(text: str) -> list[str]:
     """
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    # a decomposed accent would make another word; the capital I with a dot leaves its dot behind
+    # A decomposed accent would make a different word, and lower-casing a capital I with a dot leaves the dot.
     text = unicodedata.normalize("NFC", text.lower()).replace(_DOTTED, "i")
     spaced, mixed, character = _patterns()
     if not _UNSPACED.search(text):
         return spaced.findall(text)
     words: list[str] = []
-    for found in mixed.findall(text):
-        if _UNSPACED.match(found):
-            words += _pairs(character.findall(found))
+    for run in mixed.findall(text):
+        if _UNSPACED.match(run):
+            words += _neighbour_pairs(character.findall(run))
         else:
-            words.append(found)
+            words.append(run)
     return words
 
 
-def _pairs(characters: list[str]) -> list[str]:
-    """Each pair of neighbours; a character without one, and every Han character, is a word of its own."""
+def _neighbour_pairs(characters: list[str]) -> list[str]:
+    """Return the pairs of neighbours, every Han character, and a character without a neighbour."""
     if len(characters) == 1:
         return characters
     words = []
-    for place, one in enumerate(characters):
-        if _IS_HAN.match(one):
-            words.append(one)
-        if place + 1 < len(characters):
-            words.append(one + characters[place + 1])
+    for position, character in enumerate(characters):
+        if _IS_HAN.match(character):
+            words.append(character)
+        if position + 1 < len(characters):
+            words.append(character + characters[position + 1])
     return words
 
 
+# Finding the marks takes 20 ms, and only texts beyond ASCII need them.
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """A word where all scripts part their words; a word or a run of an unspaced script; a character of such a run.
+    r"""Compile three patterns: a word of scripts with spaces, a word or a run of other scripts, a character of such a run.
 
-    Python's ``\\w`` leaves out the marks that write the vowels of Hindi or Thai. Finding them takes 20 ms, once, and no
-    text of plain ASCII waits for it. Variation selectors, which choose between two pictures of a sign, are no marks.
+    Python's ``\w`` excludes the marks that write the vowels of Hindi or Thai, so they are added. Variation selectors, which
+    choose between two pictures of a sign, are excluded.
     """
-    marks = "".join(_ranges(0x300, 0xFE00)) + "".join(_ranges(0xFE20, 0x1E950))
+    marks = "".join(_mark_ranges(0x300, 0xFE00)) + "".join(_mark_ranges(0xFE20, 0x1E950))
     every, letters = r"[^\W_]", rf"[^\W_{_WITHOUT_SPACES}]"
     character = rf"(?=[{_WITHOUT_SPACES}]){every}[{marks}]*"
     return (
@@ -136,24 +138,24 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     )
 
 
-def _ranges(start: int, stop: int) -> list[str]:
-    """The accents and vowel signs of these codes, as ranges of a character class."""
-    found: list[str] = []
+def _mark_ranges(start: int, stop: int) -> list[str]:
+    """Return the accents and vowel signs of a range of codes, as ranges of a character class."""
+    ranges: list[str] = []
     first = None
     for code in range(start, stop + 1):
         mark = code < stop and unicodedata.category(chr(code)) in ("Mn", "Mc")
         if mark and first is None:
             first = code
         elif not mark and first is not None:
-            found.append(f"{chr(first)}-{chr(code - 1)}")
+            ranges.append(f"{chr(first)}-{chr(code - 1)}")
             first = None
-    return found
+    return ranges
 
 
 class Tokens(dict[str, int]):
-    """The term id of each word seen so far; a new word is stemmed once, stop words have id -1.
+    """The term id of each word seen so far. A new word is stemmed once; stop words have id -1.
 
-    ``terms[i]`` is the stem with id ``i``. Stemming costs 1 microsecond a word, a look-up a twentieth of that.
+    ``terms[i]`` is the stem with id ``i``. Stemming costs 1 microsecond per word, a look-up a twentieth of that.
     """
 
     def __init__(
@@ -174,7 +176,7 @@ class Tokens(dict[str, int]):
 
             if language not in Stemmer.algorithms():
                 raise UnknownName("stemmer", language, Stemmer.algorithms())
-            # the cache above makes the stemmer's own one a second copy
+            # Size 0 turns off the cache of the stemmer, because this dictionary is one.
             self._stem = Stemmer.Stemmer(language, 0).stemWord
 
     def __missing__(self, word: str) -> int:
@@ -182,39 +184,43 @@ class Tokens(dict[str, int]):
             self[word] = -1
             return -1
         term = self._stem(word)
-        found = self._ids.get(term)
-        if found is None:
-            found = self._ids[term] = len(self.terms)
+        term_id = self._ids.get(term)
+        if term_id is None:
+            term_id = self._ids[term] = len(self.terms)
             self.terms.append(term)
-        self[word] = found
-        return found
+        self[word] = term_id
+        return term_id
 
-    def recognised(self, word: str) -> int | None:
-        """The id of a word whose stem is known, -1 for a stop word, else None; kept, so that it is stemmed once."""
+    def find_known(self, word: str) -> int | None:
+        """Return the id of a word whose stem is known, -1 for a stop word, else None.
+
+        The id is cached, so that the word is stemmed once.
+        """
         stem = self.stem(word)
-        known = -1 if stem is None else self._ids.get(stem)
-        if known is not None:
-            self[word] = known
-        return known
+        term_id = -1 if stem is None else self._ids.get(stem)
+        if term_id is not None:
+            self[word] = term_id
+        return term_id
 
     def stem(self, word: str) -> str | None:
-        """The stem of a word, None for a stop word; learns nothing."""
+        """Return the stem of a word, None for a stop word. New words are not learned."""
         return None if word in self.stop_words else self._stem(word)
 
     def id_of(self, term: str) -> int:
-        """The id of a stem, -1 if no text had it."""
+        """Return the id of a stem, -1 if no text contains it."""
         return self._ids.get(term, -1)
 
 
-# Long texts as passages: where one ends and the next begins, and which of them answers a question.
+# The passages of long texts.
 
 
 LONG = 160
-"""Words above which a text is several passages; the longest of 2,760 turns between people has 82."""
+"""The number of words above which a text has several passages; the longest of 2,760 turns of people has 82."""
 
 _WORDS = 80
-"""Words of a passage, about: measured on long chats with an assistant, nDCG@10 rises from 200 to 120 to 80."""
+"""The approximate number of words of a passage: on long chats nDCG@10 rises from 200 to 120 to 80 words."""
 
+# The ends of sentences and lines; spaces, at which longer sentences are cut.
 _ENDS = re.compile(r"(?<=[.!?:;])\s+|\s*\n\s*|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
 
@@ -222,10 +228,10 @@ Span = tuple[int, int]
 
 
 def passages_of(text: str) -> list[Span]:
-    """Where the passages of a text begin and end: one after the other and of like length, together the whole text.
+    """Return the spans of the passages of a text: consecutive, of similar length, and covering the text.
 
-    A text of at most ``LONG`` words is one. A passage ends with a sentence or a line; a longer sentence is cut at
-    spaces. What has no spaces is not cut.
+    A text of at most ``LONG`` words has one passage. A passage ends with a sentence or a line; a longer sentence is cut at
+    spaces. Text without spaces is not cut.
 
     >>> passages_of("Tabs or spaces?")
     [(0, 15)]
@@ -235,75 +241,78 @@ def passages_of(text: str) -> list[Span]:
         return [(0, len(text))]
     wanted = total / -(-total // _WORDS)
     ends, counted = [0], 0.0
-    for start, words in _pieces(text, wanted):
-        # the piece goes where more than half of it fits
+    for start, words in _split_pieces(text, wanted):
+        # A piece belongs to the passage in which more than half of it fits.
         if start > ends[-1] and counted + words / 2 > wanted * len(ends):
             ends.append(start)
         counted += words
     return list(pairwise((*ends, len(text))))
 
 
-def _pieces(text: str, most: float) -> list[tuple[int, int]]:
-    """Where each sentence or line begins, of longer ones each part between spaces, and the number of its words."""
-    found: list[tuple[int, int]] = []
-    for start, stop in _cut(_ENDS, text, 0, len(text)):
+def _split_pieces(text: str, maximum: float) -> list[tuple[int, int]]:
+    """Return the start and the number of words of each sentence or line.
+
+    A sentence of more than ``maximum`` words is cut at its spaces.
+    """
+    pieces: list[tuple[int, int]] = []
+    for start, stop in _split_spans(_ENDS, text, 0, len(text)):
         words = len(words_of(text[start:stop]))
-        if words <= most:
-            found.append((start, words))
+        if words <= maximum:
+            pieces.append((start, words))
         else:
-            found += [
-                (one, len(words_of(text[one:other])))
-                for one, other in _cut(_SPACE, text, start, stop)
+            pieces += [
+                (begin, len(words_of(text[begin:end])))
+                for begin, end in _split_spans(_SPACE, text, start, stop)
             ]
-    return found
+    return pieces
 
 
-def _cut(ends: re.Pattern[str], text: str, start: int, stop: int) -> list[Span]:
-    """The spans between places where ``ends`` is found, what is found there left with the span before it."""
-    places = [match.end() for match in ends.finditer(text, start, stop)]
-    return [(one, other) for one, other in pairwise((start, *places, stop)) if one < other]
+def _split_spans(ends: re.Pattern[str], text: str, start: int, stop: int) -> list[Span]:
+    """Return the spans between matches of ``ends``; a match belongs to the span before it."""
+    positions = [match.end() for match in ends.finditer(text, start, stop)]
+    return [(begin, end) for begin, end in pairwise((start, *positions, stop)) if begin < end]
 
 
-# Words as they are written: which of them each row holds, how many, and the signs that they are.
+# The forward index of words: the forms, the number of words and the signs of each row.
 #
 # Postings lead from a word to its rows; this leads from a row to its words, so that the words of some hundred rows can
-# be compared with those of a question. A form is a word in lower case that was not stemmed: two forms may have one
-# stem.
+# be compared with those of a query. A form is a lower-case word that is not stemmed, so two forms may have one stem.
 
 
 _CAPITAL = re.compile(r"\s(?<=[^.!?: \n\t]\s)([A-ZÀ-ÖØ-ÞΑ-ΩЀ-Я]\w+)")
-"""A word with a capital, not where a text or a sentence begins."""
+"""A capitalised word inside a sentence."""
 
 _WAITING = 256
-"""Texts whose words wait until somebody asks for them, together: one alone costs as much as ten of many."""
+"""The number of texts that are indexed together: one alone costs as much as ten of many."""
 
 Ints = NDArray[np.int64]
 
 
 class Written:
-    """The forms of ``len(written)`` rows, appended and never changed.
+    """The forms of rows of text, appended and never changed.
 
-    ``term_of`` gives the term id of a form, -1 for a stop word. Stop words count and may be signs, and are not held.
+    ``term_of`` maps a form to its term id, -1 for a stop word. Stop words count as words and may be signs, but are not
+    stored as forms of a row.
     """
 
     def __init__(self, language: str | None, term_of: Callable[[str], int]) -> None:
         self._signs, self._term_of = signs_of(language), term_of
         self._names: list[str] = []
         self.ids = _Forms(self._names)
-        """The id of each form that some row had."""
+        """The id of each form that occurs in some row."""
         self._forms = Grown(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8))
         self._rows = Grown(
             np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
         )
-        self._held = Grown(np.empty(0, dtype=np.int32))
-        self._late: list[tuple[list[int], list[int], list[int], list[int]]] = []
+        self._packed_forms = Grown(np.empty(0, dtype=np.int32))
+        self._pending: list[tuple[list[int], list[int], list[int], list[int]]] = []
         self._waiting = 0
 
     def __len__(self) -> int:
         return self._rows.size + self._waiting
 
-    def beside(self) -> Written:
-        """No rows yet, and the forms of these: one that is new here is new there."""
+    def share_forms(self) -> Written:
+        """Return an index without rows that shares the forms: a new form in one is new in both."""
         other = Written(None, self._term_of)
         other._signs, other._names, other.ids, other._forms = (
             self._signs,
@@ -315,7 +324,7 @@ class Written:
 
     @property
     def forms(self) -> int:
-        """How many there are."""
+        """The number of distinct forms."""
         return len(self.ids)
 
     @property
@@ -325,154 +334,165 @@ class Written:
 
     @property
     def signs(self) -> NDArray[np.uint8]:
-        """The signs that the words of each row are, by the bits of ``SAYS``."""
-        if self._late:
-            self._settle()
+        """The signs in the text of each row, as bits in the order of ``SAYS``."""
+        if self._pending:
+            self._index_pending()
         return self._rows.column(0)
 
     @property
     def counts(self) -> NDArray[np.int32]:
-        """The number of words of each row, stop words counted."""
-        if self._late:
-            self._settle()
+        """The number of words of each row, with stop words."""
+        if self._pending:
+            self._index_pending()
         return self._rows.column(1)
 
     def names(self, ids: Ints) -> list[str]:
-        """The forms with these ids."""
-        return [self._names[one] for one in ids.tolist()]
+        """Return the forms with these ids."""
+        return [self._names[id] for id in ids.tolist()]
 
-    def held(self, rows: Ints) -> tuple[Ints, NDArray[np.bool_], Ints]:
-        """What these rows hold, each form of a row once: the forms, whether one stands with a capital inside a
-        sentence, and how many there are of each row.
+    def forms_of(self, rows: Ints) -> tuple[Ints, NDArray[np.bool_], Ints]:
+        """Return the forms of rows, each form of a row once.
+
+        Returns the form ids, whether each form is capitalised inside a sentence, and the number of forms per row.
         """
-        if self._late:
-            self._settle()
+        if self._pending:
+            self._index_pending()
         stops = self._rows.column(2)
         starts = np.where(rows > 0, stops[rows - 1], 0)
         counts = stops[rows] - starts
-        packed = self._held.column(0).take(ranges(starts, counts))
+        packed = self._packed_forms.column(0).take(ranges(starts, counts))
         return (packed >> 1).astype(np.int64), (packed & 1).astype(np.bool_), counts
 
     def append(
-        self, said: Sequence[Sequence[str]], texts: Sequence[str], before: Sequence[int]
+        self,
+        words_of_rows: Sequence[Sequence[str]],
+        texts: Sequence[str],
+        name_lengths: Sequence[int],
     ) -> tuple[Ints, Ints]:
-        """One more row for each text, of whose words the first ``before`` are who said it: they are posted, not held.
+        """Append one row per text, whose first ``name_lengths`` words are the name of the speaker.
 
-        The term of each word and the number of its row, from 0, are returned; stop words are left out.
+        Words of the name are returned for the postings, but not stored as forms of the row. Returns the term of each
+        word and the number of its row from 0, without stop words.
         """
         ids: list[int] = []
-        held: list[int] = []
+        forms: list[int] = []
         capital: list[int] = []
         sizes: list[int] = []
         different: list[int] = []
         counts: list[int] = []
         look_up = self.ids.__getitem__
-        for words, text, names in zip(said, texts, before, strict=True):
-            found = list(map(look_up, words))
-            own = dict.fromkeys(found[names:] if names else found, 0)
+        for words, text, names in zip(words_of_rows, texts, name_lengths, strict=True):
+            form_ids = list(map(look_up, words))
+            own = dict.fromkeys(form_ids[names:] if names else form_ids, 0)
             for word in _CAPITAL.findall(text):
                 form = self.ids.get(word.lower(), -1)
                 if form in own:
                     own[form] = 1
-            ids += found
-            held += own
+            ids += form_ids
+            forms += own
             capital += own.values()
-            sizes.append(len(found))
+            sizes.append(len(form_ids))
             different.append(len(own))
-            counts.append(len(found) - names)
-        self._learn()
-        self._late.append((held, capital, different, counts))
+            counts.append(len(form_ids) - names)
+        self._learn_forms()
+        self._pending.append((forms, capital, different, counts))
         self._waiting += len(sizes)
         if self._waiting > _WAITING:
-            self._settle()
+            self._index_pending()
         terms = self.terms.take(np.array(ids, dtype=np.int64))
-        places = np.arange(len(sizes)).repeat(sizes)
-        (kept,) = (terms >= 0).nonzero()
-        return terms[kept].astype(np.int64), places[kept]
+        rows = np.arange(len(sizes)).repeat(sizes)
+        (is_content,) = (terms >= 0).nonzero()
+        return terms[is_content].astype(np.int64), rows[is_content]
 
-    def _settle(self) -> None:
-        """Take in the rows that wait."""
-        if not self._late:
+    def _index_pending(self) -> None:
+        """Index the pending rows."""
+        if not self._pending:
             return
-        held, capital, different, counts = (
+        forms, capital, different, counts = (
             np.fromiter(chain.from_iterable(parts), dtype=np.int64)
-            for parts in zip(*self._late, strict=True)
+            for parts in zip(*self._pending, strict=True)
         )
         terms_of, signs_of_forms = self._forms.columns
         rows = np.arange(len(counts)).repeat(different)
-        bits = signs_of_forms.take(held)
+        bits = signs_of_forms.take(forms)
         signs = np.zeros(len(counts), dtype=np.uint8)
         (signed,) = bits.nonzero()
         np.bitwise_or.at(signs, rows[signed], bits[signed])
-        (content,) = (terms_of.take(held) >= 0).nonzero()
-        packed = held << 1 | capital
-        stops = self._held.size + np.bincount(rows[content], minlength=len(counts)).cumsum()
-        self._held.append(packed[content].astype(np.int32))
+        (content,) = (terms_of.take(forms) >= 0).nonzero()
+        packed = forms << 1 | capital
+        stops = self._packed_forms.size + np.bincount(rows[content], minlength=len(counts)).cumsum()
+        self._packed_forms.append(packed[content].astype(np.int32))
         self._rows.append(signs, counts.astype(np.int32), stops)
-        self._late, self._waiting = [], 0
+        self._pending, self._waiting = [], 0
 
-    def _learn(self) -> None:
-        """The terms and signs of the forms that came since."""
-        fresh = self._names[self._forms.size :]
-        if fresh:
-            terms, signs = map(self._term_of, fresh), map(self._signs.of, fresh)
+    def _learn_forms(self) -> None:
+        """Look up the terms and signs of new forms."""
+        added = self._names[self._forms.size :]
+        if added:
+            terms, signs = map(self._term_of, added), map(self._signs.of, added)
             self._forms.append(
-                np.fromiter(terms, dtype=np.int32, count=len(fresh)),
-                np.fromiter(signs, dtype=np.uint8, count=len(fresh)),
+                np.fromiter(terms, dtype=np.int32, count=len(added)),
+                np.fromiter(signs, dtype=np.uint8, count=len(added)),
             )
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
     def forms_arrays(self) -> dict[str, NDArray[Any]]:
-        """The forms, by name."""
+        """Return the forms as arrays by name."""
         terms, bits = self._forms.columns
         forms = np.frombuffer("\n".join(self._names).encode(), dtype=np.uint8)
         return {"forms": forms, "form_terms": terms, "form_signs": bits}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What it holds of its rows, by name."""
-        self._settle()
+        """Return the rows as arrays by name."""
+        self._index_pending()
         signs, counts, stops = self._rows.columns
-        return {"signs": signs, "counts": counts, "stops": stops, "held": self._held.columns[0]}
+        return {
+            "signs": signs,
+            "counts": counts,
+            "stops": stops,
+            "held": self._packed_forms.columns[0],
+        }
 
     def restore_forms(
         self, forms: NDArray[Any], terms: NDArray[Any], signs: NDArray[Any], *, vocabulary: int
     ) -> None:
-        """Take over what ``forms_arrays`` gave; ValueError where the parts contradict each other."""
+        """Restore forms from arrays; raise ValueError if they are inconsistent."""
         text = forms.tobytes().decode()
         names = text.split("\n") if text else []
         sound = len(set(names)) == len(names) == len(terms) == len(signs) and (
             not len(terms) or (int(terms.min()) >= -1 and int(terms.max()) < vocabulary)
         )
         if not sound:
-            raise ValueError("the forms of the words contradict each other")
+            raise ValueError("the forms of words contradict each other")
         self._names, self.ids, self._forms = names, _Forms(names), Grown(terms, signs)
 
     def restore(
-        self, signs: NDArray[Any], counts: NDArray[Any], stops: NDArray[Any], held: NDArray[Any]
+        self, signs: NDArray[Any], counts: NDArray[Any], stops: NDArray[Any], packed: NDArray[Any]
     ) -> None:
-        """Take over what ``arrays`` gave, the forms being there; ValueError where the parts contradict each other."""
+        """Restore rows from arrays after the forms; raise ValueError if they are inconsistent."""
         sound = (
             len(stops) == len(signs) == len(counts)
             and bool((np.diff(stops, prepend=0) >= 0).all())
-            and len(held) == (int(stops[-1]) if len(stops) else 0)
+            and len(packed) == (int(stops[-1]) if len(stops) else 0)
             and (
-                not len(held) or (int(held.min()) >= 0 and int(held.max()) >> 1 < len(self._names))
+                not len(packed)
+                or (int(packed.min()) >= 0 and int(packed.max()) >> 1 < len(self._names))
             )
         )
         if not sound:
             raise ValueError("the words of the rows contradict each other")
-        self._rows, self._held = Grown(signs, counts, stops), Grown(held)
+        self._rows, self._packed_forms = Grown(signs, counts, stops), Grown(packed)
 
 
 class _Forms(dict[str, int]):
-    """The id of each form of ``names``; a new one is added to them."""
+    """The id of each form; looking up a new form adds it."""
 
     def __init__(self, names: list[str]) -> None:
-        super().__init__((form, place) for place, form in enumerate(names))
+        super().__init__((form, id) for id, form in enumerate(names))
         self._names = names
 
     def __missing__(self, form: str) -> int:
-        found = self[form] = len(self)
+        id = self[form] = len(self)
         self._names.append(form)
-        return found
+        return id

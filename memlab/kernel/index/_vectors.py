@@ -1,12 +1,14 @@
-"""The nearest vectors: exact where that is fast, and exactly scored where an index proposes candidates.
+"""The nearest vectors, by exact search or among the candidates of an index.
 
-Components are integers -127..127. As f32, every partial sum of a dot product of up to 1,040 of them is an integer
-below 2**24, so the product is the same whatever BLAS, batch, filter or order computes it. Longer vectors are
-multiplied in slices whose sums are added in f64. A cosine is ``dot / sqrt(square * square)`` in f64: exactly 1 for
-equal vectors, never beyond -1..1, and 0 with a zero vector.
+Exact search is used if it is fast. The candidates of an index are scored exactly.
 
-Measured with 256 dimensions on one core of a busy machine, processor time: the exact top 10 of 10,000 rows in 0.6 ms,
-of 100,000 kept as f32 in 6-9 ms, of 1,000,000 converted from int8 block by block in 64 ms.
+Components are integers -127..127. In float32 every partial sum of a dot product of up to 1,040 components is an integer
+below 2**24. The product is therefore the same for every BLAS, batch, filter and order. Longer vectors are multiplied in
+slices whose sums are added in float64. A cosine is ``dot / sqrt(square * square)`` in float64: exactly 1 for equal
+vectors, within -1..1, and 0 with a zero vector.
+
+Processor time of an exact top 10 with 256 dimensions, on one core of a busy machine: 0.6 ms for 10,000 rows, 6-9 ms for
+100,000 rows stored as float32, 64 ms for 1,000,000 rows converted from int8 block by block.
 """
 
 from __future__ import annotations
@@ -25,22 +27,22 @@ from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError
 from memlab.kernel.base.threads import ThreadLock
-from memlab.kernel.index._arrays import Grown, among, best
+from memlab.kernel.index._arrays import Grown, best, is_in_sorted
 
 __all__ = ["BLOCK", "EXACT_UP_TO", "Approximate", "Stored", "Vectors", "View"]
 
 
-# Where integer vectors are kept: a memory-mapped file and rows in memory after it, int8 throughout.
+# The storage of integer vectors: a memory-mapped file, then rows in memory, all int8.
 #
-# int8 takes a quarter of f32, on disk, in memory and of the pages that a search touches; converting blocks on the way
-# to the product makes an exact search of 100,000 rows 1.4 times as slow (6.3 ms against 4.6 of processor time).
+# int8 takes a quarter of the space of float32, on disk, in memory and in the pages that a search reads. Converting
+# blocks before the product makes an exact search of 100,000 rows 1.4 times as slow (6.3 ms, compared with 4.6).
 #
-# Rows are appended and never changed, so a prefix is named by a digest: of every whole block, with that of the blocks
-# before it. An index says by it which vectors it was built from, and comparing needs no vector to be read.
+# Rows are appended and never changed, so a digest identifies a prefix. It covers every whole block and the digest of
+# the block before. An index states by a digest which vectors it was built from, so comparing reads no vector.
 
 
 BLOCK = 4096
-"""Rows that are digested together; an index covers whole blocks."""
+"""The number of rows that share a digest; an index covers whole blocks."""
 
 Rows = NDArray[np.int64]
 Squares = NDArray[np.float64]
@@ -49,14 +51,14 @@ Components = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows that follow one another: components (n, dim) and squared norms (n,)."""
+    """Consecutive rows: components (n, dim) and squared norms (n,)."""
 
     matrix: Components
     squares: Squares
 
 
 class Stored:
-    """Rows ``0..len - 1`` of int8 components and their squared norms: mapped ones first, then those in memory."""
+    """Rows of int8 components and their squared norms: first mapped rows, then rows in memory."""
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
@@ -65,13 +67,15 @@ class Stored:
         self._late = Grown(np.empty((0, dim), dtype=np.int8), np.empty(0))
         self._digests: dict[int, str] = {}
         self.size = 0
-        """How many rows there are, in both parts."""
+        """The number of rows in both parts."""
 
     @property
     def parts(self) -> tuple[_Part, _Part]:
+        """The mapped rows and the rows in memory."""
         return self._mapped, _Part(*self._late.columns)
 
     def append(self, vectors: Components) -> None:
+        """Append rows in memory."""
         wide = vectors.astype(np.int32)
         self._late.append(
             vectors, np.einsum("ij,ij->i", wide, wide, dtype=np.int64).astype(np.float64)
@@ -79,7 +83,7 @@ class Stored:
         self.size += len(vectors)
 
     def slice(self, start: int, stop: int) -> tuple[Components, Squares]:
-        """Rows ``start..stop - 1``: without a copy unless they lie in both parts."""
+        """Return rows ``start..stop - 1``, without a copy unless they span both parts."""
         sealed = len(self._mapped.squares)
         if stop <= sealed:
             return self._mapped.matrix[start:stop], self._mapped.squares[start:stop]
@@ -94,7 +98,7 @@ class Stored:
         )
 
     def gather(self, rows: Rows) -> tuple[Components, Squares]:
-        """A copy of these rows, in the order given."""
+        """Return a copy of these rows, in the given order."""
         sealed = len(self._mapped.squares)
         late_matrix, late_squares = self._late.columns
         if not sealed:
@@ -115,7 +119,7 @@ class Stored:
         return matrix, squares
 
     def prefix(self, rows: int) -> Stored:
-        """The first ``rows`` rows without a copy; appending here or there does not show in the other."""
+        """Return the first rows without a copy. Later appends to either are independent."""
         first = Stored(self.dim)
         sealed = len(self._mapped.squares)
         late = self.parts[1]
@@ -131,31 +135,37 @@ class Stored:
         }
         return first
 
-    # -- whose vectors they are -------------------------------------------------------------------------------
+    # -- digests -------------------------------------------------------------------------------
 
     def digest(self, rows: int, *, rehash: bool = False) -> str:
-        """Names the first ``rows`` rows, a whole number of blocks. Each is read once, with ``rehash`` again."""
+        """Return the digest of the first ``rows`` rows, a whole number of blocks.
+
+        Each block is read once, and again with ``rehash``.
+        """
         if rows % BLOCK or not 0 <= rows <= self.size:
             raise InputError(
                 f"A digest covers whole blocks of {BLOCK:,} rows up to {self.size:,}, not {rows:,}."
             )
-        known = {} if rehash else self._digests
+        digests = {} if rehash else self._digests
         digest = ""
         for number in range(rows // BLOCK):
-            block = known.get(number)
+            block = digests.get(number)
             if block is None:
                 hashed = hashlib.blake2b(f"{self.dim} {digest}".encode(), digest_size=16)
                 hashed.update(
                     np.ascontiguousarray(self.slice(number * BLOCK, (number + 1) * BLOCK)[0]).data
                 )
-                block = known[number] = hashed.hexdigest()
+                block = digests[number] = hashed.hexdigest()
             digest = block
         return digest
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: Path) -> None:
-        """Three arrays in NumPy's format: digests of blocks, squared norms (f64), vectors (int8). Replaces it whole."""
+        """Write one file, replaced atomically.
+
+        It has three arrays in NumPy's format: digests of blocks, squared norms (float64), vectors (int8).
+        """
         draft = path.with_name(f"{path.name}.draft")
         complete = self.size // BLOCK
         self.digest(complete * BLOCK)
@@ -165,55 +175,65 @@ class Stored:
         )
         early, late = self.parts
         with draft.open("wb") as file:
-            _write(file, "|u1", (len(digests) // 16, 16), [digests])
-            _write(file, "<f8", (self.size,), [early.squares, late.squares])
-            _write(file, "|i1", (self.size, self.dim), [early.matrix, late.matrix])
+            _write_array(file, "|u1", (len(digests) // 16, 16), [digests])
+            _write_array(file, "<f8", (self.size,), [early.squares, late.squares])
+            _write_array(file, "|i1", (self.size, self.dim), [early.matrix, late.matrix])
         draft.replace(path)
 
     def spool(self, path: Path) -> None:
-        """These rows in a file of their own, for another process: a second name of the mapped file where that is
-        all of them, else a copy. The reader checks ``digest(..., rehash=True)``."""
+        """Write these rows to a file for another process.
+
+        If the mapped file has all rows, the file is a hard link to it, else a copy. The reader checks
+        ``digest(..., rehash=True)``.
+        """
         if self._path is not None and not self._late.size:
             try:
                 os.link(self._path, path)
-            except OSError:  # another file system, or the snapshot that was mapped is gone
+            # Another file system, or the mapped snapshot was removed.
+            except OSError:
                 self.save(path)
         else:
             self.save(path)
 
     @classmethod
     def load(cls, path: Path) -> Stored:
-        """Map what ``save`` wrote; of the vectors and norms nothing is read. DamagedLab if the file is not whole."""
+        """Map a file that ``save`` wrote, without reading vectors and norms.
+
+        Raises
+        ------
+        DamagedLab
+            If the file is incomplete.
+        """
         try:
             with path.open("rb") as file:
                 digests = np.lib.format.read_array(file, allow_pickle=False)
-                squares, matrix = _mapped(path, file, "<f8"), _mapped(path, file, "|i1")
+                squares, matrix = _map_array(path, file, "<f8"), _map_array(path, file, "|i1")
                 ended = file.tell() == path.stat().st_size
         except (OSError, ValueError, EOFError) as error:
             raise DamagedLab(f"The vectors in {path} cannot be read: {error}") from None
         rows = len(squares)
-        right = ended and digests.dtype == np.uint8 and digests.shape == (rows // BLOCK, 16)
+        is_valid = ended and digests.dtype == np.uint8 and digests.shape == (rows // BLOCK, 16)
         if (
-            not right
+            not is_valid
             or squares.ndim != 1
             or matrix.ndim != 2
             or len(matrix) != rows
             or matrix.shape[1] < 1
         ):
-            raise DamagedLab(f"{path} does not hold the vectors that its header announces.")
+            raise DamagedLab(f"{path} does not contain the vectors that its header states.")
         stored = cls(matrix.shape[1])
         stored._mapped, stored._path, stored.size = _Part(matrix, squares), path, rows
         stored._digests = {number: row.tobytes().hex() for number, row in enumerate(digests)}
         return stored
 
 
-def _mapped(path: Path, file: BinaryIO, dtype: str) -> NDArray[Any]:
-    """The array at the file's position, mapped; leaves the file at its end."""
+def _map_array(path: Path, file: BinaryIO, dtype: str) -> NDArray[Any]:
+    """Map the array at the position of the file and move to its end."""
     np.lib.format.read_magic(file)
-    shape, fortran, found = np.lib.format.read_array_header_1_0(file)
-    offset, size = file.tell(), int(np.prod(shape, dtype=np.int64)) * found.itemsize
-    if fortran or found != np.dtype(dtype):
-        raise ValueError(f"an array of {found}, not {dtype}")
+    shape, fortran, actual = np.lib.format.read_array_header_1_0(file)
+    offset, size = file.tell(), int(np.prod(shape, dtype=np.int64)) * actual.itemsize
+    if fortran or actual != np.dtype(dtype):
+        raise ValueError(f"an array of {actual}, not {dtype}")
     if offset + size > path.stat().st_size:
         raise ValueError("the file ends early")
     file.seek(offset + size)
@@ -222,8 +242,10 @@ def _mapped(path: Path, file: BinaryIO, dtype: str) -> NDArray[Any]:
     return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape).view(np.ndarray)
 
 
-def _write(file: BinaryIO, dtype: str, shape: tuple[int, ...], parts: list[NDArray[Any]]) -> None:
-    """One array in NumPy's format from parts that follow one another."""
+def _write_array(
+    file: BinaryIO, dtype: str, shape: tuple[int, ...], parts: list[NDArray[Any]]
+) -> None:
+    """Write one array in NumPy's format from consecutive parts."""
     np.lib.format.write_array_header_1_0(
         file, {"descr": dtype, "fortran_order": False, "shape": shape}
     )
@@ -235,15 +257,19 @@ EXACT_DIM = 1040
 """The longest slice whose f32 dot product is exact: 1040 * 127 * 127 < 2**24."""
 
 EXACT_UP_TO = 100_000
-"""Rows left by a filter up to which they are searched exactly: 6-9 ms, what Annoy needs there for recall@10 .97."""
+"""The number of eligible rows up to which search is exact: 6-9 ms, the time of Annoy for recall@10 .97."""
 
-_LEAST_CACHED = 4096
+_MINIMUM_CACHED = 4096
+"""Rows that cached views may have in any case, also in a small lab."""
+
 _CONVERTED = 1 << 20
-"""Components converted to f32 at a time: 4 MB, measured best between 2**16 and 2**20."""
+"""Components converted to float32 at a time: 4 MB, measured best between 2**16 and 2**20."""
 
-_LEAST_SHARE = 0.25
-"""Below this share of eligible rows an index must look at so many that exact search is no slower."""
+_MINIMUM_SHARE = 0.25
+"""The share of eligible rows below which an index must inspect so many rows that exact search is as fast."""
 
+# How many more candidates are requested than the filter leaves on average, and the factors of two attempts before
+# exact search.
 _MARGIN = 1.25
 _EFFORTS = (1.0, 4.0)
 Scores = NDArray[np.float64]
@@ -252,39 +278,39 @@ Mask = NDArray[np.bool_]
 
 
 class Approximate(Protocol):
-    """An index over a prefix of the rows that proposes neighbours; the caller scores them exactly."""
+    """An index over a prefix of the rows that proposes candidates; the caller scores them exactly."""
 
     dim: int
 
     def __len__(self) -> int: ...
     def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> Rows:
-        """Some ``n`` different rows near ``query``, in any order; fewer only if it has no more to offer.
+        """Return ``n`` different rows near ``query`` in any order, fewer only if there are no more.
 
-        ``effort`` multiplies how far it looks.
+        ``effort`` multiplies the number of nodes that are searched.
         """
 
 
 @dataclass(frozen=True)
 class View:
-    """Some rows of the vectors in one contiguous matrix: ``matrix[i]`` is row ``rows[i]``, rows ascending."""
+    """Selected vectors in one contiguous matrix: ``matrix[i]`` is row ``rows[i]``; rows ascend."""
 
     rows: Rows
     matrix: Matrix
     squares: Scores
     grown: Grown
-    """The columns that the three show, which a longer view goes on with."""
+    """The growing columns of the view, which a longer view extends."""
 
     @classmethod
     def of(cls, grown: Grown) -> View:
-        """What the columns hold by now."""
+        """Return a view of the current columns."""
         rows, matrix, squares = grown.columns
         return cls(rows, matrix, squares, grown)
 
 
 class Vectors:
-    """``len(vectors)`` rows of ``dim`` integers -127..127, appended and never changed.
+    """Vectors of ``dim`` integers -127..127, appended and never changed.
 
-    ``top`` is exact up to ``exact_up_to`` rows after filtering, and wherever no index is attached.
+    ``top`` is exact up to ``exact_up_to`` eligible rows, and if no index is attached.
 
     >>> vectors = Vectors(2)
     >>> vectors.append(np.array([[127, 0], [0, 127], [127, 127]], dtype=np.int8))
@@ -295,11 +321,12 @@ class Vectors:
 
     def __init__(self, dim: int, *, exact_up_to: int = EXACT_UP_TO) -> None:
         if dim < 1:
-            raise InputError(f"Vectors have at least one dimension, not {dim}.")
+            raise InputError(f"Vectors need at least one dimension, not {dim}.")
         self.dim, self.exact_up_to = dim, exact_up_to
         self._stored = Stored(dim)
         self._views: OrderedDict[Hashable, View] = OrderedDict()
         self._tail: tuple[int, Grown] = (0, self._empty())
+        # Cached views and the tail may be extended by one thread while another searches.
         self._lock = ThreadLock()
         self._index: Approximate | None = None
 
@@ -307,7 +334,13 @@ class Vectors:
         return self._stored.size
 
     def append(self, vectors: NDArray[np.int8]) -> None:
-        """Add rows, an int8 matrix (k, dim) of components -127..127; InputError otherwise."""
+        """Append rows, an int8 matrix (k, dim) of components -127..127.
+
+        Raises
+        ------
+        InputError
+            If the matrix has another type or shape, or a component -128.
+        """
         vectors = np.asarray(vectors)
         if vectors.dtype != np.int8 or vectors.ndim != 2 or vectors.shape[1] != self.dim:
             raise InputError(
@@ -317,25 +350,25 @@ class Vectors:
             return
         if vectors.min() < -127:
             raise InputError(
-                f"Row {int(np.argmax(vectors.min(axis=1) < -127))} has a component -128; -127 is the least."
+                f"Row {int(np.argmax(vectors.min(axis=1) < -127))} has a component -128. The minimum is -127."
             )
         self._stored.append(vectors)
 
     def take(self, rows: Rows | None = None) -> NDArray[np.int8]:
-        """A copy of these rows (all unless given) as an int8 matrix."""
+        """Return a copy of these rows (all by default) as an int8 matrix."""
         if rows is None:
             return np.array(self._stored.slice(0, self._stored.size)[0])
-        return self._stored.gather(self._checked(rows))[0]
+        return self._stored.gather(self._check_rows(rows))[0]
 
     def digest(self, rows: int, *, rehash: bool = False) -> str:
-        """A name of the first ``rows`` vectors (a multiple of 4,096): equal if and only if they are.
+        """Return a digest of the first ``rows`` vectors (a multiple of 4,096).
 
-        Each block is read once and its digest kept and saved; ``rehash=True`` reads them all.
+        Equal digests mean equal vectors. The digest of each block is cached and saved; ``rehash=True`` reads all blocks.
         """
         return self._stored.digest(rows, rehash=rehash)
 
     def prefix(self, rows: int) -> Vectors:
-        """The first ``rows`` vectors, without a copy and for good: what is appended here is not seen there."""
+        """Return the first ``rows`` vectors without a copy; later appends do not change it."""
         first = Vectors(self.dim, exact_up_to=self.exact_up_to)
         first._stored = self._stored.prefix(rows)
         return first
@@ -343,44 +376,48 @@ class Vectors:
     def similarity(
         self, query: NDArray[np.int8], rows: Rows | None = None, *, key: Hashable | None = None
     ) -> Scores:
-        """The cosine of ``query`` (dim,) with each of ``rows`` in the order given, or with every row.
+        """Return the cosine of ``query`` (dim,) with each of ``rows`` in the given order, or with every row.
 
-        A matrix of queries (q, dim) gives (q, rows). With a ``key`` the rows are a ``view``, kept for the next query.
+        A matrix of queries (q, dim) gives (q, rows). With a ``key`` the rows are cached as a ``view`` for the next query.
         """
-        queries, square = self._checked_query(query)
+        queries, square = self._check_query(query)
         if rows is None:
             return self._cosines(queries, square, None)
         if key is None:
-            return self._cosines(queries, square, self._checked(rows))
+            return self._cosines(queries, square, self._check_rows(rows))
         view = self.view(key, rows)
         return _cosine(view.matrix, view.squares, queries, square)
 
     def view(self, key: Hashable, rows: Rows) -> View:
-        """The contiguous sub-matrix of ``rows`` (strictly ascending), kept under ``key``.
+        """Return the contiguous sub-matrix of ``rows`` (strictly ascending), cached under ``key``.
 
-        The key is only where it is looked up, and may stay the same while rows are added: a kept view serves if its
-        rows are equal to ``rows``, is extended if they are its beginning, and is replaced otherwise. All kept views
-        together hold at most as many rows as there are vectors (or 4,096), and twice ``exact_up_to``; the least
-        recently used go first.
+        The key may stay the same while rows are added. A cached view is reused if its rows are equal, extended if
+        they are a
+        prefix of ``rows``, and replaced otherwise. All cached views together have at most as many rows as there are
+        vectors (or 4,096), and at most twice ``exact_up_to``; the least recently used are dropped first.
         """
         with self._lock:
-            kept = self._views.get(key)
-            if kept is not None and len(kept.rows) == len(rows) and (kept.rows == rows).all():
+            cached = self._views.get(key)
+            if cached is not None and len(cached.rows) == len(rows) and (cached.rows == rows).all():
                 self._views.move_to_end(key)
-                return kept
-            rows = self._checked(rows)
+                return cached
+            rows = self._check_rows(rows)
             _check_ascending(rows)
-            grown = self._empty() if kept is None or not _begins(rows, kept.rows) else kept.grown
-            fresh = rows[grown.size :]
-            grown.append(fresh, *self._stored.gather(fresh))
-            kept = self._views[key] = View.of(grown)
+            grown = (
+                self._empty()
+                if cached is None or not _has_prefix(rows, cached.rows)
+                else cached.grown
+            )
+            added = rows[grown.size :]
+            grown.append(added, *self._stored.gather(added))
+            cached = self._views[key] = View.of(grown)
             self._views.move_to_end(key)
-            room = max(min(self._stored.size, 2 * self.exact_up_to), _LEAST_CACHED)
+            room = max(min(self._stored.size, 2 * self.exact_up_to), _MINIMUM_CACHED)
             while (
                 len(self._views) > 1 and sum(len(view.rows) for view in self._views.values()) > room
             ):
                 self._views.popitem(last=False)
-            return kept
+            return cached
 
     def top(
         self,
@@ -392,76 +429,96 @@ class Vectors:
         key: Hashable | None = None,
         exact: bool = False,
     ) -> tuple[Rows, Scores]:
-        """The ``n`` nearest rows and their cosines, by (-cosine, row).
+        """Return the ``n`` nearest rows and their cosines, by descending cosine, ties by row.
 
-        ``rows`` (strictly ascending) or ``mask`` (one flag a row) restrict the search. Give both if both are at hand:
-        then nothing is computed for each row. Up to ``exact_up_to`` rows are searched exactly, and with a ``key`` their
-        sub-matrix is kept for the next query. Beyond, an attached index proposes candidates, those that the filter
-        excludes are dropped, the others scored exactly, and rows after the index searched exactly throughout; if too
-        few are left it is asked for more, and then all are searched exactly; ``exact`` asks no index, so that what is
-        excluded can move nothing. InputError for rows, a mask or a query that do not fit.
+        ``rows`` (strictly ascending) or ``mask`` (one flag per row) restrict the search. Pass both if both are
+        available: then
+        neither is computed from the other. Up to ``exact_up_to`` eligible rows the search is exact, and with a
+        ``key`` their
+        sub-matrix is cached. Beyond, an attached index proposes candidates. Those that the filter excludes are dropped, the
+        others are scored exactly, and rows after the index are searched exactly. If too few are left, the index is searched
+        further, then all rows exactly. ``exact`` does not use the index, so that excluded rows cannot affect the result.
+
+        Raises
+        ------
+        InputError
+            If rows, mask or query do not fit.
         """
-        queries, square = self._checked_query(query)
+        queries, square = self._check_query(query)
         if queries.ndim != 1:
             raise InputError(f"top takes one query ({self.dim},), not a batch {queries.shape}.")
         if n < 0:
-            raise InputError(f"The number of neighbours is at least 0, not {n}.")
-        admitted = self._admitted(rows, mask)
+            raise InputError(f"The number of neighbours must be at least 0, not {n}.")
+        admitted = self._count_admitted(rows, mask)
         if admitted > self.exact_up_to and self._index is not None and not exact:
-            found = self._proposed(self._index, query, queries, square, n, rows, mask, admitted)
-            if found is not None:
-                return found
+            proposed = self._search_index(
+                self._index, query, queries, square, n, rows, mask, admitted
+            )
+            if proposed is not None:
+                return proposed
         if admitted == self._stored.size:
-            return _best(None, self._cosines(queries, square, None), n)
-        rows = self._checked(_late(0, self._stored.size, rows, mask))
+            return _take_best(None, self._cosines(queries, square, None), n)
+        rows = self._check_rows(_rows_from(0, self._stored.size, rows, mask))
         if key is not None and admitted <= self.exact_up_to:
             view = self.view(key, rows)
-            return _best(view.rows, _cosine(view.matrix, view.squares, queries, square), n)
+            return _take_best(view.rows, _cosine(view.matrix, view.squares, queries, square), n)
         _check_ascending(rows)
-        return _best(rows, self._cosines(queries, square, rows), n)
+        return _take_best(rows, self._cosines(queries, square, rows), n)
 
     def attach(self, index: Approximate | None) -> None:
-        """Let this index propose candidates beyond ``exact_up_to`` rows; None detaches it."""
+        """Attach an index that proposes candidates beyond ``exact_up_to`` rows; None detaches it."""
         if index is not None and (index.dim != self.dim or len(index) > self._stored.size):
             raise InputError(
-                f"An index of {len(index)} rows of {index.dim} dimensions does not belong to "
+                f"An index of {len(index)} rows of {index.dim} dimensions does not fit "
                 f"{self._stored.size} rows of {self.dim}."
             )
         self._index = index
 
     @property
     def attached(self) -> Approximate | None:
+        """The attached index, or None."""
         return self._index
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write one file, three arrays in NumPy's format: digests, squared norms, int8 vectors. Replaces it whole."""
+        """Write one file in NumPy's format, replaced atomically: digests, squared norms, int8 vectors."""
         self._stored.save(Path(path))
 
     def spool(self, path: str | Path) -> None:
-        """Like ``save``, but a hard link of the file that is mapped will do: at least these rows, for a reader that
-        takes the ``prefix`` it wants and compares its ``digest(..., rehash=True)``."""
+        """Write at least these rows to a file for another process; a hard link suffices.
+
+        The reader takes the ``prefix`` that it needs and compares its ``digest(..., rehash=True)``.
+        """
         self._stored.spool(Path(path))
 
     @classmethod
     def load(cls, path: str | Path, *, exact_up_to: int = EXACT_UP_TO) -> Vectors:
-        """Map what ``save`` wrote; no vector is read until it is searched. DamagedLab if the file is not whole."""
+        """Map a file that ``save`` wrote; vectors are read when they are searched.
+
+        Raises
+        ------
+        DamagedLab
+            If the file is incomplete.
+        """
         stored = Stored.load(Path(path))
         vectors = cls(stored.dim, exact_up_to=exact_up_to)
         vectors._stored = stored
         return vectors
 
-    # -- inside -----------------------------------------------------------------------------------------------
+    # -- private -----------------------------------------------------------------------------------------------
 
     def _empty(self) -> Grown:
-        """No rows yet: their numbers, vectors as f32, squared norms."""
+        """Return growing columns without rows: row numbers, float32 vectors, squared norms."""
         return Grown(
             np.empty(0, dtype=np.int64), np.empty((0, self.dim), dtype=np.float32), np.empty(0)
         )
 
-    def _from(self, start: int) -> View | None:
-        """Rows ``start`` to the last as f32, kept and extended as rows are added; None if they are too many."""
+    def _tail_from(self, start: int) -> View | None:
+        """Return the rows from ``start`` on as float32, cached and extended as rows are added.
+
+        None if there are too many.
+        """
         with self._lock:
             if self._stored.size - start > self.exact_up_to:
                 if self._tail[0] == start:
@@ -478,7 +535,7 @@ class Vectors:
                 )
             return View.of(tail)
 
-    def _proposed(
+    def _search_index(
         self,
         index: Approximate,
         query: NDArray[np.int8],
@@ -489,43 +546,50 @@ class Vectors:
         mask: Mask | None,
         admitted: int,
     ) -> tuple[Rows, Scores] | None:
-        """The best of the index's candidates and of all rows after it; None if exact search is the better way."""
+        """Return the best of the index's candidates and all later rows; None if exact search is better."""
         sealed, share = len(index), admitted / self._stored.size
-        if share < _LEAST_SHARE or self._stored.size - sealed > sealed:
+        if share < _MINIMUM_SHARE or self._stored.size - sealed > sealed:
             return None
         if not square:
-            # every cosine is 0, and ties break by row
+            # Every cosine with a zero vector is 0, and ties break by row.
             first = (
                 np.arange(min(n, admitted))
                 if admitted == self._stored.size
-                else _late(0, self._stored.size, rows, mask)[:n]
+                else _rows_from(0, self._stored.size, rows, mask)[:n]
             )
             return first, np.zeros(len(first))
-        late = _late(sealed, self._stored.size, rows, mask)
+        late = _rows_from(sealed, self._stored.size, rows, mask)
         wanted = min(n, admitted - len(late))
         if wanted * 10 > sealed:
             return None
         for effort in _EFFORTS:
-            many = math.ceil(wanted / share * _MARGIN * effort)
-            near = np.sort(index.candidates(query, many, effort=effort / share))
-            near = near[_among(near, rows, mask)] if admitted < self._stored.size else near
-            if len(near) >= wanted:
+            count = math.ceil(wanted / share * _MARGIN * effort)
+            candidates = np.sort(index.candidates(query, count, effort=effort / share))
+            candidates = (
+                candidates[_is_admitted(candidates, rows, mask)]
+                if admitted < self._stored.size
+                else candidates
+            )
+            if len(candidates) >= wanted:
                 break
         else:
             return None
-        cosines = self._cosines(queries, square, near)
+        cosines = self._cosines(queries, square, candidates)
         if len(late):
-            kept = self._from(sealed)
-            if kept is None:
+            tail = self._tail_from(sealed)
+            if tail is None:
                 later = self._cosines(queries, square, late)
             else:
-                later = _cosine(kept.matrix, kept.squares, queries, square)
+                later = _cosine(tail.matrix, tail.squares, queries, square)
                 later = later if len(late) == len(later) else later[late - sealed]
-            near, cosines = np.concatenate([near, late]), np.concatenate([cosines, later])
-        return _best(near, cosines, n)
+            candidates, cosines = (
+                np.concatenate([candidates, late]),
+                np.concatenate([cosines, later]),
+            )
+        return _take_best(candidates, cosines, n)
 
-    def _admitted(self, rows: Rows | None, mask: Mask | None) -> int:
-        """How many rows a search may find."""
+    def _count_admitted(self, rows: Rows | None, mask: Mask | None) -> int:
+        """Return the number of eligible rows after checking the filter."""
         if mask is not None:
             if mask.dtype != np.bool_ or mask.shape != (self._stored.size,):
                 raise InputError(
@@ -534,25 +598,27 @@ class Vectors:
             count = int(np.count_nonzero(mask))
             if rows is not None and len(rows) != count:
                 raise InputError(
-                    f"The mask admits {count} rows, and {len(rows)} were given with it."
+                    f"The mask admits {count} rows, but {len(rows)} rows were passed with it."
                 )
             return count
         if rows is None:
             return self._stored.size
-        _check_ascending(self._checked(rows))
+        _check_ascending(self._check_rows(rows))
         return len(rows)
 
-    def _checked(self, rows: Rows) -> Rows:
+    def _check_rows(self, rows: Rows) -> Rows:
+        """Return rows as int64 after checking their type and range."""
         rows = np.asarray(rows)
         if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
             raise InputError(f"Rows are a vector of integers, not {rows.dtype} {rows.shape}.")
         if len(rows) and not (rows.min() >= 0 and rows.max() < self._stored.size):
             raise InputError(
-                f"Rows lie in 0..{self._stored.size - 1}, not {int(rows.min())}..{int(rows.max())}."
+                f"Rows must be in 0..{self._stored.size - 1}, not {int(rows.min())}..{int(rows.max())}."
             )
         return rows.astype(np.int64, copy=False)
 
-    def _checked_query(self, query: NDArray[Any]) -> tuple[Matrix, Any]:
+    def _check_query(self, query: NDArray[Any]) -> tuple[Matrix, Any]:
+        """Return the query as float32, and its squared norm, after checking its type and shape."""
         query = np.asarray(query)
         if query.dtype != np.int8 or query.ndim not in (1, 2) or query.shape[-1] != self.dim:
             raise InputError(
@@ -562,9 +628,9 @@ class Vectors:
         return query.astype(np.float32), np.vecdot(wide, wide).astype(np.float64)
 
     def _cosines(self, queries: Matrix, square: Any, rows: Rows | None) -> Scores:
-        """Cosines with ``rows`` or with all, a block at a time unless they are few."""
+        """Return the cosines with ``rows`` or with all rows, block by block unless they are few."""
         if rows is None:
-            segment = self._from(0)
+            segment = self._tail_from(0)
             if segment is not None:
                 return _cosine(segment.matrix, segment.squares, queries, square)
         count, step = (
@@ -587,12 +653,13 @@ class Vectors:
 
 
 def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scores:
-    """Cosines of each row of ``matrix`` (n, dim) with a query (dim,) or queries (q, dim): (n,) or (q, n)."""
+    """Return the cosines of each row of ``matrix`` (n, dim) with a query (dim,) or queries (q, dim)."""
     dim = matrix.shape[1]
     if dim <= EXACT_DIM:
-        # 4 ms for 100,000 rows; the matrix-vector product takes 10, and waits for its threads on a busy machine
-        one = query.ndim == 1
-        dots = (np.vecdot(matrix, query) if one else query @ matrix.T).astype(np.float64)
+        # vecdot takes 4 ms for 100,000 rows. The matrix-vector product takes 10 ms and waits for threads on a busy
+        # machine.
+        is_single = query.ndim == 1
+        dots = (np.vecdot(matrix, query) if is_single else query @ matrix.T).astype(np.float64)
     else:
         dots = np.zeros((*query.shape[:-1], len(matrix)))
         for start in range(0, dim, EXACT_DIM):
@@ -603,30 +670,36 @@ def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scor
     return dots
 
 
-def _best(rows: Rows | None, scores: Scores, n: int) -> tuple[Rows, Scores]:
-    """The ``n`` greatest scores by (-score, row); ``rows`` ascend, None is 0..n-1."""
-    kept = best(scores, n)
-    return (kept if rows is None else rows[kept]), scores[kept]
+def _take_best(rows: Rows | None, scores: Scores, n: int) -> tuple[Rows, Scores]:
+    """Return the ``n`` greatest scores and their rows, ties by row; rows None means 0..n-1."""
+    positions = best(scores, n)
+    return (positions if rows is None else rows[positions]), scores[positions]
 
 
-def _among(found: Rows, rows: Rows | None, mask: Mask | None) -> Mask:
-    """Which of the ``found`` rows a filter admits; by the mask if there is one, else by halving."""
+def _is_admitted(candidates: Rows, rows: Rows | None, mask: Mask | None) -> Mask:
+    """Return which rows a filter admits."""
     if mask is not None:
-        return mask[found]
-    return np.ones(len(found), dtype=np.bool_) if rows is None else among(found, rows)
+        return mask[candidates]
+    return (
+        np.ones(len(candidates), dtype=np.bool_) if rows is None else is_in_sorted(candidates, rows)
+    )
 
 
-def _late(start: int, stop: int, rows: Rows | None, mask: Mask | None) -> Rows:
-    """The admitted rows from ``start``."""
+def _rows_from(start: int, stop: int, rows: Rows | None, mask: Mask | None) -> Rows:
+    """Return the eligible rows from ``start`` on."""
     if rows is not None:
         return rows[np.searchsorted(rows, start) :]
     return np.arange(start, stop) if mask is None else np.flatnonzero(mask[start:]) + start
 
 
 def _check_ascending(rows: Rows) -> None:
+    """Raise InputError unless rows are strictly ascending."""
     if not (rows[1:] > rows[:-1]).all():
-        raise InputError("The rows of a search are strictly ascending, so that ties break by row.")
+        raise InputError(
+            "The rows of a search must be strictly ascending, so that ties break by row. Sort them."
+        )
 
 
-def _begins(rows: Rows, start: Rows) -> bool:
+def _has_prefix(rows: Rows, start: Rows) -> bool:
+    """Return whether ``rows`` begins with ``start``."""
     return len(start) <= len(rows) and bool(np.array_equal(rows[: len(start)], start))

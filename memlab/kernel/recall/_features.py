@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.embedding import evened
 from memlab.kernel.english import Asked
-from memlab.kernel.index import among, products, products_below
+from memlab.kernel.index import is_in_sorted, products, products_below
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._mentions import Phrases, days_from, file_namer, tag_namer
 from memlab.kernel.recall._moment import Moment, Rows, Values
@@ -324,7 +324,7 @@ class Candidates(Moment):
     def _word_forms(self) -> tuple[Rows, Values, Rows]:
         """Return the word forms of the rows, which are capitalised, and the number per row."""
         if self._forms is None:
-            self._forms = self.query.words.written.held(self.rows)
+            self._forms = self.query.words.written.forms_of(self.rows)
         return self._forms
 
     def _content(self) -> list[frozenset[int]]:
@@ -368,7 +368,7 @@ class Candidates(Moment):
         """
         shares, edges = np.zeros(len(self)), self.state.edges
         updated = edges.entered(_UPDATES)
-        (own,) = among(self.rows, updated).nonzero()
+        (own,) = is_in_sorted(self.rows, updated).nonzero()
         if not len(own):
             return shares
         question = Asked(self.query.question.text, self.query.words.language or "none")

@@ -20,7 +20,7 @@ from memlab.errors import ExtensionError, PolicyError
 from memlab.kernel.base.arguments import warn_caller
 from memlab.kernel.embedding import Embedder
 from memlab.kernel.graph import EdgeBatch, spread
-from memlab.kernel.index import among, best
+from memlab.kernel.index import best, is_in_sorted
 from memlab.kernel.language import Coded
 from memlab.kernel.policies import Challenge, Pack, same_candidates
 from memlab.kernel.recall._features import Candidates
@@ -140,7 +140,7 @@ def _search_passing(
     """
     rows, wide = search(count), count
     while True:
-        passing = rows[among(rows, filter_rows(np.sort(rows)))]
+        passing = rows[is_in_sorted(rows, filter_rows(np.sort(rows)))]
         if len(passing) >= count or len(rows) < wide:
             return passing[:count]
         wide *= 4
@@ -347,13 +347,13 @@ def cut(run: Run) -> None:
 def _add_requested(run: Run, requested: Rows) -> Candidates:
     """Return the pool with the admissible rows that a selection names."""
     pool = run.pool
-    rows = admitted_rows(run, requested[~among(requested, pool.rows)], hops=1)
+    rows = admitted_rows(run, requested[~is_in_sorted(requested, pool.rows)], hops=1)
     if not len(rows):
         return pool
     candidates = Candidates(run.state, run.plan.pack, run.query, np.union1d(pool.rows, rows))
     # Score all candidates: a policy may scale values by the minimum and maximum of the pool.
     seed_scores = scores_of("seed-score", candidates)
-    is_added = among(candidates.rows, rows)
+    is_added = is_in_sorted(candidates.rows, rows)
     seeds = np.where(is_added & np.isfinite(seed_scores), seed_scores, 0.0)
     features = {
         "seed": seeds,
@@ -480,7 +480,7 @@ def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Sele
 
 def _limit_results(rows: Rows, first: Rows, open_to_all: Rows, limit: int) -> Rows:
     """Return the certain rows, then the best rows that a selection allows, at most ``limit`` of them."""
-    return np.concatenate([first, rows[among(rows, open_to_all)][:limit]])
+    return np.concatenate([first, rows[is_in_sorted(rows, open_to_all)][:limit]])
 
 
 def _maximum_exploration(run: Run, challenges: Sequence[Challenge]) -> int:
@@ -539,7 +539,7 @@ def _add_to_pool(run: Run, ranking: Ranking, opposed: Sequence[ChallengerResults
     """
     pool = run.pool
     rows = np.unique(np.concatenate([results.rows for results in opposed] or [pool.rows[:0]]))
-    rows = admitted_rows(run, rows[~among(rows, pool.rows)], hops=0)
+    rows = admitted_rows(run, rows[~is_in_sorted(rows, pool.rows)], hops=0)
     if not len(rows):
         return ranking
     candidates = Candidates(run.state, run.plan.pack, run.query, rows)
@@ -601,7 +601,7 @@ def _challenge(run: Run, chance: np.random.Generator) -> None:
     design, draws, arm = selected.challenges[0].design, 0, 0
     if selected.challengers:
         results = [
-            pool.rows.searchsorted(challenger.rows[among(challenger.rows, pool.rows)])
+            pool.rows.searchsorted(challenger.rows[is_in_sorted(challenger.rows, pool.rows)])
             for challenger in selected.challengers
         ]
         challenges = [challenger.challenge for challenger in selected.challengers]

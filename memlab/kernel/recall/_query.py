@@ -373,12 +373,12 @@ class QuestionFeatures:
         ``forms`` are the word forms of the rows, one row after the other; ``counts`` is the number per row.
         """
         passages, late = self.words.passages, self._word_vectors.late
-        if passages is None or not len((long_rows := passages.among(rows))[0]):
+        if passages is None or not len((long_rows := passages.find(rows))[0]):
             return late(self.words, (forms, counts), self.content, self.names)
         long, inside, starts = long_rows
         short = np.ones(len(rows), dtype=np.bool_)
         short[long] = False
-        forms_inside, _, counts_inside = passages.words.written.held(inside)
+        forms_inside, _, counts_inside = passages.words.written.forms_of(inside)
         own = np.concatenate((forms[short.repeat(counts)], forms_inside))
         scores = late(
             self.words,

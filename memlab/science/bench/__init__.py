@@ -1,4 +1,4 @@
-"""Packs run through the engine on labelled questions: of published conversations, or to a lab of one's own."""
+"""Benchmarks of packs on published conversations, or on a lab of one's own."""
 
 from memlab.science.bench._bench import bench_conversations, bench_lab
 from memlab.science.bench._dynamics import DynamicsResult, LivedAbility, bench_dynamics

@@ -1,12 +1,14 @@
-"""Packs on labelled questions: what they find, how fast, and how sure one can be of it.
+"""Packs on labelled questions: retrieval quality with intervals, and latency.
 
-Every pack meets a lab of its own: a new one on disk, filled through the public API, so that nothing of one pack's run
-can reach another's scores. All conversations live in that lab, each as its own project, and are asked about a day after
-they ended, or when the question says. For a lab of one's own it is a copy.
+Each pack has its own lab, a new one on disk that is filled through the public API, so that no
+pack can influence the scores of another. All conversations are in that lab, each as a project.
+Questions are asked one day after the end of their conversation, or at their own time. For an
+existing lab, each pack has a copy.
 
-Questions are asked twice. First without a log: a recall counts as an access, and a pack that prefers what was accessed
-would otherwise answer the later questions by the earlier ones (measured on the demo's 36 questions: cascade's recall@5
-is .60 without and .48 with). Then with the log, as an agent asks, and only then is the clock read.
+Each question is asked twice, first without a log. A logged recall counts as an access, and a pack
+that prefers accessed memories would answer later questions by earlier ones. On the demo's 36
+questions, cascade's recall@5 is .60 without a log and .48 with one. The second pass has the log,
+as for an agent, and is the one that is timed.
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ from memlab.kernel.journal import Journal, copy_journal
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Hits
 from memlab.science.bench._questions import (
-    Asked,
-    Held,
+    Conversation,
     Labelled,
     OwnQuestion,
     Plan,
+    PlannedQuestion,
+    collect_questions,
     own_plan,
     own_questions,
-    plan_of,
 )
 from memlab.science.bench._result import BenchResult, SystemResult
 from memlab.science.evaluation import BASELINES, cluster_interval, judge, measure
@@ -46,6 +48,7 @@ from memlab.subjects.opening import open_lab
 
 __all__ = ["bench_conversations", "bench_lab"]
 
+# Cuts and metrics that published results on these benchmarks use.
 _CUTS = (5, 10, 20)
 _METRICS = (
     *(f"{kind}@{cut}" for kind in ("recall", "recall_any", "recall_all") for cut in _CUTS),
@@ -53,8 +56,8 @@ _METRICS = (
     "ndcg@10",
 )
 _Packs: TypeAlias = "Iterable[str | Path | Pack] | None"
-_Opened: TypeAlias = Callable[[Pack, Path], "tuple[Lab | _UnderPack, float | None]"]
-"""A lab in a folder under a pack, and how many turns a second it took in, where it was filled."""
+_OpenLab: TypeAlias = Callable[[Pack, Path], "tuple[Lab | _UnderPack, float | None]"]
+"""A function that opens a lab in a folder under a pack; it returns the turns per second of filling it, or None."""
 
 
 @checked
@@ -74,31 +77,66 @@ def bench_conversations(
     embedder: EmbedderSpec = None,
     progress: bool = False,
 ) -> BenchResult:
-    """Rank packs by what they recall from labelled conversations, such as ``memlab.ingest.read_locomo`` returns.
+    """Rank packs by retrieval quality on labelled conversations.
 
-    ``packs`` are names, paths or texts; all that come with memlab unless given. ``baselines`` adds BM25 and cosine
-    similarity. ``limit`` is how many memories a recall is asked for, at least 20. ``labels`` are other labels of the
-    same questions by name, such as ``{"corrected": correct_evidence(conversations, path)}``, by which the same rankings
-    are judged. ``unit`` is what one memory is, ``sha256`` the digest of the data; both are printed. Latencies are taken
-    around ``lab.recall`` with its log; they and the ingest rate vary from run to run, everything else is the same each
-    time.
+    Parameters
+    ----------
+    conversations
+        Labelled conversations, such as the result of ``memlab.ingest.read_locomo``.
+    packs
+        Names, paths or texts of packs; all packs of memlab by default.
+    baselines
+        Whether to add BM25 and cosine similarity.
+    limit
+        The number of memories of a recall, at least 20.
+    labels
+        Further labels of the same questions by name, such as ``{"corrected":
+        correct_evidence(conversations, path)}``; they are applied to the same rankings.
+    dataset
+        The name of the data, for reports.
+    unit
+        The unit of a memory, for reports.
+    sha256
+        The digest of the data, for reports.
+    embedder
+        The embedder of the labs.
+    progress
+        Whether to show a progress bar.
 
-    Raises ``DatasetError``, ``UnknownName``, ``PolicyError``, ``InputError``.
+    Returns
+    -------
+    BenchResult
+        The metrics of each pack and set of labels.
 
+    Raises
+    ------
+    DatasetError
+        If no answerable question has evidence.
+    UnknownName, PolicyError, InputError
+        If a pack does not exist or is invalid, or sets of labels differ in their questions.
+
+    Notes
+    -----
+    Latencies are those of ``lab.recall`` with its log. They and the ingestion rate vary between
+    runs; all other figures are deterministic.
+
+    Examples
+    --------
     >>> from memlab.science.bench import bench_conversations
     >>> from memlab.io.ingest import read_locomo
     >>> bench_conversations(read_locomo("locomo10.json"), packs=["memlab"]).frame      # doctest: +SKIP
     """
-    chosen = _chosen(packs, baselines=baselines)
-    plan = plan_of(conversations, labels or {})
-    held = tuple(labelled.conversation for labelled in conversations)
+    chosen = _load_packs(packs, baselines=baselines)
+    plan = collect_questions(conversations, labels or {})
+    sources = tuple(labelled.conversation for labelled in conversations)
 
-    def filled(pack: Pack, folder: Path) -> tuple[Lab, float]:
-        clock = ManualClock(max(one.end for one in held))
+    def open_filled(pack: Pack, folder: Path) -> tuple[Lab, float]:
+        """Open a new lab and fill it."""
+        clock = ManualClock(max(source.end for source in sources))
         lab = open_lab(folder / "lab", pack=pack, embedder=embedder, clock=clock)
-        return lab, _filled(lab, held)
+        return lab, _fill_lab(lab, sources)
 
-    systems = _ranked(plan, chosen, filled, limit, progress=progress)
+    systems = _measure_packs(plan, chosen, open_filled, limit, progress=progress)
     return BenchResult(
         dataset,
         len(conversations),
@@ -109,7 +147,7 @@ def bench_conversations(
         unit=unit,
         sha256=sha256,
         queries=tuple(question.id for question in plan.questions),
-        evidence=_evidence(plan),
+        evidence=_collect_evidence(plan),
     )
 
 
@@ -124,48 +162,87 @@ def bench_lab(
     embedder: EmbedderSpec = None,
     progress: bool = False,
 ) -> BenchResult:
-    """Rank packs by what they recall from a lab of one's own, for questions that say which memories they want.
+    """Rank packs by retrieval quality on a lab of one's own.
 
-    ``lab`` is a folder, of which each pack gets a copy, or a lab that is open, which is asked under each pack and
-    neither logged nor changed. ``questions`` are what ``memlab.ingest.read_questions`` returns, or a frame with the
-    columns ``question`` and ``wanted`` (ids, refs or texts; one or a list) and, if need be, ``project``, ``at`` and
-    ``category``. Intervals are by project where questions name at least two, else by question.
+    Parameters
+    ----------
+    lab
+        A folder, of which each pack has a copy, or an open lab, which is neither logged nor
+        changed.
+    questions
+        The result of ``memlab.ingest.read_questions``, or a frame with ``question`` and
+        ``wanted`` (ids, refs or texts; one or a list) and optionally ``project``, ``at`` and
+        ``category``.
+    packs
+        Names, paths or texts of packs; all packs of memlab by default.
+    baselines
+        Whether to add BM25 and cosine similarity.
+    limit
+        The number of memories of a recall, at least 20.
+    embedder
+        The embedder of the labs.
+    progress
+        Whether to show a progress bar.
 
-    Raises ``DatasetError`` for a wanted memory that the lab does not have; ``NotALab``, ``UnknownName``,
-    ``PolicyError``.
+    Returns
+    -------
+    BenchResult
+        The metrics of each pack. Intervals are over projects if questions name at least two,
+        otherwise over questions.
 
-    >>> from memlab.science.bench import bench_lab
-    >>> from memlab.io.ingest import read_questions
-    >>> bench_lab("mine.memlab", read_questions("wanted.jsonl")).frame                 # doctest: +SKIP
+    Raises
+    ------
+    DatasetError
+        If a wanted memory is not in the lab.
+    NotALab
+        If there is no lab at the path.
+    UnknownName, PolicyError
+        If a pack does not exist or is invalid.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> import polars as pl
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> questions = pl.DataFrame({"question": ["When do we deploy?"], "wanted": ["1"]})
+    >>> result = bench_lab(lab, questions, packs=["memlab"], baselines=False)
+    >>> result.systems[0].metrics["recall@5"]
+    1.0
     """
-    asked = own_questions(questions)
-    chosen = _chosen(packs, baselines=baselines)
+    wanted = own_questions(questions)
+    chosen = _load_packs(packs, baselines=baselines)
     if isinstance(lab, Lab):
-        opened, plan = lab, own_plan(lab.memories, asked)
-        systems = _ranked(
-            plan, chosen, lambda pack, _: (_UnderPack(opened, pack), None), limit, progress=progress
+        opened_lab, plan = lab, own_plan(lab.memories, wanted)
+        systems = _measure_packs(
+            plan,
+            chosen,
+            lambda pack, _: (_UnderPack(opened_lab, pack), None),
+            limit,
+            progress=progress,
         )
-        return _of_own("open lab", plan, systems, limit)
+        return _own_result("open lab", plan, systems, limit)
     path = Path(lab).expanduser()
     if not path.is_dir():
         raise NotALab(f"There is no lab at {path}.")
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
         with open_lab(path, read_only=True, embedder=embedder) as source:
-            plan = own_plan(source.memories, asked)
+            plan = own_plan(source.memories, wanted)
             journal = source.io.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
             copy_journal(journal, copy := Path(folder) / "lab")
 
-        def second(pack: Pack, place: Path) -> tuple[Lab, None]:
-            shutil.copytree(copy, place / "lab")
-            return open_lab(place / "lab", pack=pack, embedder=embedder), None
+        def open_copy(pack: Pack, folder_of_pack: Path) -> tuple[Lab, None]:
+            """Open a copy of the lab."""
+            shutil.copytree(copy, folder_of_pack / "lab")
+            return open_lab(folder_of_pack / "lab", pack=pack, embedder=embedder), None
 
-        systems = _ranked(plan, chosen, second, limit, progress=progress)
-    return _of_own(path.name, plan, systems, limit)
+        systems = _measure_packs(plan, chosen, open_copy, limit, progress=progress)
+    return _own_result(path.name, plan, systems, limit)
 
 
 class _UnderPack:
-    """An open lab that is asked under another pack, without a log."""
+    """An open lab that recalls under another pack, without a log."""
 
     def __init__(self, lab: Lab, pack: Pack) -> None:
         self._lab, self._pack = lab, pack
@@ -179,12 +256,14 @@ class _UnderPack:
     def recall(
         self, query: str, *, limit: int, project: str | None, at: When | None, log: bool
     ) -> Hits:
+        """Recall under the pack, without a log."""
         return self._lab.recall(
             query, limit=limit, project=project, at=at, pack=self._pack, log=False
         )
 
 
-def _of_own(name: str, plan: Plan, systems: Sequence[SystemResult], limit: int) -> BenchResult:
+def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: int) -> BenchResult:
+    """Return the result on a lab of one's own."""
     return BenchResult(
         name,
         0,
@@ -194,11 +273,12 @@ def _of_own(name: str, plan: Plan, systems: Sequence[SystemResult], limit: int) 
         tuple(systems),
         unit="memory",
         queries=tuple(question.id for question in plan.questions),
-        evidence=_evidence(plan),
+        evidence=_collect_evidence(plan),
     )
 
 
-def _chosen(packs: _Packs, *, baselines: bool) -> list[Pack]:
+def _load_packs(packs: _Packs, *, baselines: bool) -> list[Pack]:
+    """Load the packs, and the baselines whose names are free."""
     chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
     if baselines:
         chosen += [
@@ -209,109 +289,127 @@ def _chosen(packs: _Packs, *, baselines: bool) -> list[Pack]:
     return chosen
 
 
-def _ranked(
-    plan: Plan, chosen: Sequence[Pack], opened: _Opened, limit: int, *, progress: bool
+def _measure_packs(
+    plan: Plan, chosen: Sequence[Pack], open_pack_lab: _OpenLab, limit: int, *, progress: bool
 ) -> list[SystemResult]:
-    """Each pack under each set of labels, best first within a set."""
+    """Measure each pack under each set of labels; sort by set, then best first."""
     systems: list[SystemResult] = []
     with bar(
         progress,
         2 * len(chosen) * len(plan.questions),
         unit="recall",
-        desc="asking what is labelled",
+        desc="asking labelled questions",
     ) as step:
         for pack in chosen:
-            systems += _measured(pack, plan, opened, limit, step)
+            systems += _measure_pack(pack, plan, open_pack_lab, limit, step)
     return sorted(
         systems, key=lambda system: (plan.sets.index(system.labels), -system.metrics["ndcg@10"])
     )
 
 
-def _measured(
-    pack: Pack, plan: Plan, opened: _Opened, limit: int, step: Step
+def _measure_pack(
+    pack: Pack, plan: Plan, open_pack_lab: _OpenLab, limit: int, step: Step
 ) -> list[SystemResult]:
+    """Ask all questions under one pack, untimed without a log, then timed with one."""
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
-        lab, rate = opened(pack, Path(folder))
+        lab, rate = open_pack_lab(pack, Path(folder))
         with lab:
             rankings = [
-                _refs(_recall(lab, question, limit, step, log=False), rate)
+                _name_hits(_recall(lab, question, limit, step, log=False), rate)
                 for question in plan.questions
             ]
-            seconds = [_timed(lab, question, limit, step) for question in plan.questions]
-    return [_scored(pack, plan, at, rankings, seconds, rate) for at in range(len(plan.sets))]
+            seconds = [_time_recall(lab, question, limit, step) for question in plan.questions]
+    return [
+        _score_rankings(pack, plan, at, rankings, seconds, rate) for at in range(len(plan.sets))
+    ]
 
 
-def _filled(lab: Lab, conversations: Sequence[Held]) -> float:
-    """Remember every conversation, a batch each; turns a second, durable. A process loads its model before that."""
+def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
+    """Remember every conversation in one batch each; return the durable turns per second.
+
+    The model is loaded before the clock starts.
+    """
     lab.io.embedder.encode([""])
-    batches = [held.rows(project=held.name) for held in conversations]
+    batches = [conversation.rows(project=conversation.name) for conversation in conversations]
     start = perf_counter()
     for batch in batches:
         lab.remember(batch, chain=True)
     return sum(len(batch) for batch in batches) / (perf_counter() - start)
 
 
-def _recall(lab: Lab | _UnderPack, question: Asked, limit: int, step: Step, *, log: bool) -> Hits:
+def _recall(
+    lab: Lab | _UnderPack, question: PlannedQuestion, limit: int, step: Step, *, log: bool
+) -> Hits:
+    """Recall for a question."""
     hits = lab.recall(question.text, limit=limit, project=question.project, at=question.at, log=log)
     step(1)
     return hits
 
 
-def _refs(hits: Hits, rate: float | None) -> list[str]:
-    """Refs of what a bench remembered itself; of one's own lab, ids."""
+def _name_hits(hits: Hits, rate: float | None) -> list[str]:
+    """Return the refs of memories that the benchmark stored, or the ids in a lab of one's own."""
     return [str(hit.id) if rate is None else hit.ref or "" for hit in hits]
 
 
-def _timed(lab: Lab | _UnderPack, question: Asked, limit: int, step: Step) -> float:
+def _time_recall(lab: Lab | _UnderPack, question: PlannedQuestion, limit: int, step: Step) -> float:
+    """Return the seconds of a logged recall."""
     start = perf_counter()
     _recall(lab, question, limit, step, log=True)
     return perf_counter() - start
 
 
-def _scored(
+def _score_rankings(
     pack: Pack,
     plan: Plan,
-    at: int,
+    label_set: int,
     rankings: Sequence[Sequence[str]],
     seconds: Sequence[float],
     rate: float | None,
 ) -> SystemResult:
-    """What one set of labels says of the rankings; a question that it has no evidence for is not in it."""
+    """Compute the metrics of rankings under one set of labels.
+
+    Questions without evidence do not count.
+    """
     judged = judge(
-        rankings, [question.evidence[at] for question in plan.questions], depth=max(_CUTS)
+        rankings, [question.evidence[label_set] for question in plan.questions], depth=max(_CUTS)
     )
+    # Unanswerable questions have categories of their own, but count in no overall figure.
     values = {name: measure(judged, name) for name in _METRICS}
     labelled = judged.gold > 0
     main = np.arange(len(plan.questions)) < plan.main
     category = [question.category for question in plan.questions]
-    places = {
-        one: np.array([labelled[row] and category[row] == one for row in range(len(category))])
-        for one in sorted(set(category), key=str)
+    rows_by_category = {
+        category_name: np.array(
+            [labelled[row] and category[row] == category_name for row in range(len(category))]
+        )
+        for category_name in sorted(set(category), key=str)
     }
-    places = {one: rows for one, rows in places.items() if rows.any()}
+    rows_by_category = {
+        category_name: rows for category_name, rows in rows_by_category.items() if rows.any()
+    }
     clusters = [question.cluster for question in plan.questions[: plan.main]]
     p50, p95 = np.percentile(np.array(seconds) * 1000, [50, 95])
     return SystemResult(
         pack.name,
         pack.hash,
-        {name: float(found[main & labelled].mean()) for name, found in values.items()},
+        {name: float(scores[main & labelled].mean()) for name, scores in values.items()},
         {
-            one: {name: float(found[rows].mean()) for name, found in values.items()}
-            for one, rows in places.items()
+            category_name: {name: float(scores[rows].mean()) for name, scores in values.items()}
+            for category_name, rows in rows_by_category.items()
         },
-        {one: int(rows.sum()) for one, rows in places.items()},
-        {name: cluster_interval(found[: plan.main], clusters) for name, found in values.items()},
+        {category_name: int(rows.sum()) for category_name, rows in rows_by_category.items()},
+        {name: cluster_interval(scores[: plan.main], clusters) for name, scores in values.items()},
         {"p50": round(float(p50), 3), "p95": round(float(p95), 3)},
         None if rate is None else round(rate, 1),
-        plan.sets[at],
+        plan.sets[label_set],
         int((main & labelled).sum()),
         tuple(tuple(ranking) for ranking in rankings),
     )
 
 
-def _evidence(plan: Plan) -> dict[str, tuple[frozenset[str], ...]]:
-    """By set of labels: the evidence of every question, answerable or not."""
+def _collect_evidence(plan: Plan) -> dict[str, tuple[frozenset[str], ...]]:
+    """Return the evidence of every question by set of labels."""
     return {
-        name: tuple(question.evidence[at] for question in plan.questions)
-        for at, name in enumerate(plan.sets)
+        name: tuple(question.evidence[index] for question in plan.questions)
+        for index, name in enumerate(plan.sets)
     }

@@ -1,12 +1,16 @@
-"""Packs on conversations that are lived, and the same ones that are only stored: what time and linking do to recall.
+"""Packs on simulated conversations: the effects of time and linking.
 
-A conversation is lived session by session, at the times when it was held: what a user says is compared with what is
-there, which may supersede, merge or strengthen it, and after each session, and before the questions, the pack's upkeep
-lets things fade, move up or go. Stored, the same messages are put into the lab, and nothing happens to them.
-Both labs are then asked the same questions at the same instant, without a log, so that no answer depends on another.
+They are compared with the same conversations stored at once.
 
-A question may say which of its evidence is outdated, because somebody put it right later. How much of that is still
-shown is what a life cycle is for; recall is that of the other evidence, as what falls of the outdated is no loss.
+A conversation is simulated session by session at its own times. Messages of the user are linked
+with existing memories, which may supersede, merge or reinforce them. After each session, and
+before the questions, the pack's upkeep decays, promotes or deletes memories. In the stored
+variant, the same messages are put into the lab without linking or upkeep. Both labs get the same
+questions at the same time, without a log, so that answers are independent.
+
+A question may mark a part of its evidence as outdated, because the user corrected it later. The
+aim of a memory's life cycle is to show less of it. Recall counts the other evidence only, so
+dropping outdated evidence is no loss.
 """
 
 from __future__ import annotations
@@ -37,15 +41,31 @@ from memlab.subjects.opening import open_lab
 __all__ = ["DynamicsResult", "LivedAbility", "bench_dynamics"]
 
 _DELAY = timedelta(days=1)
-"""From the end of a conversation to its questions, where they do not say."""
+"""The time from the end of a conversation to its questions, if they have no time."""
 
 
 @dataclass(frozen=True)
 class LivedAbility:
-    """One pack on the questions of one ability ("" for all): recall stored and lived, with their paired difference.
+    """The recall of one pack on the questions of one ability, stored and simulated.
 
-    Recall is of the evidence that is not outdated. ``outdated`` counts the questions that name outdated evidence;
-    ``outdated_stored`` and ``outdated_lived`` are the share of it that was shown.
+    Parameters
+    ----------
+    pack
+        The name of the pack.
+    ability
+        The ability that the questions test; "" for all.
+    questions
+        The number of questions.
+    stored, lived
+        The mean recall of evidence that is not outdated, stored and simulated.
+    difference
+        The paired difference, simulated minus stored; None for a single conversation.
+    outdated
+        The number of questions with outdated evidence.
+    outdated_stored, outdated_lived
+        The share of outdated evidence that was shown.
+    outdated_difference
+        The paired difference of that share.
     """
 
     pack: str
@@ -62,9 +82,33 @@ class LivedAbility:
 
 @dataclass(frozen=True, repr=False)
 class DynamicsResult(Report):
-    """What packs recall of conversations that were lived, beside the same that were stored.
+    """The recall of packs on conversations that were simulated or stored at once.
 
-    ``limit`` is how many memories a recall shows. ``statuses`` counts, by pack, what lived memories had become.
+    Parameters
+    ----------
+    dataset
+        The name of the data.
+    conversations
+        The number of conversations.
+    limit
+        The number of memories of a recall.
+    rows
+        The results by pack and ability.
+    hashes
+        The hash of each pack.
+    statuses
+        The number of memories in each status at the end, by pack.
+    unit
+        The unit of a memory.
+    sha256
+        The digest of the data.
+
+    Examples
+    --------
+    >>> row = LivedAbility("memlab", "", 4, 0.75, 0.5, None, 0, None, None, None)
+    >>> result = DynamicsResult("chats", 1, 10, (row,), {"memlab": "hash"}, {"memlab": {"active": 9}})
+    >>> result.frame.select("pack", "stored", "lived").rows()
+    [('memlab', 0.75, 0.5)]
     """
 
     dataset: str
@@ -78,11 +122,17 @@ class DynamicsResult(Report):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row for each pack and ability (null: all questions), with the ends of paired 95% intervals."""
-        return pl.DataFrame([_flat(row) for row in self.rows], infer_schema_length=None)
+        """A row for each pack and ability (null: all), with paired 95% intervals."""
+        return pl.DataFrame([_flatten(row) for row in self.rows], infer_schema_length=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values."""
+        """Return the result as JSON values.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return {
             "dataset": self.dataset,
             "sha256": self.sha256,
@@ -96,28 +146,29 @@ class DynamicsResult(Report):
 
     def _display(self) -> object:
         caption = (
-            f"{self.dataset}: {self.conversations} conversations, lived and stored; recall@{self.limit} of what is not "
-            f"outdated, fractional, and the share of outdated evidence among the {self.limit}; 95% intervals of "
-            "differences by conversation"
+            f"{self.dataset}: {self.conversations} conversations, stored and simulated; fractional recall@{self.limit} of "
+            f"current evidence, and the share of outdated evidence in the top {self.limit}; 95% intervals of differences "
+            "by conversation"
         )
-        heads, rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
+        headings, rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
         became = [
             f"{pack}: {', '.join(f'{count:,} {status}' for status, count in counts.items())}"
             for pack, counts in self.statuses.items()
         ]
-        return caption, Table("", heads, rows, left=(0, 1)), became
+        return caption, Table("", headings, rows, left=(0, 1)), became
 
 
+# Columns on current evidence, then on outdated evidence.
 _COLUMNS: Columns = (
     ("pack", "{pack}"),
     ("questions", lambda row: row["ability"] or "all"),
     ("n", "{questions}"),
     ("stored", "{stored:.3f}"),
-    ("lived", "{lived:.3f}"),
+    ("simulated", "{lived:.3f}"),
     ("difference", "{difference:+.3f} [{low:+.3f}, {high:+.3f}]"),
     ("n outdated", lambda row: row["outdated"] or ""),
     ("stored", "{outdated_stored:.3f}"),
-    ("lived", "{outdated_lived:.3f}"),
+    ("simulated", "{outdated_lived:.3f}"),
     ("difference", "{outdated_difference:+.3f} [{outdated_low:+.3f}, {outdated_high:+.3f}]"),
 )
 
@@ -136,12 +187,44 @@ def bench_dynamics(
     embedder: EmbedderSpec = None,
     progress: bool = False,
 ) -> DynamicsResult:
-    """Live each conversation under each pack, and ask: what is recalled, and how much of it is outdated.
+    """Measure recall of current and outdated evidence on simulated conversations.
 
-    ``packs`` are names, paths or texts; all that come with memlab unless given. A user's messages are memories without
-    a kind of their own, so that they are compared; those of others are turns. Raises ``DatasetError`` where no question
-    has evidence, ``UnknownName``, ``PolicyError``.
+    Messages of a user are memories without a kind, so that they are linked; messages of others
+    are turns.
 
+    Parameters
+    ----------
+    conversations
+        Labelled conversations, such as the result of ``memlab.ingest.read_beam``.
+    packs
+        Names, paths or texts of packs; all packs of memlab by default.
+    limit
+        The number of memories of a recall, at least 1.
+    dataset
+        The name of the data, for reports.
+    unit
+        The unit of a memory, for reports.
+    sha256
+        The digest of the data, for reports.
+    embedder
+        The embedder of the labs.
+    progress
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    DynamicsResult
+        The recall of each pack, stored and simulated.
+
+    Raises
+    ------
+    DatasetError
+        If no answerable question has evidence.
+    UnknownName, PolicyError
+        If a pack does not exist or is invalid.
+
+    Examples
+    --------
     >>> from memlab.science.bench import bench_dynamics
     >>> from memlab.io.ingest import read_beam
     >>> bench_dynamics(read_beam("beam/100K"), packs=["factgraph"]).frame               # doctest: +SKIP
@@ -149,43 +232,47 @@ def bench_dynamics(
     chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
     if not any(
         question.answerable and question.evidence
-        for one in conversations
-        for question in one.questions
+        for conversation in conversations
+        for question in conversation.questions
     ):
-        raise DatasetError("No answerable question has evidence: there is nothing to measure.")
-    found: list[LivedAbility] = []
+        raise DatasetError("No answerable question has evidence, so there is nothing to measure.")
+    abilities: list[LivedAbility] = []
     statuses: dict[str, dict[str, int]] = {}
     with bar(
-        progress, len(chosen) * len(conversations), unit="conversation", desc="living"
+        progress, len(chosen) * len(conversations), unit="conversation", desc="simulating"
     ) as step:
         for pack in chosen:
-            asked, became = [], Counter[str]()
+            answers, became = [], Counter[str]()
             for labelled in conversations:
                 with (
-                    _lab(pack, labelled, embedder) as stored,
-                    _lab(pack, labelled, embedder) as lived,
+                    _open_lab(pack, labelled, embedder) as stored,
+                    _open_lab(pack, labelled, embedder) as lived,
                 ):
-                    stored.remember(_rows(labelled), chain=True, linking="off")
-                    _live(lived, labelled)
-                    asked += _asked(labelled, stored, lived, limit)
+                    stored.remember(_message_rows(labelled), chain=True, linking="off")
+                    _simulate(lived, labelled)
+                    answers += _ask_questions(labelled, stored, lived, limit)
                     became.update(lived.memories["status"].to_list())
                 step(1)
             statuses[pack.name] = dict(became.most_common())
-            found += _summed(pack.name, pl.DataFrame(asked, infer_schema_length=None))
+            abilities += _summarise_pack(pack.name, pl.DataFrame(answers, infer_schema_length=None))
     hashes = {pack.name: pack.hash for pack in chosen}
     return DynamicsResult(
-        dataset, len(conversations), limit, tuple(found), hashes, statuses, unit, sha256
+        dataset, len(conversations), limit, tuple(abilities), hashes, statuses, unit, sha256
     )
 
 
-def _lab(pack: Pack, labelled: LabelledConversation, embedder: EmbedderSpec) -> Lab:
+def _open_lab(pack: Pack, labelled: LabelledConversation, embedder: EmbedderSpec) -> Lab:
+    """Open a lab at the beginning of a conversation."""
     return open_lab(
         pack=pack, embedder=embedder, clock=ManualClock(labelled.conversation.turns[0].at)
     )
 
 
-def _rows(labelled: LabelledConversation) -> list[dict[str, Any]]:
-    """What a lab remembers of a conversation: what a user says has no kind, and is compared."""
+def _message_rows(labelled: LabelledConversation) -> list[dict[str, Any]]:
+    """Return the rows of a conversation.
+
+    Messages of the user have no kind, so that they are linked.
+    """
     rows: list[dict[str, Any]] = labelled.conversation.rows(project=labelled.conversation.name)
     return [
         {name: value for name, value in row.items() if name != "kind" or row["speaker"] != "user"}
@@ -193,10 +280,11 @@ def _rows(labelled: LabelledConversation) -> list[dict[str, Any]]:
     ]
 
 
-def _live(lab: Lab, labelled: LabelledConversation) -> None:
+def _simulate(lab: Lab, labelled: LabelledConversation) -> None:
+    """Simulate a conversation session by session, with linking and upkeep."""
     clock = lab.io.store.clock
     assert isinstance(clock, ManualClock)
-    for _, rows in groupby(_rows(labelled), key=lambda row: row["session"]):
+    for _, rows in groupby(_message_rows(labelled), key=lambda row: row["session"]):
         session = list(rows)
         clock.set(max(row["at"] for row in session))
         lab.remember(session, chain=True, linking="now")
@@ -205,69 +293,87 @@ def _live(lab: Lab, labelled: LabelledConversation) -> None:
     lab.upkeep.maintain(progress=False)
 
 
-def _asked(
+def _ask_questions(
     labelled: LabelledConversation, stored: Lab, lived: Lab, limit: int
 ) -> list[dict[str, Any]]:
-    """A row a question: its recall in both labs, and the share of its outdated evidence that each shows."""
+    """Return a row for each question with its recall in both labs.
+
+    A row has the share of outdated evidence that each lab shows too.
+    """
     talk, rows = labelled.conversation, []
     for question in labelled.questions:
-        holds = [ref for ref in question.evidence if ref not in question.outdated]
-        if not (question.answerable and holds):
+        current = [ref for ref in question.evidence if ref not in question.outdated]
+        if not (question.answerable and current):
             continue
         at = max(question.at or talk.end + _DELAY, talk.end + _DELAY)
         row: dict[str, Any] = {"conversation": talk.name, "ability": str(question.category)}
         for name, lab in (("stored", stored), ("lived", lived)):
             hits = lab.recall(question.text, limit=limit, project=talk.name, at=at, log=False)
-            shown = {hit.ref for hit in hits}
-            row[name] = _share(shown, holds)
+            refs = {hit.ref for hit in hits}
+            row[name] = _count_share(refs, current)
             row[f"outdated_{name}"] = (
-                _share(shown, question.outdated) if question.outdated else None
+                _count_share(refs, question.outdated) if question.outdated else None
             )
         rows.append(row)
     return rows
 
 
-def _share(shown: set[str | None], wanted: Sequence[str]) -> float:
-    return sum(ref in shown for ref in wanted) / len(wanted)
+def _count_share(refs: set[str | None], wanted: Sequence[str]) -> float:
+    """Return the share of the wanted refs that were shown."""
+    return sum(ref in refs for ref in wanted) / len(wanted)
 
 
-def _summed(pack: str, asked: pl.DataFrame) -> list[LivedAbility]:
+def _summarise_pack(pack: str, answers: pl.DataFrame) -> list[LivedAbility]:
+    """Summarise all questions, and those of each ability."""
     parts = [
-        ("", asked),
+        ("", answers),
         *(
             (str(name), part)
-            for (name,), part in asked.sort("ability").group_by("ability", maintain_order=True)
+            for (name,), part in answers.sort("ability").group_by("ability", maintain_order=True)
         ),
     ]
-    return [_ability(pack, name, part) for name, part in parts]
+    return [_summarise_ability(pack, name, part) for name, part in parts]
 
 
-def _ability(pack: str, ability: str, asked: pl.DataFrame) -> LivedAbility:
-    outdated = asked.filter(pl.col("outdated_stored").is_not_null())
-    stored, lived, difference = _compared(asked, "stored", "lived")
+def _summarise_ability(pack: str, ability: str, answers: pl.DataFrame) -> LivedAbility:
+    """Summarise the questions of one ability."""
+    outdated = answers.filter(pl.col("outdated_stored").is_not_null())
+    stored, lived, difference = _compare_means(answers, "stored", "lived")
     before, after, gap = (
-        _compared(outdated, "outdated_stored", "outdated_lived") if outdated.height else (None,) * 3
+        _compare_means(outdated, "outdated_stored", "outdated_lived")
+        if outdated.height
+        else (None,) * 3
     )
     assert stored is not None
     assert lived is not None
     return LivedAbility(
-        pack, ability, asked.height, stored, lived, difference, outdated.height, before, after, gap
+        pack,
+        ability,
+        answers.height,
+        stored,
+        lived,
+        difference,
+        outdated.height,
+        before,
+        after,
+        gap,
     )
 
 
-def _compared(
-    asked: pl.DataFrame, *names: str
+def _compare_means(
+    answers: pl.DataFrame, *names: str
 ) -> tuple[float | None, float | None, Estimate | None]:
-    """Both means, and their paired difference by conversation."""
-    first, second = (asked[name].cast(pl.Float64).to_numpy() for name in names)
+    """Return both means and their paired difference by conversation."""
+    first, second = (answers[name].cast(pl.Float64).to_numpy() for name in names)
     return (
         float(first.mean()),
         float(second.mean()),
-        cluster_interval(second - first, asked["conversation"].to_list()),
+        cluster_interval(second - first, answers["conversation"].to_list()),
     )
 
 
-def _flat(row: LivedAbility) -> dict[str, Any]:
+def _flatten(row: LivedAbility) -> dict[str, Any]:
+    """Return a result as a row of the frame."""
     gap, stale = row.difference, row.outdated_difference
     return {
         "pack": row.pack,

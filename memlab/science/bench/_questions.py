@@ -1,4 +1,4 @@
-"""What a bench asks, once for all packs, and what each set of labels says of it."""
+"""The questions of a benchmark, with the evidence of each set of labels."""
 
 from __future__ import annotations
 
@@ -13,61 +13,81 @@ from memlab.errors import DatasetError, InputError, did_you_mean
 
 __all__ = [
     "PUBLISHED",
-    "Asked",
-    "Held",
+    "Conversation",
     "Labelled",
     "LabelledQuestion",
     "OwnQuestion",
     "Plan",
+    "PlannedQuestion",
+    "collect_questions",
     "own_plan",
     "own_questions",
-    "plan_of",
 ]
 
 
 PUBLISHED = "published"
-"""The labels that came with the conversations."""
+"""The name of the labels that came with the conversations."""
 _QUESTION_DELAY = timedelta(days=1)
+"""The time from the end of a conversation to its questions, if they have no time."""
 
 
 class LabelledQuestion(Protocol):
     """A question with its labels."""
 
     @property
-    def text(self) -> str: ...
-    @property
-    def category(self) -> int | str: ...
-    @property
-    def evidence(self) -> Sequence[str]: ...
-    @property
-    def answerable(self) -> bool: ...
-    @property
-    def at(self) -> datetime | None: ...
-
-
-class Held(Protocol):
-    """A conversation: its rows are all that a lab sees."""
+    def text(self) -> str:
+        """The words of the question."""
 
     @property
-    def name(self) -> str: ...
+    def category(self) -> int | str:
+        """The category of the benchmark."""
+
     @property
-    def end(self) -> datetime: ...
-    def rows(self, *, project: str | None = None) -> Sequence[Mapping[str, Any]]: ...
+    def evidence(self) -> Sequence[str]:
+        """The refs of the turns that answer it."""
+
+    @property
+    def answerable(self) -> bool:
+        """Whether the conversation answers it."""
+
+    @property
+    def at(self) -> datetime | None:
+        """The time of the question."""
+
+
+class Conversation(Protocol):
+    """A conversation; a lab sees only its rows."""
+
+    @property
+    def name(self) -> str:
+        """The name of the conversation."""
+
+    @property
+    def end(self) -> datetime:
+        """The time of the last turn."""
+
+    def rows(self, *, project: str | None = None) -> Sequence[Mapping[str, Any]]:
+        """Return the turns as rows for ``lab.remember``."""
 
 
 class Labelled(Protocol):
-    """A conversation with what is asked about it, such as ``memlab.ingest.LabelledConversation``."""
+    """A conversation with its questions, such as ``memlab.ingest.LabelledConversation``."""
 
     @property
-    def conversation(self) -> Held: ...
+    def conversation(self) -> Conversation:
+        """The conversation."""
+
     @property
-    def questions(self) -> Sequence[LabelledQuestion]: ...
+    def questions(self) -> Sequence[LabelledQuestion]:
+        """The labelled questions."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question, how it is asked, and its evidence by each set of labels. Those of one ``cluster`` are no independent
-    evidence of a pack."""
+class PlannedQuestion:
+    """A question with its recall arguments and its evidence by each set of labels.
+
+    Questions of one ``cluster`` are not independent evidence about a pack.
+    """
 
     id: str
     text: str
@@ -80,71 +100,86 @@ class Asked:
 
 @dataclass(frozen=True)
 class Plan:
-    """Answerable questions first (``main`` of them), the others after them; ``sets`` names the sets of labels."""
+    """The questions of a benchmark.
 
-    questions: tuple[Asked, ...]
+    Answerable questions (``main`` of them) come first; ``sets`` are the names of the sets of
+    labels.
+    """
+
+    questions: tuple[PlannedQuestion, ...]
     main: int
     unjudged: int
     sets: tuple[str, ...] = (PUBLISHED,)
 
 
-def plan_of(source: Sequence[Labelled], others: Mapping[str, Sequence[Labelled]]) -> Plan:
-    """Every question that some set of labels gives evidence for. ``others`` label the same questions anew."""
-    sides = [_flat(source), *(_flat(other) for other in others.values())]
+def collect_questions(source: Sequence[Labelled], others: Mapping[str, Sequence[Labelled]]) -> Plan:
+    """Collect every question with evidence in some set of labels; ``others`` are further sets."""
+    # All sets must label the same questions in the same order, or their evidence would be mixed up.
+    sides = [_pair_questions(source), *(_pair_questions(other) for other in others.values())]
     for name, side in zip(others, sides[1:], strict=True):
-        if [(who.name, question.text) for who, question in side] != [
-            (who.name, ask.text) for who, ask in sides[0]
+        if [(conversation.name, question.text) for conversation, question in side] != [
+            (conversation.name, other.text) for conversation, other in sides[0]
         ]:
             raise InputError(
-                f'The labels "{name}" are not of the same questions in the same order.'
+                f'The labels "{name}" are for other questions, or in another order, than the published ones.'
             )
-    judged: list[Asked] = []
-    apart: list[Asked] = []
+    judged: list[PlannedQuestion] = []
+    unanswerable: list[PlannedQuestion] = []
     numbers: dict[str, int] = {}
-    for same in zip(*sides, strict=True):
-        held, question = same[0]
-        number = numbers[held.name] = numbers.get(held.name, 0) + 1
-        evidence = tuple(frozenset(one.evidence) for _, one in same)
+    for labelled in zip(*sides, strict=True):
+        conversation, question = labelled[0]
+        number = numbers[conversation.name] = numbers.get(conversation.name, 0) + 1
+        evidence = tuple(frozenset(labelled_question.evidence) for _, labelled_question in labelled)
         if not any(evidence):
             continue
-        asked = Asked(
-            f"{held.name}/q{number}",
+        item = PlannedQuestion(
+            f"{conversation.name}/q{number}",
             question.text,
-            held.name,
-            question.at or held.end + _QUESTION_DELAY,
+            conversation.name,
+            question.at or conversation.end + _QUESTION_DELAY,
             question.category,
-            held.name,
+            conversation.name,
             evidence,
         )
-        (judged if question.answerable else apart).append(asked)
+        (judged if question.answerable else unanswerable).append(item)
     if not judged:
-        raise DatasetError("No answerable question has evidence: there is nothing to measure.")
-    unjudged = len(sides[0]) - len(judged) - len(apart)
-    return Plan((*judged, *apart), len(judged), unjudged, (PUBLISHED, *others))
+        raise DatasetError("No answerable question has evidence, so there is nothing to measure.")
+    unjudged = len(sides[0]) - len(judged) - len(unanswerable)
+    return Plan((*judged, *unanswerable), len(judged), unjudged, (PUBLISHED, *others))
 
 
-def _flat(source: Sequence[Labelled]) -> list[tuple[Held, LabelledQuestion]]:
+def _pair_questions(source: Sequence[Labelled]) -> list[tuple[Conversation, LabelledQuestion]]:
+    """Return all questions with their conversations."""
     return [
         (labelled.conversation, question) for labelled in source for question in labelled.questions
     ]
 
 
-# Questions to a lab of one's own: which of its memories they want.
+# Questions to a lab of one's own, with the memories that they want.
 
 
 class OwnQuestion(Protocol):
     """A question to a lab, such as ``memlab.ingest.WantedMemories``."""
 
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """The words of the question."""
+
     @property
-    def wanted(self) -> Sequence[str]: ...
+    def wanted(self) -> Sequence[str]:
+        """The ids, refs or texts of the wanted memories."""
+
     @property
-    def project(self) -> str | None: ...
+    def project(self) -> str | None:
+        """The project of the recall."""
+
     @property
-    def at(self) -> datetime | None: ...
+    def at(self) -> datetime | None:
+        """The time of the question."""
+
     @property
-    def category(self) -> str: ...
+    def category(self) -> str:
+        """The category of the question."""
 
 
 @dataclass(frozen=True)
@@ -158,59 +193,61 @@ class _Question:
     category: str
 
 
+# Columns of a frame of questions; the first two are required.
 _COLUMNS = ("question", "wanted", "project", "at", "category")
 
 
-def own_questions(given: object) -> Sequence[OwnQuestion]:
-    """Return questions that were read from a file as they are, and the rows of a frame as questions.
+def own_questions(source: object) -> Sequence[OwnQuestion]:
+    """Return questions from a file unchanged, or the rows of a frame as questions.
 
     Raises
     ------
     InputError
-        If ``given`` is neither, or a frame has a column that questions do not have or lacks one that they need.
+        If the argument is neither, or a frame has unknown columns or lacks required ones.
     """
-    if not isinstance(given, pl.DataFrame):
-        if not isinstance(given, Sequence) or isinstance(given, str):
+    if not isinstance(source, pl.DataFrame):
+        if not isinstance(source, Sequence) or isinstance(source, str):
             raise InputError(
-                "questions is a frame with the columns question and wanted, or what "
-                f"memlab.io.ingest.read_questions(path) returns; not {type(given).__name__}."
+                "questions must be a frame with the columns question and wanted, or the result of "
+                f"memlab.io.ingest.read_questions(path); not {type(source).__name__}."
             )
-        return given
-    for name in given.columns:
+        return source
+    # Frames come from users, so each row is checked and named.
+    for name in source.columns:
         if name not in _COLUMNS:
             raise InputError(
                 f'A frame of questions has no column "{name}". {did_you_mean(name, _COLUMNS)}'
             )
     for name in _COLUMNS[:2]:
-        if name not in given.columns:
+        if name not in source.columns:
             raise InputError(f"A frame of questions needs the column {name}.")
     questions = []
-    for number, row in enumerate(given.iter_rows(named=True)):
+    for number, row in enumerate(source.iter_rows(named=True)):
         text, wanted, at = row["question"], row["wanted"], row.get("at")
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"Row {number} of the questions has no question.")
-        several = wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]
-        if not all(isinstance(one, str | int) for one in several):
+        listed = wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]
+        if not all(isinstance(item, str | int) for item in listed):
             raise InputError(
-                f"Row {number} of the questions wants {several!r:.60}; ids, refs or texts are wanted."
+                f"Row {number} of the questions wants {listed!r:.60}; pass ids, refs or texts of memories."
             )
         if at is not None and not isinstance(at, datetime):
-            raise InputError(f"Row {number} of the questions: at is a time, not {at!r:.40}.")
-        names = tuple(str(one) for one in several)
+            raise InputError(f"Row {number} of the questions: at must be a time, not {at!r:.40}.")
+        names = tuple(str(item) for item in listed)
         questions.append(_Question(text, names, row.get("project"), at, row.get("category") or ""))
     return questions
 
 
 def own_plan(memories: pl.DataFrame, questions: Sequence[OwnQuestion]) -> Plan:
-    """Each question with the ids of the memories that it wants; those that want none are not asked."""
-    named = _Names(memories)
+    """Return the questions with the ids of their wanted memories; others are left out."""
+    lookup = _Names(memories)
     by_project = len({question.project for question in questions if question.wanted}) > 1
-    asked = []
+    items = []
     for number, question in enumerate(questions, 1):
-        ids = {one for wanted in question.wanted for one in named.ids(wanted, question)}
+        ids = {item for wanted in question.wanted for item in lookup.ids(wanted, question)}
         cluster = question.project or "" if by_project else f"q{number}"
-        asked.append(
-            Asked(
+        items.append(
+            PlannedQuestion(
                 f"q{number}",
                 question.text,
                 question.project,
@@ -220,14 +257,14 @@ def own_plan(memories: pl.DataFrame, questions: Sequence[OwnQuestion]) -> Plan:
                 (frozenset(ids),),
             )
         )
-    judged = tuple(one for one in asked if one.evidence[0])
+    judged = tuple(item for item in items if item.evidence[0])
     if not judged:
-        raise DatasetError("No question wants a memory: there is nothing to measure.")
-    return Plan(judged, len(judged), len(asked) - len(judged))
+        raise DatasetError("No question wants a memory, so there is nothing to measure.")
+    return Plan(judged, len(judged), len(items) - len(judged))
 
 
 class _Names:
-    """Memories by id, then by ref within a project, then by text."""
+    """Memories by id, by ref within a project, and by text."""
 
     def __init__(self, memories: pl.DataFrame) -> None:
         columns = memories.select("id", "ref", "text", "project").iter_rows()
@@ -244,23 +281,25 @@ class _Names:
             self._texts.setdefault((text or "").strip(), []).append(name)
 
     def ids(self, wanted: str, question: OwnQuestion) -> list[str]:
+        """Return the ids of a wanted memory."""
         if wanted in self._ids:
             return [wanted]
         for table in (self._refs, self._texts):
-            if found := self._within(table.get(wanted, []), question.project):
-                return found
+            if ids := self._within(table.get(wanted, []), question.project):
+                return ids
         raise DatasetError(
-            f'The question "{question.text[:80]}" wants "{wanted[:80]}", which is no id, ref or text of a memory'
+            f'The question "{question.text[:80]}" wants "{wanted[:80]}", which is not an id, ref or text of a memory'
             f"{f' in project {question.project}' if question.project else ''}.{self._nearest(wanted)}"
         )
 
     def _within(self, names: list[str], project: str | None) -> list[str]:
+        """Return the memories of a project, and those without one."""
         return [
             name for name in names if project is None or self._projects[name] in (project, None)
         ]
 
     def _nearest(self, wanted: str) -> str:
-        """The text that shares most words with what was wanted, if one shares half of them."""
+        """Return a hint at the text that shares most words, if it shares half of them."""
         words = set(wanted.lower().split())
         best = max(self._texts, key=lambda text: len(words & set(text.lower().split())), default="")
         shared = len(words & set(best.lower().split()))

@@ -1,4 +1,4 @@
-"""What a benchmark found, as numbers, a frame, JSON and a table to read."""
+"""The result of a benchmark as numbers, a frame, JSON and a table."""
 
 from __future__ import annotations
 
@@ -17,13 +17,33 @@ __all__ = ["BenchResult", "SystemResult"]
 
 @dataclass(frozen=True)
 class SystemResult:
-    """One pack on all questions, judged by one set of ``labels``.
+    """The metrics of one pack on all questions under one set of labels.
 
-    ``recall@k`` is fractional: the share of a question's evidence among the first k, mean over questions;
-    ``recall_any@k`` and ``recall_all@k`` stand beside it. ``metrics``, ``intervals`` and ``questions``, their number,
-    are of what can be answered; ``by_category`` has every category with evidence, LoCoMo's adversarial 5 among them.
-    ``latency_ms`` is of whole recalls: embedding, candidates, policies and log. ``ingest_per_s`` counts turns, durable
-    on disk; None of a lab that was there. ``rankings`` holds what was found for each question, best first.
+    Parameters
+    ----------
+    name, hash
+        The name and hash of the pack.
+    metrics
+        The mean of each metric over answerable questions. ``recall@k`` is fractional: the share
+        of a question's evidence in the top k. ``recall_any@k`` and ``recall_all@k`` are 1 for any
+        or all of the evidence.
+    by_category
+        The metrics by category, LoCoMo's adversarial category 5 included.
+    counts
+        The number of questions by category.
+    intervals
+        The 95% interval of each metric; None for a single cluster.
+    latency_ms
+        The quantiles p50 and p95 of whole recalls in milliseconds: embedding, candidates,
+        policies and log.
+    ingest_per_s
+        Turns stored durably per second; None for an existing lab.
+    labels
+        The name of the set of labels.
+    questions
+        The number of answerable questions with evidence.
+    rankings
+        The retrieved memories of each question, best first.
     """
 
     name: str
@@ -39,7 +59,13 @@ class SystemResult:
     rankings: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, object]:
-        """The system's figures as JSON values."""
+        """Return the figures of the pack as JSON values.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return {
             "name": self.name,
             "hash": self.hash,
@@ -47,7 +73,7 @@ class SystemResult:
             "questions": self.questions,
             "metrics": dict(self.metrics),
             "by_category": {
-                str(category): dict(found) for category, found in self.by_category.items()
+                str(category): dict(values) for category, values in self.by_category.items()
             },
             "intervals": {
                 name: None if interval is None else [interval.low, interval.high]
@@ -60,11 +86,42 @@ class SystemResult:
 
 @dataclass(frozen=True, repr=False)
 class BenchResult(Report):
-    """Packs ranked by nDCG@10 on labelled conversations; where there are several sets of labels, set by set.
+    """Packs ranked by nDCG@10 on labelled questions, for each set of labels.
 
-    ``questions`` counts those that can be answered and have evidence; ``unjudged`` those that have none and were not
-    asked; ``limit`` is how many memories each recall was asked for. ``unit`` is what one memory is, and ``sha256`` the
-    digest of the data. ``queries`` are the ids of what was asked, and ``evidence`` what answers each, by set of labels.
+    Parameters
+    ----------
+    dataset
+        The name of the data.
+    conversations
+        The number of conversations; 0 for a lab of one's own.
+    questions
+        The number of answerable questions with evidence.
+    unjudged
+        The number of questions without evidence, which were not asked.
+    limit
+        The number of memories of a recall.
+    systems
+        The results of the packs.
+    unit
+        The unit of a memory.
+    sha256
+        The digest of the data.
+    queries
+        The ids of the questions.
+    evidence
+        The evidence of each question by set of labels.
+
+    Examples
+    --------
+    >>> from memlab.science.bench import bench_lab
+    >>> import memlab
+    >>> import polars as pl
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> questions = pl.DataFrame({"question": ["When do we deploy?"], "wanted": ["1"]})
+    >>> result = bench_lab(lab, questions, packs=["memlab"], baselines=False)
+    >>> result.questions, result.evidence["published"]
+    (1, (frozenset({'1'}),))
     """
 
     dataset: str
@@ -80,17 +137,23 @@ class BenchResult(Report):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each system, set of labels and category (null: all that can be answered); a column a metric."""
+        """A row for each pack, set of labels and category; null is all answerable."""
         rows: list[dict[str, object]] = []
         for system in self.systems:
             rows.append(self._row(system, None, system.questions, system.metrics))
             for category in sorted(system.by_category, key=str):
-                found = system.by_category[category]
-                rows.append(self._row(system, category, system.counts[category], found))
+                values = system.by_category[category]
+                rows.append(self._row(system, category, system.counts[category], values))
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def to_dict(self) -> dict[str, object]:
-        """The result as JSON values; a metric without questions is null."""
+        """Return the result as JSON values; a metric without questions is null.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return {
             "dataset": self.dataset,
             "sha256": self.sha256,
@@ -102,7 +165,7 @@ class BenchResult(Report):
         }
 
     def _display(self) -> object:
-        named: Columns = (
+        names: Columns = (
             ("system", "{system}"),
             *([("labels", "{labels}")] if len(self._sets) > 1 else []),
         )
@@ -111,34 +174,37 @@ class BenchResult(Report):
         ]
         parts: list[object] = [
             self._caption(),
-            Table("", *format_rows(overall, (*named, *_COLUMNS))),
+            Table("", *format_rows(overall, (*names, *_COLUMNS))),
         ]
         counts = self.systems[0].counts if self.systems else {}
         if counts:
             adversarial = any(5 in system.counts for system in self.systems)
-            apart = " (5 is adversarial and not in the figures above)" if adversarial else ""
+            remark = " (5 is adversarial and not in the figures above)" if adversarial else ""
             columns: Columns = [
-                (f"{one} (n={counts[one]})", _of_category(one)) for one in sorted(counts, key=str)
+                (f"{category} (n={counts[category]})", _category_cell(category))
+                for category in sorted(counts, key=str)
             ]
             rows = [
                 row | {"found": system.by_category}
                 for row, system in zip(overall, self.systems, strict=True)
             ]
             parts.append(
-                Table(f"recall@10 by category{apart}", *format_rows(rows, (*named, *columns)))
+                Table(f"recall@10 by category{remark}", *format_rows(rows, (*names, *columns)))
             )
         return parts
 
     @property
     def _sets(self) -> list[str]:
+        """The names of the sets of labels."""
         return list(dict.fromkeys(system.labels for system in self.systems))
 
     def _caption(self) -> str:
-        held = (
+        """Return the caption of the tables."""
+        size = (
             "1 conversation" if self.conversations == 1 else f"{self.conversations} conversations"
         )
-        left = f", {self.unjudged} without evidence left out" if self.unjudged else ""
-        within = f" on {held}" if self.conversations else ""
+        left_out = f", {self.unjudged} without evidence left out" if self.unjudged else ""
+        within = f" on {size}" if self.conversations else ""
         independent = "conversation" if self.conversations else "question or project"
         has_intervals = any(
             value is not None for system in self.systems for value in system.intervals.values()
@@ -146,15 +212,19 @@ class BenchResult(Report):
         interval = f"; [95% interval by {independent}]" if has_intervals else ""
         digest = f"; sha256 {self.sha256}" if self.sha256 else ""
         return (
-            f"{self.dataset}: {self.questions} questions that can be answered{within}{left}; {self.unit} level, "
-            f"{' and '.join(self._sets)} labels; recall is fractional, any and all have the evidence at all"
+            f"{self.dataset}: {self.questions} answerable questions{within}{left_out}; {self.unit} level, "
+            f"{' and '.join(self._sets)} labels; recall is fractional, any and all are 1 for any or all of the evidence"
             f"{interval}{digest}"
         )
 
     @staticmethod
     def _row(
-        system: SystemResult, category: int | str | None, questions: int, found: Mapping[str, float]
+        system: SystemResult,
+        category: int | str | None,
+        questions: int,
+        values: Mapping[str, float],
     ) -> dict[str, object]:
+        """Return a row of the frame."""
         overall = category is None
         ends: dict[str, object] = {}
         for name in _WITH_INTERVAL:
@@ -167,7 +237,7 @@ class BenchResult(Report):
             "labels": system.labels,
             "category": category,
             "questions": questions,
-            **found,
+            **values,
             **ends,
             "p50_ms": system.latency_ms["p50"] if overall else None,
             "p95_ms": system.latency_ms["p95"] if overall else None,
@@ -175,25 +245,32 @@ class BenchResult(Report):
         }
 
 
-def _of_category(category: int | str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: _share(row["found"].get(category, {}).get("recall@10"))
+def _category_cell(category: int | str) -> Callable[[Mapping[str, Any]], str]:
+    """Return a function that formats recall@10 of a category."""
+    return lambda row: _format_share(row["found"].get(category, {}).get("recall@10"))
 
 
-def _metric(name: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: _share(row.get(name))
+def _metric_cell(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return a function that formats a metric."""
+    return lambda row: _format_share(row.get(name))
 
 
-def _interval(name: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a cell of the interval of a metric, within 0 to 1."""
+def _interval_cell(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return a function that formats the interval of a metric, clipped to 0..1."""
 
     def cell(row: Mapping[str, Any]) -> str:
         low, high = row[f"{name}_low"], row[f"{name}_high"]
-        return "" if low is None else f"[{_share(max(0.0, low))}, {_share(min(1.0, high))}]"
+        return (
+            ""
+            if low is None
+            else f"[{_format_share(max(0.0, low))}, {_format_share(min(1.0, high))}]"
+        )
 
     return cell
 
 
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
+    """Format a share without its leading zero; "-" if it is missing."""
     return (
         "-"
         if value is None
@@ -203,17 +280,18 @@ def _share(value: float | None) -> str:
     )
 
 
+# The two metrics of the leaderboard; more intervals would not fit a terminal.
 _WITH_INTERVAL = ("recall@10", "ndcg@10")
 _COLUMNS: Columns = (
-    ("recall@5", _metric("recall@5")),
-    ("recall@10", _metric("recall@10")),
-    ("", _interval("recall@10")),
-    ("recall@20", _metric("recall@20")),
-    ("any@10", _metric("recall_any@10")),
-    ("all@10", _metric("recall_all@10")),
-    ("mrr@10", _metric("mrr@10")),
-    ("ndcg@10", _metric("ndcg@10")),
-    ("", _interval("ndcg@10")),
+    ("recall@5", _metric_cell("recall@5")),
+    ("recall@10", _metric_cell("recall@10")),
+    ("", _interval_cell("recall@10")),
+    ("recall@20", _metric_cell("recall@20")),
+    ("any@10", _metric_cell("recall_any@10")),
+    ("all@10", _metric_cell("recall_all@10")),
+    ("mrr@10", _metric_cell("mrr@10")),
+    ("ndcg@10", _metric_cell("ndcg@10")),
+    ("", _interval_cell("ndcg@10")),
     ("p50 ms", "{p50_ms:.2f}"),
     ("p95 ms", "{p95_ms:.2f}"),
     ("turns/s", lambda row: "-" if row["ingest_per_s"] is None else f"{row['ingest_per_s']:,.0f}"),

@@ -1,4 +1,4 @@
-"""Variation for a search over policies: random expressions, mutation and crossover.
+"""Variation for a search over policies: mutation, crossover, random expressions.
 
 >>> import numpy as np
 >>> from memlab.kernel.language import compile_policy

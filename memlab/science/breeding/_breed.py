@@ -1,8 +1,8 @@
-"""Variation for a search over policies: typed mutation and crossover that always give a valid program.
+"""Variation for a search over policies: typed mutation and crossover.
 
-A change is made in the text, of a type that fits, and compiled; what the checker refuses, what grows beyond the limit
-and what computes the same as before is drawn again. All random numbers come from the generator passed in, so the same
-seed gives the same offspring.
+A change is made in the text of a policy, with a matching type, and compiled. Candidates that the
+checker rejects, that exceed the size limit or that compute the same as before are drawn again.
+All random numbers come from the caller's generator, so the same seed gives the same offspring.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from memlab.kernel.language.graph import Node, reachable
 from memlab.kernel.language.reader import ALIASES, flat_pairs
 from memlab.kernel.language.texts import Path, fragment, symbols_of, used_helpers
 from memlab.kernel.language.writer import number
-from memlab.science.breeding._grow import Scope, constant, grown, leaf
+from memlab.science.breeding._grow import Scope, constant, grow, leaf
 from memlab.subjects.lens import NumericLiteral, Subtree, literals, subtrees
 from memlab.subjects.lens.edit import Span, edited, form_at, missing_features, parsed, sites
 
+# Operators that may replace each other, because they have the same arguments and result.
 _SWAPS = (
     ("+", "-", "*", "/", "min", "max"),
     ("<", "<=", ">", ">="),
@@ -34,14 +35,17 @@ _SWAPS = (
     ("abs", "sqrt", "tanh", "log1p", "sign", "floor", "ceil"),
     ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max"),
 )
+# Operators of any number of terms, of which one may be dropped; and the types of subtrees that operators change.
 _CHAINS = ("+", "*", "min", "max", "and", "or")
 _TYPES = ("num", "bool", "str")
 
 
 @dataclass(frozen=True)
 class Offspring:
-    """A valid policy, what was done to get it, and how many candidates were tried. Without ``edits`` it is the parent:
-    nothing that was tried stayed within the limits and made a difference.
+    """A valid policy with the edits that produced it.
+
+    ``tries`` is the number of candidates that were compiled. Without ``edits`` it is the parent,
+    because no candidate was within the limits and different.
     """
 
     policy: Policy
@@ -50,12 +54,13 @@ class Offspring:
 
     @property
     def changed(self) -> bool:
+        """Whether the policy differs from its parent."""
         return bool(self.edits)
 
 
 @dataclass(frozen=True)
 class _Edit:
-    """A candidate before it is compiled."""
+    """A change of the text of a policy that is not compiled yet."""
 
     summary: str
     changes: Mapping[Span, str] = field(default_factory=dict)
@@ -64,12 +69,12 @@ class _Edit:
     values: Mapping[str, float] = field(default_factory=dict)
 
 
-class _NoPlaceError(Exception):
-    """The policy has no place for a change of this kind."""
+class _NoSiteError(Exception):
+    """The policy has no site for a change of this kind."""
 
 
 class _Parent:
-    """What the operators draw from."""
+    """A policy with its subtrees and sites, from which the operators draw."""
 
     def __init__(self, policy: Policy, rng: np.random.Generator, scale: float) -> None:
         self.policy, self.rng, self.scale = policy, rng, scale
@@ -78,27 +83,33 @@ class _Parent:
         self.tunable = [literal for literal in literals(policy) if not literal.structural]
 
     def pick(self, options: Iterable[Any]) -> Any:
-        """One of the options, of which there must be one."""
+        """Return a random option; raise _NoSiteError if there is none."""
         choices = list(options)
         if not choices:
-            raise _NoPlaceError
+            raise _NoSiteError
         return choices[int(self.rng.integers(len(choices)))]
 
     def env(self, tree: Subtree) -> Env:
+        """Return the bindings at a subtree."""
         return self.sites[tree.span].env
 
     def scope(self, tree: Subtree) -> Scope:
+        """Return the names in scope at a subtree."""
         return Scope(self.policy.signature, self.env(tree), self.sites[tree.span].tail)
 
     def call(self, tree: Subtree) -> Form | None:
+        """Return the form of a subtree that is an ordinary call; None otherwise."""
         form = self.sites[tree.span].form
         return (
             form if form.kind == "call" and form.head not in ("quote", "param", "update") else None
         )
 
     def put(self, summary: str, tree: Subtree, text: str) -> _Edit:
-        """The edit that puts a text in the place of a subtree, with the features that it needs."""
-        whole = f"{summary}: {_short(tree.source)} -> {_short(text)}"
+        """Return the edit that replaces a subtree by a text.
+
+        The edit adds the features that the text needs.
+        """
+        whole = f"{summary}: {_shorten(tree.source)} -> {_shorten(text)}"
         return _Edit(whole, {tree.span: text}, missing_features(self.policy, text))
 
 
@@ -112,14 +123,43 @@ def mutate(
     tries: int = 20,
     kinds: Iterable[str] | None = None,
 ) -> Offspring:
-    """A policy with ``edits`` random changes, of the ``kinds`` in ``MUTATIONS`` (all, when none are given).
+    """Return a policy with random changes.
 
-    Literals and parameter values are multiplied by ``exp(scale * z)``, z standard normal; bounds of parameters hold,
-    and structural literals (see ``literals``) stay. Features come from the slot, listed by the policy or not.
-    ``max_nodes`` bounds the operations of the result, or lets a larger parent only shrink; each edit has ``tries``.
+    Literals and parameter values are multiplied by ``exp(scale * z)``, z standard normal, within
+    the bounds of parameters. Structural literals (see ``literals``) stay. Features come from the
+    slot, whether or not the policy lists them.
 
-    Raises ``InputError`` for a policy over lists, which has no columns to draw from, and for arguments out of range.
+    Parameters
+    ----------
+    policy
+        The parent.
+    rng
+        The random generator.
+    edits
+        The number of changes, at least 1.
+    scale
+        The standard deviation of the logarithm of a factor, above 0 and up to 10.
+    max_nodes
+        The maximum number of operations; a larger parent may only shrink.
+    tries
+        The maximum number of candidates for each change.
+    kinds
+        The kinds of change, keys of ``MUTATIONS``; all by default.
 
+    Returns
+    -------
+    Offspring
+        The policy and its edits.
+
+    Raises
+    ------
+    InputError
+        If the policy works on lists, or an argument is out of range.
+    UnknownName
+        If there is no mutation of a kind.
+
+    Examples
+    --------
     >>> from memlab.kernel.language import Input, Signature, compile_policy
     >>> policy = compile_policy("(fn [x] (* 2 x))", Signature("recall-score", [Input("x"), Input("y")]))
     >>> mutate(policy, np.random.default_rng(1), kinds=["constant"]).policy.source
@@ -127,13 +167,13 @@ def mutate(
     """
     _check_breedable(policy)
     if edits < 1 or tries < 1 or max_nodes < 1 or not 0 < scale <= 10:
-        raise InputError("edits, tries and max_nodes are at least 1, and scale lies in 0..10.")
+        raise InputError("edits, tries and max_nodes must be at least 1, and scale within 0..10.")
     wanted = tuple(MUTATIONS) if kinds is None else tuple(kinds)
     for kind in wanted:
         if kind not in MUTATIONS:
             raise UnknownName("kind of mutation", kind, MUTATIONS)
     if not wanted:
-        raise InputError(f"No kind of mutation is given; there are {', '.join(MUTATIONS)}.")
+        raise InputError(f"kinds is empty. Pass one or more of {', '.join(MUTATIONS)}.")
     summaries: list[str] = []
     count = 0
     for _ in range(edits):
@@ -150,39 +190,63 @@ def mutate(
 def crossover(
     a: Policy, b: Policy, rng: np.random.Generator, *, max_nodes: int = 200, tries: int = 20
 ) -> Offspring:
-    """``a`` with one subtree replaced by one of ``b`` of the same type.
+    """Return a policy with one subtree replaced by a subtree of another policy.
 
-    The names that let binds in ``b`` come along with their values, helpers and parameter values too; features that
-    ``a`` did not list join its arguments. The slots may differ: what ``a``'s slot does not give is not taken.
+    Names that ``let`` binds in the donor come along with their values, and so do helpers and
+    parameter values. Features that the policy does not list join its arguments. The slots may
+    differ: features that the policy's slot lacks are not taken.
 
-    Raises ``InputError`` for a policy over lists.
+    Parameters
+    ----------
+    a
+        The policy to change.
+    b
+        The donor of the subtree.
+    rng
+        The random generator.
+    max_nodes
+        The maximum number of operations; a larger parent may only shrink.
+    tries
+        The maximum number of candidates.
+
+    Returns
+    -------
+    Offspring
+        The policy and its edit.
+
+    Raises
+    ------
+    InputError
+        If a policy works on lists, or an argument is out of range.
     """
     _check_breedable(a)
     _check_breedable(b)
     if tries < 1 or max_nodes < 1:
-        raise InputError("tries and max_nodes are at least 1.")
+        raise InputError("tries and max_nodes must be at least 1.")
     parent, donor = _Parent(a, rng, 0.0), _Parent(b, rng, 0.0)
     child, edit, spent = _first_valid(a, lambda: _transplant(parent, donor), tries, max_nodes)
     return Offspring(child, () if edit is None else (edit.summary,), spent)
 
 
 def _draw_edit(parent: _Parent, kinds: tuple[str, ...]) -> _Edit:
+    """Draw an edit of one of the kinds."""
     return MUTATIONS[parent.pick(kinds)](parent)
 
 
 def _check_breedable(policy: Policy) -> None:
+    """Raise InputError for a policy over lists."""
     lists = [a.text for a in parsed(policy).parts.arguments if a.text in policy.signature.lists]
     if lists:
         raise InputError(
-            f"{policy.name} goes through lists ({', '.join(lists)}), which cannot be bred: write it as a weight for "
-            "each item."
+            f"{policy.name} works on lists ({', '.join(lists)}), which cannot be varied. Write it as a weight for each "
+            "item."
         )
 
 
 def _first_valid(
     policy: Policy, draw: Callable[[], _Edit], tries: int, max_nodes: int
 ) -> tuple[Policy, _Edit | None, int]:
-    """The first candidate that compiles, fits and differs, or the parent."""
+    """Return the first candidate that compiles, fits and differs; otherwise the parent."""
     size = len(reachable(policy.root))
     for spent in range(1, tries + 1):
         try:
@@ -194,8 +258,8 @@ def _first_valid(
                 helpers=edit.helpers,
                 values=edit.values,
             )
-        except (_NoPlaceError, PolicyError):
-            # types of names under let, closed vocabularies and limits are the checker's to judge
+        except (_NoSiteError, PolicyError):
+            # The checker decides on types of names under let, closed vocabularies and limits.
             continue
         grown_to = len(reachable(child.root))
         if (grown_to <= max_nodes or grown_to < size) and child.meaning_hash != policy.meaning_hash:
@@ -203,16 +267,18 @@ def _first_valid(
     return policy, None, tries
 
 
-# The operators. Each gives a candidate, or raises _NoPlaceError.
+# The operators. Each returns a candidate, or raises _NoSiteError.
 
 
-def _constant(parent: _Parent) -> _Edit:
+def _perturb_constant(parent: _Parent) -> _Edit:
+    """Perturb a literal."""
     literal: NumericLiteral = parent.pick(parent.tunable)
-    text = _perturbed(literal.value, parent)
+    text = _perturb(literal.value, parent)
     return _Edit(f"constant: {literal.source} -> {text}", {literal.span: text})
 
 
-def _parameter(parent: _Parent) -> _Edit:
+def _perturb_parameter(parent: _Parent) -> _Edit:
+    """Perturb the value of a parameter."""
     param = parent.pick(parent.policy.params.values())
     if param.value == 0.0:
         moved = parent.scale * float(parent.rng.standard_normal())
@@ -220,35 +286,39 @@ def _parameter(parent: _Parent) -> _Edit:
         moved = param.value * math.exp(parent.scale * float(parent.rng.standard_normal()))
     value = float(np.clip(moved, param.low, param.high))
     if not math.isfinite(value):
-        raise _NoPlaceError
+        raise _NoSiteError
     return _Edit(
         f"parameter: {param.name} {number(param.value)} -> {number(value)}",
         values={param.name: value},
     )
 
 
-def _leaf(parent: _Parent) -> _Edit:
+def _replace_leaf(parent: _Parent) -> _Edit:
+    """Replace a leaf."""
     tree = parent.pick(tree for tree in parent.trees if not parent.sites[tree.span].form.items)
     return parent.put("leaf", tree, leaf(tree.type, parent.scope(tree), parent.rng))
 
 
-def _operator(parent: _Parent) -> _Edit:
-    tree = parent.pick(tree for tree in parent.trees if _group(parent.call(tree)))
+def _replace_operator(parent: _Parent) -> _Edit:
+    """Replace an operator by another one of its group."""
+    tree = parent.pick(tree for tree in parent.trees if _swappable(parent.call(tree)))
     form = parent.sites[tree.span].form
     head = form.items[0]
-    other = parent.pick(op for op in _group(form) if op != ALIASES.get(head.text, head.text))
+    other = parent.pick(op for op in _swappable(form) if op != ALIASES.get(head.text, head.text))
     return _Edit(f"operator: {head.text} -> {other}", {Span(head.start, head.stop): other})
 
 
 def _grow(parent: _Parent) -> _Edit:
+    """Replace a subtree by a random one."""
     tree = parent.pick(parent.trees)
-    return parent.put("grow", tree, grown(tree.type, 2, parent.scope(tree), parent.rng))
+    return parent.put("grow", tree, grow(tree.type, 2, parent.scope(tree), parent.rng))
 
 
 def _wrap(parent: _Parent) -> _Edit:
+    """Wrap a subtree in an operation."""
     tree = parent.pick(tree for tree in parent.trees if not tree.source.startswith("'"))
     scope = parent.scope(tree)
-    # a comment at the end of the subtree cannot swallow what follows: a form ends before it
+    # A form ends before a trailing comment, so a comment cannot hide the text after it.
     choice = "(if {test} {it} {other})"
     shapes = {
         "num": (
@@ -263,7 +333,7 @@ def _wrap(parent: _Parent) -> _Edit:
     }
     text = parent.pick(shapes[tree.type]).format(
         it=tree.source,
-        test=grown("bool", 1, scope, parent.rng),
+        test=grow("bool", 1, scope, parent.rng),
         other=leaf(tree.type, scope, parent.rng),
         weight=constant(parent.rng),
     )
@@ -271,6 +341,7 @@ def _wrap(parent: _Parent) -> _Edit:
 
 
 def _hoist(parent: _Parent) -> _Edit:
+    """Replace a subtree by a part of it."""
     tree = parent.pick(tree for tree in parent.trees if parent.call(tree) is not None)
     depth = len(tree.path)
     below = [
@@ -283,19 +354,21 @@ def _hoist(parent: _Parent) -> _Edit:
 
 
 def _swap(parent: _Parent) -> _Edit:
+    """Swap two arguments of a call."""
     tree = parent.pick(parent.trees)
     if not tree.path:
-        raise _NoPlaceError
+        raise _NoSiteError
     other = parent.pick(
         t
         for t in parent.trees
         if t.path[:-1] == tree.path[:-1] and t.type == tree.type and t is not tree
     )
-    summary = f"swap: {_short(tree.source)} and {_short(other.source)}"
+    summary = f"swap: {_shorten(tree.source)} and {_shorten(other.source)}"
     return _Edit(summary, {tree.span: other.source, other.span: tree.source})
 
 
 def _drop(parent: _Parent) -> _Edit:
+    """Drop a term of a sum, product or condition."""
     chains = [
         t
         for t in parent.trees
@@ -305,73 +378,79 @@ def _drop(parent: _Parent) -> _Edit:
     items = parent.sites[tree.span].form.items
     dropped = items[int(parent.rng.integers(1, len(items)))]
     source = parent.policy.source
-    kept = [source[item.start : item.stop] for item in items if item is not dropped]
-    text = kept[1] if len(kept) == 2 else f"({' '.join(kept)})"
-    return _Edit(f"drop: {_short(source[dropped.start : dropped.stop])}", {tree.span: text})
+    remaining = [source[item.start : item.stop] for item in items if item is not dropped]
+    text = remaining[1] if len(remaining) == 2 else f"({' '.join(remaining)})"
+    return _Edit(f"drop: {_shorten(source[dropped.start : dropped.stop])}", {tree.span: text})
 
 
 MUTATIONS: Mapping[str, Callable[[_Parent], _Edit]] = {
-    "constant": _constant,
-    "parameter": _parameter,
-    "leaf": _leaf,
-    "operator": _operator,
+    "constant": _perturb_constant,
+    "parameter": _perturb_parameter,
+    "leaf": _replace_leaf,
+    "operator": _replace_operator,
     "grow": _grow,
     "wrap": _wrap,
     "hoist": _hoist,
     "swap": _swap,
     "drop": _drop,
 }
-"""The kinds of mutation: a literal or a parameter's value perturbed; a leaf, an operator or a whole subtree replaced; a
-subtree wrapped, or replaced by one of its own parts; two arguments swapped; a term dropped.
+"""The kinds of mutation, by name.
+
+A literal or the value of a parameter is perturbed; a leaf, an operator or a subtree is replaced; a subtree is wrapped,
+or replaced by a part of it; two arguments are swapped; a term is dropped.
 """
 
 
 def _transplant(parent: _Parent, donor: _Parent) -> _Edit:
+    """Replace a subtree by one of the donor."""
+    # A name must mean the same in both policies: shadowed features and different helpers rule a graft out.
     graft: Subtree = donor.pick(donor.trees)
-    place: Subtree = parent.pick(t for t in parent.trees if t.type == graft.type)
-    text = _with_bindings(donor.policy, graft)
-    env = parent.env(place)
+    target: Subtree = parent.pick(t for t in parent.trees if t.type == graft.type)
+    text = _add_bindings(donor.policy, graft)
+    env = parent.env(target)
     if any(
-        _hidden(name, env) for name in symbols_of(text) if name in parent.policy.signature.inputs
+        _is_shadowed(name, env)
+        for name in symbols_of(text)
+        if name in parent.policy.signature.inputs
     ):
-        raise _NoPlaceError
+        raise _NoSiteError
     here = parsed(parent.policy).helpers
     added = []
     for item in used_helpers(fragment(text), parsed(donor.policy).helpers):
         if item.name not in here:
             added.append(item.text.source[item.form.start : item.form.stop])
         elif here[item.name].hash != item.hash:
-            raise _NoPlaceError
+            raise _NoSiteError
     own = parent.policy.params
     values = {name: p.value for name, p in donor.policy.params.items() if name not in own}
-    summary = f"crossover: {_short(place.source)} -> {_short(text)}"
+    summary = f"crossover: {_shorten(target.source)} -> {_shorten(text)}"
     return _Edit(
-        summary, {place.span: text}, missing_features(parent.policy, text), tuple(added), values
+        summary, {target.span: text}, missing_features(parent.policy, text), tuple(added), values
     )
 
 
-def _hidden(name: str, env: Env) -> bool:
-    """Whether a let has taken a feature's name."""
+def _is_shadowed(name: str, env: Env) -> bool:
+    """Return whether ``let`` shadows a feature."""
     bound = env.get(name)
     return isinstance(bound, Node) and not (bound.op == "input" and bound.value == name)
 
 
-def _with_bindings(policy: Policy, tree: Subtree) -> str:
-    """A subtree's text with the bindings of the lets around it that it needs."""
+def _add_bindings(policy: Policy, tree: Subtree) -> str:
+    """Return the text of a subtree with the ``let`` bindings that it needs."""
     source = policy.source
     needed = set(symbols_of(tree.source))
-    taken: list[str] = []
-    for name, value in reversed(_around(policy, tree.path)):
+    bindings: list[str] = []
+    for name, value in reversed(_find_bindings(policy, tree.path)):
         if name.text in needed:
             text = source[value.start : value.stop]
             needed = (needed - {name.text}) | set(symbols_of(text))
-            taken[:0] = [name.text, text]
-    return f"(let [{' '.join(taken)}] {tree.source})" if taken else tree.source
+            bindings[:0] = [name.text, text]
+    return f"(let [{' '.join(bindings)}] {tree.source})" if bindings else tree.source
 
 
-def _around(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
-    """The bindings in force at a path, outermost first."""
-    found: list[tuple[Form, Form]] = []
+def _find_bindings(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
+    """Return the bindings in force at a path, outermost first."""
+    bindings: list[tuple[Form, Form]] = []
     for depth in range(len(path)):
         form = form_at(policy, path[:depth])
         if form.head not in ("let", "let*"):
@@ -381,27 +460,28 @@ def _around(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
         if path[depth] == 1:
             paired = len(items) > len(form.items[1].items)
             pairs = pairs[: path[depth + 1] if paired else path[depth + 1] // 2]
-        found += pairs
-    return found
+        bindings += pairs
+    return bindings
 
 
-def _group(form: Form | None) -> tuple[str, ...]:
-    """The operators that take the same arguments as the one in front of a call."""
+def _swappable(form: Form | None) -> tuple[str, ...]:
+    """Return the operators with the same arguments as the operator of a call."""
     if form is None:
         return ()
-    head = ALIASES.get(form.head, form.head)
-    return next((group for group in _SWAPS if head in group), ())
+    operator = ALIASES.get(form.head, form.head)
+    return next((group for group in _SWAPS if operator in group), ())
 
 
-def _perturbed(value: float, parent: _Parent) -> str:
-    """A number times a log-normal factor, with four digits where they make a difference."""
+def _perturb(value: float, parent: _Parent) -> str:
+    """Return a number times a log-normal factor, with four digits if they make a difference."""
     moved = value * math.exp(parent.scale * float(parent.rng.standard_normal()))
     if not math.isfinite(moved):
-        raise _NoPlaceError
+        raise _NoSiteError
     rounded = float(f"{moved:.4g}")
     return number(moved if rounded == value else rounded)
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
+    """Return a text in one line of at most 60 characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= 60 else f"{flat[:57]}..."

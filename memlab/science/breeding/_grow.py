@@ -1,4 +1,4 @@
-"""Random expressions of a type, from what a place in a policy may read."""
+"""Random expressions of a type, over the names that are in scope."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from memlab.kernel.language.checker import Env
 from memlab.kernel.language.graph import Node
 from memlab.kernel.language.reader import quoted
 
+# Operators to draw from, by the type of their arguments and result.
 _BINARY = ("+", "-", "*", "/", "min", "max")
 _UNARY = ("sqrt", "tanh", "abs", "sigmoid")
 _AGGREGATES = ("min-max", "slate-rank", "slate-mean")
@@ -19,14 +20,17 @@ _TESTS = ("<", "<=", ">", ">=")
 
 
 class Scope(NamedTuple):
-    """The slot, what is bound at the place, and whether the place is that of the policy's result."""
+    """The names in scope: features and local bindings.
+
+    ``tail`` is whether the expression is the policy's result.
+    """
 
     signature: Signature
     env: Env
     tail: bool = False
 
     def names(self, type: str) -> list[str]:
-        """Features and bound names of a type; a feature whose name let has taken is out of reach."""
+        """Return features and local names of a type; features that ``let`` shadows are left out."""
         features = [item.name for item in self.signature.inputs.values() if item.type == type]
         free = [name for name in features if name not in self.env or self._is_input(name)]
         local = [
@@ -37,74 +41,78 @@ class Scope(NamedTuple):
         return [*free, *local]
 
     def sets(self) -> list[str]:
-        taken = [name for name, value in self.env.items() if isinstance(value, Node)]
+        """Return the set features that are not shadowed."""
+        shadowed = [name for name, value in self.env.items() if isinstance(value, Node)]
         return [
             item.name
             for item in self.signature.inputs.values()
-            if item.type == "set" and item.name not in taken
+            if item.type == "set" and item.name not in shadowed
         ]
 
     def _is_input(self, name: str) -> bool:
+        """Return whether a name is bound to the feature of that name."""
         bound = self.env[name]
         return isinstance(bound, Node) and bound.op == "input" and bound.value == name
 
 
 def constant(rng: np.random.Generator) -> str:
-    """A positive number around 1: log-normal, three digits."""
+    """Return a random positive number around 1: log-normal, three digits."""
     return f"{math.exp(float(rng.standard_normal())):.3g}"
 
 
 def leaf(type: str | None, scope: Scope, rng: np.random.Generator) -> str:
-    """A name or a literal; for a bool that no name gives, a comparison."""
+    """Return a random name or literal; a comparison for a bool without names."""
     names = scope.names(str(type))
     if type == "num":
-        return _one(names, rng) if names and rng.random() < 0.75 else constant(rng)
+        return _choose(names, rng) if names and rng.random() < 0.75 else constant(rng)
     if type == "bool":
-        return _one(names, rng) if names else _test(scope, rng)
+        return _choose(names, rng) if names else _grow_comparison(scope, rng)
     words = scope.signature.words if scope.tail and scope.signature.words else ()
     if words or not names:
-        return quoted(_one(words or _words(scope), rng))
-    return _one(names, rng)
+        return quoted(_choose(words or _list_words(scope), rng))
+    return _choose(names, rng)
 
 
-def grown(type: str | None, depth: int, scope: Scope, rng: np.random.Generator) -> str:
-    """An expression of at most ``depth`` operations within one another."""
+def grow(type: str | None, depth: int, scope: Scope, rng: np.random.Generator) -> str:
+    """Return a random expression of at most ``depth`` nested operations."""
     if depth == 0 or rng.random() < 0.15:
         return leaf(type, scope, rng)
     inner = scope._replace(tail=False)
     if rng.random() < 0.2:
-        test = grown("bool", depth - 1, inner, rng)
+        test = grow("bool", depth - 1, inner, rng)
         return (
-            f"(if {test} {grown(type, depth - 1, scope, rng)} {grown(type, depth - 1, scope, rng)})"
+            f"(if {test} {grow(type, depth - 1, scope, rng)} {grow(type, depth - 1, scope, rng)})"
         )
     if type == "num":
-        return _number(depth, inner, rng)
+        return _grow_number(depth, inner, rng)
     if type == "bool":
-        return _truth(depth, inner, rng)
+        return _grow_bool(depth, inner, rng)
     return leaf(type, scope, rng)
 
 
-def _number(depth: int, scope: Scope, rng: np.random.Generator) -> str:
+def _grow_number(depth: int, scope: Scope, rng: np.random.Generator) -> str:
+    """Return a random numeric operation."""
     sets, kind = scope.sets(), rng.random()
     if kind < 0.1 and sets:
-        return f"(size {_one(sets, rng)})"
+        return f"(size {_choose(sets, rng)})"
     if kind < 0.25 and scope.signature.aggregates:
-        return f"({_one(_AGGREGATES, rng)} {leaf('num', scope, rng)})"
+        return f"({_choose(_AGGREGATES, rng)} {leaf('num', scope, rng)})"
     if kind < 0.45:
-        return f"(* {constant(rng)} {grown('num', depth - 1, scope, rng)})"
+        return f"(* {constant(rng)} {grow('num', depth - 1, scope, rng)})"
     if kind < 0.6:
-        return f"({_one(_UNARY, rng)} {grown('num', depth - 1, scope, rng)})"
-    left, right = (grown("num", depth - 1, scope, rng) for _ in range(2))
-    return f"({_one(_BINARY, rng)} {left} {right})"
+        return f"({_choose(_UNARY, rng)} {grow('num', depth - 1, scope, rng)})"
+    left, right = (grow("num", depth - 1, scope, rng) for _ in range(2))
+    return f"({_choose(_BINARY, rng)} {left} {right})"
 
 
-def _truth(depth: int, scope: Scope, rng: np.random.Generator) -> str:
+def _grow_bool(depth: int, scope: Scope, rng: np.random.Generator) -> str:
+    """Return a random boolean operation."""
     kind = rng.random()
     if kind < 0.2:
-        return f"(not {grown('bool', depth - 1, scope, rng)})"
+        return f"(not {grow('bool', depth - 1, scope, rng)})"
     if kind < 0.4:
-        left, right = (grown("bool", depth - 1, scope, rng) for _ in range(2))
-        return f"({_one(('and', 'or'), rng)} {left} {right})"
+        left, right = (grow("bool", depth - 1, scope, rng) for _ in range(2))
+        return f"({_choose(('and', 'or'), rng)} {left} {right})"
     worded = [
         item
         for item in scope.signature.inputs.values()
@@ -112,18 +120,20 @@ def _truth(depth: int, scope: Scope, rng: np.random.Generator) -> str:
     ]
     if kind < 0.6 and worded:
         item = worded[int(rng.integers(len(worded)))]
-        return f"(= {item.name} {quoted(_one(item.words, rng))})"
-    return _test(scope, rng)
+        return f"(= {item.name} {quoted(_choose(item.words, rng))})"
+    return _grow_comparison(scope, rng)
 
 
-def _test(scope: Scope, rng: np.random.Generator) -> str:
-    return f"({_one(_TESTS, rng)} {leaf('num', scope, rng)} {constant(rng)})"
+def _grow_comparison(scope: Scope, rng: np.random.Generator) -> str:
+    """Return a random comparison with a constant."""
+    return f"({_choose(_TESTS, rng)} {leaf('num', scope, rng)} {constant(rng)})"
 
 
-def _words(scope: Scope) -> list[str]:
-    """Strings that a feature may be, or the empty one."""
+def _list_words(scope: Scope) -> list[str]:
+    """Return the strings that features may have, or the empty string."""
     return [word for item in scope.signature.inputs.values() for word in item.words] or [""]
 
 
-def _one(options: tuple[str, ...] | list[str], rng: np.random.Generator) -> str:
+def _choose(options: tuple[str, ...] | list[str], rng: np.random.Generator) -> str:
+    """Return a random option."""
     return options[int(rng.integers(len(options)))]

@@ -1,8 +1,9 @@
-"""Which policy remembers better: on a log's feedback, and on labels.
+"""Compare policies on the feedback of a log, or on labels.
 
-Feedback is what people did with what they were shown; labels are complete judgements of what answers a question.
-They are two kinds of input with metrics of their own and are never mixed. ``evaluate`` reads either beside a log;
-``tune`` searches a policy's parameters. It needs a log and no lab.
+Feedback is what users did with the memories that a recall showed them. Labels are complete
+judgements of which memories answer a question. Each has its own metrics, and the two are never
+mixed in one figure. ``evaluate`` estimates the value of policies on a log, with feedback or with
+labels; ``tune`` searches the parameters of a policy. Both need a log and no lab.
 """
 
 from typing import Any
@@ -63,8 +64,9 @@ __all__ = [
 ]
 
 _REMOVED = {"estimators": "memlab.evaluate for a log of recalls; obp or vw-estimators for arrays"}
-"""Public names of earlier versions, and what to use instead."""
+"""Removed public names and their replacements."""
 
 
 def __getattr__(name: str) -> Any:
+    """Raise an AttributeError that names the replacement of a removed name."""
     raise missing_name(__name__, name, _REMOVED)

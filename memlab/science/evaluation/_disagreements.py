@@ -1,4 +1,4 @@
-"""Where two policies differ: the recalls whose heads have least in common, with every term that decided."""
+"""Recalls on which two policies differ most, with the terms of the scores that decided."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ from memlab.kernel.base import arguments
 from memlab.kernel.base.display import Report, Table, clip
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
+from memlab.science.evaluation._tests import pluralise
 
 __all__ = ["Disagreement", "Disagreements", "Item", "disagreements"]
 
 Terms = tuple[tuple[str, float], ...]
 _EXPLAINED = 4
-"""Items a recall whose scores are explained: what moved furthest."""
+"""The number of items of a recall whose scores are explained: those that moved most; others differ little."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A memory in the head of one of the policies; a rank or score is None where the policy would not show it."""
+    """A memory in the results of at least one of two policies.
+
+    A rank or score is None if the policy would not show the memory.
+    """
 
     memory: int | str
     text: str | None
@@ -33,12 +37,26 @@ class Item:
     shown: bool
     reward: float | None
     terms: tuple[Terms, Terms]
-    """Additive parts of the score under either policy; empty for what is no policy of the language."""
+    """The additive terms of the score under each policy; empty for expressions and columns."""
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One recall: ``shared`` items of the two heads, and all items by how far they moved."""
+    """One recall on which two policies differ.
+
+    Parameters
+    ----------
+    decision
+        The id of the recall.
+    query
+        The text of the query; None if it is not in the log.
+    shared
+        The number of items that both policies show.
+    distance
+        How far the results are apart: the sum of |1/rank - 1/rank| over items.
+    items
+        The items of both results, those that moved most first.
+    """
 
     decision: int | str
     query: str | None
@@ -48,14 +66,22 @@ class Disagreement:
 
 
 class Disagreements(Sequence[Disagreement], Report):
-    """Recalls by how much two policies differ on them, the most first."""
+    """A sequence of recalls on which two policies differ, largest difference first.
+
+    Parameters
+    ----------
+    a, b
+        The names of the policies.
+    found
+        The disagreements.
+    """
 
     def __init__(self, a: str, b: str, found: Sequence[Disagreement]) -> None:
         self.a, self.b = a, b
-        self._found = tuple(found)
+        self._items = tuple(found)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._items)
 
     @overload
     def __getitem__(self, at: int) -> Disagreement: ...
@@ -64,20 +90,20 @@ class Disagreements(Sequence[Disagreement], Report):
     @arguments.checked
     def __getitem__(self, at: int | slice) -> Disagreement | Sequence[Disagreement]:
         found: Disagreement | Sequence[Disagreement] = arguments.get_item(
-            self._found, at, "disagreement"
+            self._items, at, "disagreement"
         )
         return found
 
     def __iter__(self) -> Iterator[Disagreement]:
-        return iter(self._found)
+        return iter(self._items)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row an item: ranks and scores under ``a`` and ``b``, whether it was shown, and what it earned."""
+        """A row for each item: ranks, scores, whether it was shown, and its reward."""
         rows = [
             {
-                "decision": one.decision,
-                "query": one.query,
+                "decision": disagreement.decision,
+                "query": disagreement.query,
                 "memory_id": item.memory,
                 "text": item.text,
                 "rank_a": item.ranks[0],
@@ -87,39 +113,41 @@ class Disagreements(Sequence[Disagreement], Report):
                 "shown": item.shown,
                 "reward": item.reward,
             }
-            for one in self
-            for item in one.items
+            for disagreement in self
+            for item in disagreement.items
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _display(self) -> object:
         parts: list[object] = [
-            f"{self.a} against {self.b}, the {len(self)} recalls on which they differ most"
+            f"{self.a} vs. {self.b}: the {pluralise(len(self), 'recall')} on which they differ most"
         ]
-        for one in self:
-            title = f"recall {one.decision}{f': {one.query}' if one.query else ''} ({one.shared} shared)"
+        for disagreement in self:
+            query = f": {disagreement.query}" if disagreement.query else ""
+            title = f"recall {disagreement.decision}{query} ({disagreement.shared} shared)"
             rows = [
                 (
                     *("-" if rank is None else str(rank) for rank in item.ranks),
                     clip(item.text or f"memory {item.memory}", 90),
                     "" if item.reward is None else f"{item.reward:g}",
                 )
-                for item in one.items[:_EXPLAINED]
+                for item in disagreement.items[:_EXPLAINED]
             ]
-            parts.append(Table(title, (self.a, self.b, "memory", "earned"), rows, left=(2,)))
+            parts.append(Table(title, (self.a, self.b, "memory", "reward"), rows, left=(2,)))
         return parts
 
 
 def disagreements(
     log: Log, a: Target, b: Target, n: int, *, schema: pl.Schema, lab: Any
 ) -> Disagreements:
-    """The ``n`` recalls whose heads are furthest apart, by the sum over items of |1/rank under a - 1/rank under b|.
+    """Return the ``n`` recalls whose results are furthest apart.
 
-    An item that only one would show counts with 0 for the other: what moves at the top weighs most.
+    The distance is the sum over items of |1/rank under a - 1/rank under b|, with 0 for items that
+    a policy would not show. So changes at the top weigh most.
     """
-    heads = [_head(target, log) for target in (a, b)]
-    both = heads[0].join(
-        heads[1], on=["recall", "memory_id"], how="full", coalesce=True, suffix="_b"
+    results = [_top_k_frame(target, log) for target in (a, b)]
+    both = results[0].join(
+        results[1], on=["recall", "memory_id"], how="full", coalesce=True, suffix="_b"
     )
     gain = [(1 / pl.col(name)).fill_null(0.0) for name in ("rank", "rank_b")]
     both = both.with_columns(
@@ -133,18 +161,21 @@ def disagreements(
         .sort(["distance", "recall"], descending=[True, False])
         .head(n)
     )
-    found = []
+    selected = []
     for recall, distance, shared in furthest.iter_rows():
         items = both.filter(pl.col("recall") == recall).sort(
             ["moved", "memory_id"], descending=[True, False]
         )
-        found.append(
-            _disagreement(recall, distance, shared, items, log, a, b, schema=schema, lab=lab)
+        selected.append(
+            _describe_disagreement(
+                recall, distance, shared, items, log, a, b, schema=schema, lab=lab
+            )
         )
-    return Disagreements(a.name, b.name, found)
+    return Disagreements(a.name, b.name, selected)
 
 
-def _head(target: Target, log: Log) -> pl.DataFrame:
+def _top_k_frame(target: Target, log: Log) -> pl.DataFrame:
+    """Return the top-k of a policy as a frame."""
     return pl.DataFrame(
         {
             "recall": target.recall,
@@ -155,7 +186,7 @@ def _head(target: Target, log: Log) -> pl.DataFrame:
     )
 
 
-def _disagreement(
+def _describe_disagreement(
     recall: int,
     distance: float,
     shared: int,
@@ -167,25 +198,26 @@ def _disagreement(
     schema: pl.Schema,
     lab: Any,
 ) -> Disagreement:
+    """Describe one recall: its items with texts, rewards and terms of their scores."""
     decision = log.decisions.row(recall, named=True)
     rows = np.flatnonzero(log.recall == recall)
-    place = dict(zip(log.ids["memory_id"][rows].to_list(), rows.tolist(), strict=True))
-    texts = _texts(log, rows, schema)
+    row_of = dict(zip(log.ids["memory_id"][rows].to_list(), rows.tolist(), strict=True))
+    texts = _read_texts(log, rows, schema)
     first = items["memory_id"].head(_EXPLAINED).to_list()
-    terms = [_terms(target, recall, first, log, schema) for target in (a, b)]
+    terms = [_explain_scores(target, recall, first, log, schema) for target in (a, b)]
     described = []
     for item in items.iter_rows(named=True):
         memory = item["memory_id"]
-        at = place.get(memory)
-        shown = at is not None and bool(log.shown[at])
-        earned = log.reward[at] if at is not None and shown else np.nan
+        row = row_of.get(memory)
+        is_shown = row is not None and bool(log.exposed[row])
+        earned = log.reward[row] if row is not None and is_shown else np.nan
         described.append(
             Item(
                 memory,
-                texts.get(memory) if texts else _text_of(lab, memory),
+                texts.get(memory) if texts else _read_text(lab, memory),
                 (item["rank"], item["rank_b"]),
                 (item["score"], item["score_b"]),
-                shown,
+                is_shown,
                 None if np.isnan(earned) else float(earned),
                 (terms[0].get(memory, ()), terms[1].get(memory, ())),
             )
@@ -195,21 +227,24 @@ def _disagreement(
     )
 
 
-def _texts(log: Log, rows: NDArray[np.intp], schema: pl.Schema) -> dict[Any, str | None]:
+def _read_texts(log: Log, rows: NDArray[np.intp], schema: pl.Schema) -> dict[Any, str | None]:
+    """Return the logged texts of some candidates by memory id; empty if the log has none."""
     if "text" not in schema.names():
         return {}
     pool = log.pool(["text"])[rows]
     return dict(zip(pool["memory_id"].to_list(), pool["text"].to_list(), strict=True))
 
 
-def _text_of(lab: Any, memory: int | str) -> str | None:
+def _read_text(lab: Any, memory: int | str) -> str | None:
+    """Return the text of a memory from the lab, if there is one."""
     return None if lab is None else str(lab[memory].text)
 
 
-def _terms(
+def _explain_scores(
     target: Target, recall: int, memories: Sequence[Any], log: Log, schema: pl.Schema
 ) -> dict[Any, Terms]:
-    """The additive terms of the scores of some memories of one recall."""
+    """Return the additive terms of the scores of some memories of one recall."""
+    # Only policies of the language have terms, and only of features that the log holds.
     policy = target.ranker.policy
     if policy is None:
         return {}
@@ -219,18 +254,18 @@ def _terms(
         names = {name.replace("_", "-"): name for name in schema.names()}
         columns = [names[name] for name in policy.inputs if name in names]
         pool = log.pool(columns)[np.flatnonzero(log.recall == recall)]
-    named = pool.rename(
+    columns_by_name = pool.rename(
         {name: name.replace("_", "-") for name in pool.columns if name != "memory_id"}
     )
-    if any(name not in named.columns for name in policy.inputs):
+    if any(name not in columns_by_name.columns for name in policy.inputs):
         return {}
     aggregates = policy.aggregates(pool)
-    explained = {}
-    for index, memory in enumerate(named["memory_id"].to_list()):
+    terms = {}
+    for index, memory in enumerate(columns_by_name["memory_id"].to_list()):
         if memory in memories:
-            values = {name: named[name][index] for name in policy.inputs}
-            found = policy.explain(
+            values = {name: columns_by_name[name][index] for name in policy.inputs}
+            explanation = policy.explain(
                 values, aggregates=aggregates.row(index, named=True) if aggregates.width else None
             )
-            explained[memory] = tuple((term.text, term.value) for term in found.terms)
-    return explained
+            terms[memory] = tuple((term.text, term.value) for term in explanation.terms)
+    return terms

@@ -1,7 +1,7 @@
-"""The recalls on which a challenger stood against the live pack, and what each of them says of the difference.
+"""Recalls of a challenge, and their observations of the difference.
 
-An observation comes with the bounds between which it lies whatever is drawn and whatever is rewarded: a confidence
-sequence rests on them.
+Each observation has bounds that hold for any draw and any rewards; a confidence sequence needs
+them.
 """
 
 from __future__ import annotations
@@ -15,23 +15,26 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation._intervals import Floats, Ints
-from memlab.science.evaluation._log import Challenged, Log, challenges_of
-from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited, Evidence, Head
+from memlab.science.evaluation._log import Challenged, Log, read_challenges
+from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited, Evidence, TopK
 from memlab.science.evaluation._prepared import Settings
+from memlab.science.evaluation._tests import pluralise
 
 __all__ = [
     "Course",
     "Duel",
-    "Seen",
+    "Observations",
     "answer_rate",
-    "by_items",
-    "by_recalls",
     "comparisons_begun",
-    "duels_of",
+    "find_duels",
+    "observe_items",
+    "observe_recalls",
 ]
 
-Seen = tuple[Floats, Floats, Floats, Floats]
-"""Of each recall, f64[recalls]: what it says of the difference, at least and at most, and the bounds of that."""
+Observations = tuple[Floats, Floats, Floats, Floats]
+"""Arrays f64[recalls]: lower and upper value of the observed difference, and the bounds known before it."""
+
+# Columns of an arm that bounds are computed from.
 _CERTAIN, _PROBES, _UNSUPPORTED = (
     COLUMNS.index(name) for name in ("certain", "probes", "unsupported")
 )
@@ -39,9 +42,10 @@ _CERTAIN, _PROBES, _UNSUPPORTED = (
 
 @dataclass(frozen=True)
 class Course:
-    """The order in which recalls enter a sequence: that of time; those that belong together, as one when the last ends.
+    """The order in which recalls enter a sequence: by time, in blocks.
 
-    ``order`` holds the recalls, ``first`` where each block begins among them.
+    Recalls that depend on each other are one block, which enters when its last recall ends.
+    ``order`` holds the recalls; ``first`` is the index in ``order`` at which each block begins.
     """
 
     order: Ints
@@ -49,6 +53,7 @@ class Course:
 
     @classmethod
     def of(cls, log: Log, *, clustered: bool) -> Course:
+        """Order the recalls of a log; with ``clustered``, each cluster is a block."""
         order = np.arange(len(log))
         if "at" in log.decisions.columns and not log.decisions["at"].null_count():
             order = np.argsort(log.decisions["at"].to_physical().to_numpy(), kind="stable")
@@ -62,119 +67,148 @@ class Course:
 
     @property
     def sizes(self) -> Ints:
-        """int64[blocks]: recalls of each."""
+        """The number of recalls of each block, int64[blocks]."""
         return np.asarray(np.diff(self.first, append=len(self.order)))
 
     @property
     def last(self) -> Ints:
-        """int64[blocks]: the last recall of each."""
+        """The last recall of each block, int64[blocks]."""
         return np.asarray(self.order[self.first + self.sizes - 1])
 
     def sums(self, values: Floats) -> Floats:
-        """f64[blocks], of values of recalls."""
+        """Sum values of recalls by block, f64[blocks]."""
         return np.asarray(np.add.reduceat(values[self.order], self.first))
 
     def before(self, values: Floats) -> Floats:
-        """f64[recalls]: the sum over all blocks that had ended before that of the recall: what was known before it."""
+        """Return for each recall the sum of values over all earlier blocks, f64[recalls]."""
         sums = self.sums(values)
-        found = np.empty(len(self.order))
-        found[self.order] = np.repeat(np.cumsum(sums) - sums, self.sizes)
-        return found
+        earlier = np.empty(len(self.order))
+        earlier[self.order] = np.repeat(np.cumsum(sums) - sums, self.sizes)
+        return earlier
 
 
 @dataclass(frozen=True)
 class Duel:
-    """The recalls on which one challenger stood against the live pack, and the two heads on each."""
+    """The recalls in which one challenger competed with the live pack, with the top-k of both.
+
+    ``own`` and ``base`` are the top-k of the challenger and of the live pack. ``draws``
+    (f64[recalls]) is the maximum number of extra items of each recall.
+    """
 
     challenger: str
     live: str
     log: Log
-    own: Head
-    base: Head
+    own: TopK
+    base: TopK
     draws: Floats
     shares: Floats | None
-    """f64[recalls, 2]: the probability of the challenger's head and of the live one's, where whole heads are shown."""
+    """The probabilities of showing the challenger's and the live results, f64[recalls, 2]; None unless design "ab"."""
     arm: Ints
-    """Whose head was shown: 1 the challenger's, -1 the live one's, 0 another's."""
+    """Whose results were shown: 1 the challenger's, -1 the live pack's, 0 another's."""
     same: NDArray[np.bool_]
-    """Where the two heads are the same."""
+    """Whether both packs have the same results."""
     number: int
-    """How many comparisons the log had begun with this one."""
+    """The number of this comparison in the log, from 1."""
     notes: tuple[str, ...]
 
 
-def duels_of(log: Log, wanted: str | None) -> list[Duel]:
-    """Of each challenger, or the one that is wanted: its recalls under its last version and design."""
-    logged, hashes = challenges_of(log), _live_hashes(log)
-    last = {name: at for at, one in enumerate(logged) if one is not None for name in one.heads}
+def find_duels(log: Log, wanted: str | None) -> list[Duel]:
+    """Return the duel of each challenger under its last version and design.
+
+    With ``wanted``, only that challenger.
+    """
+    logged, hashes = read_challenges(log), _live_hashes(log)
+    last = {
+        name: index
+        for index, challenge in enumerate(logged)
+        if challenge is not None
+        for name in challenge.heads
+    }
     if not last:
         raise InputError(
-            'No recall here was challenged: lab.challenge("companion", reason="...") lets a pack stand against the '
+            'No recall of this log was challenged. lab.challenge("companion", reason="...") compares a pack with the '
             "live one from the next recall on."
         )
     if wanted is not None and wanted not in last:
         raise UnknownName("challenger", wanted, last)
-    numbers = _numbers(logged, hashes)
+    # Only the last version counts: rewards of earlier versions say nothing about the one that would be installed.
+    numbers = _number_comparisons(logged, hashes)
     duels = []
     for name, end in last.items():
         if wanted not in (None, name):
             continue
-        with_it = {
-            at: one for at, one in enumerate(logged) if one is not None and name in one.heads
+        challenged = {
+            index: challenge
+            for index, challenge in enumerate(logged)
+            if challenge is not None and name in challenge.heads
         }
-        version = {at: _version(name, one, hashes[at]) for at, one in with_it.items()}
-        chosen = {at: one for at, one in with_it.items() if version[at] == version[end]}
-        part, drawn = log.only(np.array(list(chosen), dtype=np.int64)), list(chosen.values())
+        version = {
+            index: _identify_comparison(name, challenge, hashes[index])
+            for index, challenge in challenged.items()
+        }
+        current = {
+            index: challenge
+            for index, challenge in challenged.items()
+            if version[index] == version[end]
+        }
+        part, challenges = log.only(np.array(list(current), dtype=np.int64)), list(current.values())
         live = log.decisions["pack"][end] if "pack" in log.decisions.columns else "live"
         duels.append(
             Duel(
                 name,
                 live,
                 part,
-                _head(name, [one.heads[name].ids for one in drawn], part),
-                _head("live", [one.live for one in drawn], part),
-                np.array([one.draws for one in drawn]),
-                np.array([[one.shares[name], one.shares[""]] for one in drawn])
+                _logged_top_k(name, [challenge.heads[name].ids for challenge in challenges], part),
+                _logged_top_k("live", [challenge.live for challenge in challenges], part),
+                np.array([challenge.draws for challenge in challenges]),
+                np.array(
+                    [[challenge.shares[name], challenge.shares[""]] for challenge in challenges]
+                )
                 if version[end][-1]
                 else None,
-                np.array([{name: 1, "": -1}.get(one.whose, 0) for one in drawn]),
-                np.array([one.heads[name].ids == one.live for one in drawn]),
+                np.array([{name: 1, "": -1}.get(challenge.whose, 0) for challenge in challenges]),
+                np.array([challenge.heads[name].ids == challenge.live for challenge in challenges]),
                 numbers[version[end]],
-                _notes(name, live, len(with_it) - len(chosen), drawn),
+                _notes(name, live, len(challenged) - len(current), challenges),
             )
         )
     return duels
 
 
 _Version = tuple[str, str, str | None, bool]
-"""Of a comparison: the challenger's name and hash, the live pack's hash, and whether whole heads are shown."""
+"""The identity of a comparison: the challenger's name and hash, the live hash, and whether the design is "ab"."""
 
 
-def _version(name: str, one: Challenged, live: str | None) -> _Version:
-    return name, one.heads[name].hash, live, bool(one.shares)
+def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> _Version:
+    """Return the identity of the comparison that a recall belongs to."""
+    return name, challenge.heads[name].hash, live, bool(challenge.shares)
 
 
-def _numbers(
+def _number_comparisons(
     logged: Sequence[Challenged | None], hashes: Sequence[str | None]
 ) -> dict[_Version, int]:
-    """Number every comparison from 1, in the order in which the log began them.
+    """Return the number of each comparison, from 1 in the order of their first recall.
 
-    A number depends on the recalls before alone, so it is known when the comparison begins and never changes.
+    A number depends only on earlier recalls. So it is known when the comparison begins and never
+    changes.
     """
     begun: dict[_Version, int] = {}
-    for at, one in enumerate(logged):
-        if one is not None:
-            for name in one.heads:
-                begun.setdefault(_version(name, one, hashes[at]), len(begun) + 1)
+    for index, challenge in enumerate(logged):
+        if challenge is not None:
+            for name in challenge.heads:
+                begun.setdefault(
+                    _identify_comparison(name, challenge, hashes[index]), len(begun) + 1
+                )
     return begun
 
 
 def comparisons_begun(log: Log) -> int:
     """Return how many comparisons of a challenger with a live pack the log has begun."""
-    return len(_numbers(challenges_of(log), _live_hashes(log)))
+    return len(_number_comparisons(read_challenges(log), _live_hashes(log)))
 
 
 def _live_hashes(log: Log) -> list[str | None]:
+    """Return the hash of the live pack in each recall."""
     return (
         log.decisions["pack_hash"].to_list()
         if "pack_hash" in log.decisions.columns
@@ -182,139 +216,164 @@ def _live_hashes(log: Log) -> list[str | None]:
     )
 
 
-def _notes(name: str, live: str, others: int, drawn: Sequence[Challenged]) -> tuple[str, ...]:
-    short = sum(len(one.heads[name].ids) < len(one.live) for one in drawn)
+def _notes(name: str, live: str, others: int, challenges: Sequence[Challenged]) -> tuple[str, ...]:
+    """Return remarks on recalls that are left out, and on shorter results of the challenger."""
+    short = sum(len(challenge.heads[name].ids) < len(challenge.live) for challenge in challenges)
     notes = []
     if others:
         notes.append(
-            f"{others:,} recalls under other versions of {name} or of {live}, or designs, are left out."
+            f"{pluralise(others, 'recall')} left out: other versions of {name} or {live}, or another design."
         )
     if short:
         notes.append(
-            f"{name} shows fewer items than {live} in {short:,} recalls: what it gives no score, or excludes."
+            f"{name} shows fewer items than {live} in {pluralise(short, 'recall')}: it excludes the rest or gives no score."
         )
     return tuple(notes)
 
 
-def _head(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> Head:
-    """The head that was logged: its rows among the candidates, and how many of it are none."""
-    given = pl.DataFrame(
+def _logged_top_k(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> TopK:
+    """Return the logged top-k as rows of the candidates.
+
+    Items outside the pools are counted.
+    """
+    items = pl.DataFrame(
         {
-            "recall": np.repeat(np.arange(len(ids)), [len(one) for one in ids]),
+            "recall": np.repeat(np.arange(len(ids)), [len(ranking) for ranking in ids]),
             "memory_id": pl.Series(
-                [memory for one in ids for memory in one], dtype=log.ids["memory_id"].dtype
+                [memory for ranking in ids for memory in ranking], dtype=log.ids["memory_id"].dtype
             ),
         }
     )
-    row = log.rows_of(given)
+    row = log.rows_of(items)
     outside = np.bincount(
-        given["recall"].filter(row.is_null()).to_numpy(), minlength=len(log)
+        items["recall"].filter(row.is_null()).to_numpy(), minlength=len(log)
     ).astype(np.float64)
-    return Head(name, np.sort(row.drop_nulls().to_numpy().astype(np.int64)), outside)
+    return TopK(name, np.sort(row.drop_nulls().to_numpy().astype(np.int64)), outside)
 
 
-def by_items(
+def observe_items(
     duel: Duel, evidence: Evidence, compared: Compared, rate: Floats, settings: Settings
-) -> Seen:
-    """What each recall says of the difference by the items on which the two packs differ."""
+) -> Observations:
+    """Return each recall's observation of the difference, from single items."""
     low, high = settings.reward_range
     arms = compared.totals[:, 1 : 1 + ARM], compared.totals[:, 1 + ARM : 1 + 2 * ARM]
-    least, most = (
-        _sum(arms[0], ends[0]) - _sum(arms[1], ends[1]) for ends in ((low, high), (high, low))
+    lower, upper = (
+        _sum_weighted(arms[0], ends[0]) - _sum_weighted(arms[1], ends[1])
+        for ends in ((low, high), (high, low))
     )
-    apart = evidence.apart(duel.own, duel.base)
+    differing = evidence.differing_rows(duel.own, duel.base)
     heaviest = [
-        _heaviest(arm, rows, duel, evidence, rate) for arm, rows in zip(arms, apart, strict=True)
+        _maximum_weight(arm, rows, duel, evidence, rate)
+        for arm, rows in zip(arms, differing, strict=True)
     ]
-    low, high = _widest(evidence.credited, settings)
+    low, high = _reward_bounds(evidence.credited, settings)
     up, down = max(high, 0.0), min(low, 0.0)
-    return least, most, heaviest[0] * down - heaviest[1] * up, heaviest[0] * up - heaviest[1] * down
+    return (
+        lower,
+        upper,
+        heaviest[0] * down - heaviest[1] * up,
+        heaviest[0] * up - heaviest[1] * down,
+    )
 
 
-def by_recalls(
+def observe_recalls(
     duel: Duel,
     log: Log,
     credited: Credited | None,
     course: Course,
     rate: Floats,
     settings: Settings,
-) -> Seen:
-    """What each recall says of the difference where one of the two heads was shown whole.
+) -> Observations:
+    """Return each recall's observation of the difference, from whole result lists.
 
-    The reward of the recall less the mean of those before it, over the probability of the head that was shown; 0 where
-    the heads are the same. What may not be shown of a head earns anything within the range. ``log`` is that of the
-    duel, attributed rewards set right.
+    The observation is the reward of the recall minus the mean of earlier recalls, over the
+    probability of the results shown. It is 0 if both packs have the same results. Unsupported
+    items have any reward within the range. ``log`` is that of the duel with attributed rewards
+    calibrated.
     """
     assert duel.shares is not None
     low, high = settings.reward_range
-    _check_shown(duel, log)
-    unknown = log.shown & ~log.answered & (settings.missing == "bounds")
-    silent = np.bincount(log.recall, weights=unknown, minlength=len(log))
+    _check_exposures(duel, log)
+    unknown = log.exposed & ~log.answered & (settings.missing == "bounds")
+    unanswered = np.bincount(log.recall, weights=unknown, minlength=len(log))
     earned = (
         np.bincount(
             log.recall, weights=np.nan_to_num(log.reward) * log.answered, minlength=len(log)
         )
         / rate
     )
+    # The mean of earlier recalls is a control variate: it is known before the draw, so it adds no bias.
     typical = course.before(earned) / (course.before(np.ones(len(log))) + 1.0)
     weight = np.where(
         duel.arm > 0, 1 / duel.shares[:, 0], np.where(duel.arm < 0, -1 / duel.shares[:, 1], 0.0)
     )
-    ends = weight * (earned + silent * low - typical), weight * (earned + silent * high - typical)
+    ends = (
+        weight * (earned + unanswered * low - typical),
+        weight * (earned + unanswered * high - typical),
+    )
     never = log.propensity == 0
     hidden = [
-        np.bincount(log.recall[head.rows], weights=never[head.rows], minlength=len(log))
-        + head.outside
-        for head in (duel.own, duel.base)
+        np.bincount(log.recall[top_k.rows], weights=never[top_k.rows], minlength=len(log))
+        + top_k.outside
+        for top_k in (duel.own, duel.base)
     ]
     shortest, longest = hidden[0] * low - hidden[1] * high, hidden[0] * high - hidden[1] * low
-    least, most = np.minimum(*ends) + shortest, np.maximum(*ends) + longest
-    low, high = _widest(credited, settings)
+    lower, upper = np.minimum(*ends) + shortest, np.maximum(*ends) + longest
+    low, high = _reward_bounds(credited, settings)
     floors, ceilings = [np.zeros(len(log))], [np.zeros(len(log))]
-    for head, share, sign in (
+    for top_k, share, sign in (
         (duel.own, duel.shares[:, 0], 1.0),
         (duel.base, duel.shares[:, 1], -1.0),
     ):
-        size = np.bincount(log.recall[head.rows], weights=~never[head.rows], minlength=len(log))
+        size = np.bincount(log.recall[top_k.rows], weights=~never[top_k.rows], minlength=len(log))
         reach = [sign * (size * end / rate - typical) / share for end in (low, high)]
         floors.append(np.minimum(*reach))
         ceilings.append(np.maximum(*reach))
     floor, ceiling = np.minimum.reduce(floors), np.maximum.reduce(ceilings)
-    least, most, floor, ceiling = (
+    lower, upper, floor, ceiling = (
         np.where(duel.same, 0.0, values)
-        for values in (least, most, floor + shortest, ceiling + longest)
+        for values in (lower, upper, floor + shortest, ceiling + longest)
     )
-    return least, most, floor, ceiling
+    return lower, upper, floor, ceiling
 
 
-def _check_shown(duel: Duel, log: Log) -> None:
-    """InputError for a recall that shows more or fewer items than the head that it says it shows."""
-    shown = np.bincount(log.recall, weights=log.shown, minlength=len(log))
-    for head, arm in ((duel.own, 1), (duel.base, -1)):
+def _check_exposures(duel: Duel, log: Log) -> None:
+    """Raise InputError if a recall of design "ab" does not show the results that it names."""
+    count = np.bincount(log.recall, weights=log.exposed, minlength=len(log))
+    for top_k, arm in ((duel.own, 1), (duel.base, -1)):
         wrong = (duel.arm == arm) & (
-            shown != np.bincount(log.recall[head.rows], minlength=len(log))
+            count != np.bincount(log.recall[top_k.rows], minlength=len(log))
         )
         if wrong.any():
-            at = int(np.argmax(wrong))
-            size = int((log.recall[head.rows] == at).sum())
+            index = int(np.argmax(wrong))
+            size = int((log.recall[top_k.rows] == index).sum())
             raise InputError(
-                f"Recall {log.decisions['decision'][at]} shows {shown[at]:.0f} items, and the head of {head.name} has "
-                f"{size}: a challenge of whole heads shows one of them."
+                f"Recall {log.decisions['decision'][index]} shows {count[index]:.0f} items, and the results of "
+                f"{top_k.name} have {size}: with design ab, a recall shows the results of one pack."
             )
 
 
-def _widest(credited: Credited | None, settings: Settings) -> tuple[float, float]:
-    """The range of a reward, attributed ones among them."""
+def _reward_bounds(credited: Credited | None, settings: Settings) -> tuple[float, float]:
+    """Return the range of a reward, calibrated rewards included."""
     return settings.reward_range if credited is None else credited.range_of(*settings.reward_range)
 
 
-def _sum(arm: Floats, fill: float) -> Floats:
+def _sum_weighted(arm: Floats, fill: float) -> Floats:
+    """Return the weighted rewards of an arm by recall.
+
+    Unknown items have the reward ``fill``.
+    """
     _, _, certain_reward, _, _, reward, silent, unsupported = arm.T
     return np.asarray(certain_reward + reward + (silent + unsupported) * fill)
 
 
-def _heaviest(arm: Floats, rows: Ints, duel: Duel, evidence: Evidence, rate: Floats) -> Floats:
-    """The most that the weights of an arm can add up to, f64[recalls]: known before anything is drawn."""
+def _maximum_weight(
+    arm: Floats, rows: Ints, duel: Duel, evidence: Evidence, rate: Floats
+) -> Floats:
+    """Return the maximum sum of an arm's weights, f64[recalls].
+
+    It is known before any item is drawn.
+    """
     log = duel.log
     weight = np.zeros(len(log))
     probes = rows[evidence.probe[rows]]
@@ -324,11 +383,15 @@ def _heaviest(arm: Floats, rows: Ints, duel: Duel, evidence: Evidence, rate: Flo
 
 
 def answer_rate(log: Log, course: Course) -> Floats:
-    """f64[recalls]: the share of items answered in earlier blocks, by which a censored reward is scaled up."""
-    shown, answered = (
+    """Return the share of items answered in earlier blocks, f64[recalls].
+
+    Censored rewards are divided by it. Five answered items of ten are added, so that early
+    recalls have a rate.
+    """
+    exposed, answered = (
         np.bincount(log.recall, weights=flags, minlength=len(log)).astype(np.float64)
-        for flags in (log.shown, log.answered)
+        for flags in (log.exposed, log.answered)
     )
-    if (shown == answered).all():
+    if (exposed == answered).all():
         return np.ones(len(log))
-    return np.clip((course.before(answered) + 5.0) / (course.before(shown) + 10.0), 0.05, 1.0)
+    return np.clip((course.before(answered) + 5.0) / (course.before(exposed) + 10.0), 0.05, 1.0)

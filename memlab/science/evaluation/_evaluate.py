@@ -1,4 +1,4 @@
-"""``memlab.evaluate``: what would each policy have been worth on this log, and which may be called better?"""
+"""``memlab.evaluate``: the expected reward of policies on a log."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     Compared,
     Evidence,
-    Head,
     Measured,
     Tests,
+    TopK,
     compare,
     credited_note,
-    gather,
-    known_features,
+    gather_evidence,
     measure,
     recalls_for,
     recalls_needed,
+    select_features,
 )
 from memlab.science.evaluation._prepared import (
     Estimator,
@@ -35,8 +35,14 @@ from memlab.science.evaluation._prepared import (
     prepare,
     with_baseline,
 )
-from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, Target, aim, logged
-from memlab.science.evaluation._tests import ONE_CLUSTER, Gate
+from memlab.science.evaluation._targets import (
+    PolicySpec,
+    RecallsAgain,
+    Target,
+    find_targets,
+    logged,
+)
+from memlab.science.evaluation._tests import ONE_CLUSTER, Gate, pluralise
 
 __all__ = ["evaluate"]
 
@@ -56,33 +62,87 @@ def evaluate(
     reward_range: tuple[float, float] | None = None,
     labels: pl.DataFrame | None = None,
 ) -> Evaluation:
-    """The value that each policy would have had on the recalls of a log, with intervals, or the reasons for none.
+    """Estimate the expected reward of policies on the recalls of a log.
 
-    ``slates`` are the four tables of a log (``memlab.Slates``), or a lab. ``policies``: names, paths or objects of
-    packs, the text of a ``recall-score``, Polars expressions over the candidates, names of columns of scores; or a
-    mapping that names them. A value is the mean over recalls of the sum of the rewards of the items that the policy
-    would have put in the head of the logged pool: the value on logged recalls; long-term effects on the memory are not
-    modelled.
+    A value is the mean over recalls of the summed rewards of the items that the policy would have
+    in its top-k of the logged pool. It is a value on logged recalls; long-term effects on the
+    memory are not modelled. Rewards of unsupported items, which the log could not show, enter the
+    interval at both ends of ``reward_range``.
 
-    ``horizon`` ("7d", a timedelta) gives every recall the same time to earn and leaves out those still open.
-    ``missing`` says what silence means: "zero" (a reward of 0), "censor" (left out), "inverse" (left out, and weighed
-    by the probability of an answer), "bounds" (anything); it must be said where more than a tenth is silent or only
-    one reward occurs. ``position`` weighs rewards by how often the place of an item is looked at, as items at random
-    places show it (position-based: Agarwal et al. 2019; Li et al. 2018). ``estimator`` is "snips" (self-normalised) or
-    "ht" (Horvitz-Thompson). ``cluster`` names what is independent: a column of the decisions, "day" or "decision"; the
-    column cluster unless given. ``baseline`` is the policy to which the others are compared: the one that logged,
-    unless named. ``reward_range`` bounds what an item may earn: what the slates declare, or 0 and 1. With ``labels``
-    (decision, memory_id, relevance 0 or 1, complete) feedback is not read: the metrics are those of retrieval.
+    Parameters
+    ----------
+    slates
+        The four tables of a log (``memlab.Slates``), or a lab.
+    policies
+        One or several policies: names, paths or objects of packs, texts of a ``recall-score``,
+        Polars expressions over the candidates, or names of columns of scores. A mapping names
+        them.
+    horizon
+        The time that each recall has to get feedback, such as "7d" or a timedelta. Recalls whose
+        horizon is open are left out.
+    missing
+        What missing feedback counts as: "zero" (a reward of 0), "censor" (left out), "inverse"
+        (left out, and the rest weighted by the probability of an answer) or "bounds" (any
+        reward). Required if more than a tenth is missing or only one reward occurs.
+    estimator
+        "snips" (self-normalised) or "ht" (Horvitz-Thompson).
+    cluster
+        The independent unit: a column of the decisions, "day" or "decision". The default is the
+        column cluster.
+    position
+        Whether to weight rewards by how often a position is examined, estimated from items at
+        random positions.
+    level
+        The confidence level of the intervals, between 0 and 1.
+    baseline
+        The policy that the others are compared with; by default the one that logged.
+    reward_range
+        The minimum and maximum reward of an item. By default that of the slates, or 0 and 1.
+    labels
+        A frame with ``decision``, ``memory_id``, ``relevance`` (0 or 1) for every relevant item.
+        Feedback is then not read, and the metrics are those of retrieval.
 
-    What a policy would show and the log could not enters its interval, at both ends of ``reward_range``. A policy whose
-    features the log does not hold is refused by name (``.refusals``); one whose figure would mislead has no value, and
-    its gates say why. A gate that the log cannot test is named as untested with every value. Raises
-    ``InputError`` with table and row for a log that contradicts itself, ``UnknownName``, ``PolicyError``.
+    Returns
+    -------
+    Evaluation
+        The policies with a value, best first, then those whose value is withheld. A policy is
+        refused (``.refusals``) if the log lacks its features, and its value is withheld if a gate
+        is closed. Untested gates are named with every value.
 
-    >>> memlab.evaluate(lab, ["memlab", "companion"], horizon="7d", missing="zero")       # doctest: +SKIP
+    Raises
+    ------
+    InputError
+        If the log contradicts itself; the message names the table and the row.
+    UnknownName
+        If there is no pack, column or baseline of a name.
+    PolicyError
+        If the text of a policy is invalid.
+
+    References
+    ----------
+    The position-based model is that of Agarwal et al. (2019) and Li et al. (2018);
+    ``docs/evaluation.md`` has the formulas.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> evaluation = memlab.evaluate(log, ["old_score", "new_score"], missing="zero")
+    >>> [(row.policy, round(row.value.value, 2), row.verdict) for row in evaluation.rows]
+    [('new_score', 0.48, 'better'), ('old_score', 0.29, 'baseline')]
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
-    asked = prepare(
+    prepared = prepare(
         slates,
         policies,
         horizon=horizon,
@@ -94,39 +154,39 @@ def evaluate(
         cluster=cluster,
         position=position,
     )
-    settings, log, schema, lab = asked.settings, asked.log, asked.schema, slates.lab
+    settings, log, schema, lab = prepared.settings, prepared.log, prepared.schema, slates.lab
     if estimator == "ht" and labels is None and log.silent:
         raise InputError(
-            f"{log.silent:.0%} of what was shown has no known reward, and Horvitz-Thompson's sum would count it as 0. "
-            f'Say so with missing="zero", or use estimator="snips".'
+            f"{log.silent:.0%} of the items shown have no known reward, and Horvitz-Thompson's sum would count it as 0. "
+            f'Set missing="zero" to do so, or use estimator="snips".'
         )
     rankers, baseline = with_baseline(
-        asked.rankers, baseline, log, logged(slates.candidates, schema)
+        prepared.rankers, baseline, log, logged(slates.candidates, schema)
     )
     recall_again: RecallsAgain | None = getattr(
         getattr(lab, "policies", None), "recall_again", None
     )
-    targets, refused = aim(rankers, log, schema, asked.fingerprints, recall_again)
+    targets, refused = find_targets(rankers, log, schema, prepared.fingerprints, recall_again)
     notes = [*slates.notes, *log.notes]
-    if not asked.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
+    if not prepared.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
         notes.append(
-            "The log carries no fingerprints: its features are taken to be what their names say."
+            "The log has no fingerprints: features are assumed to mean what their names say."
         )
     notes += [
-        f"{target.name} gives {target.unscored} candidates no finite score: it would never show them."
+        f"{target.name} gives {pluralise(target.unscored, 'candidate')} no finite score and would not show them."
         for target in targets
         if target.unscored
     ]
     if labels is None:
-        rows, needed, method, between, found = _by_feedback(
-            targets, log, settings, baseline, known_features(log, asked.features, schema)
+        rows, needed, method, between, learned = _evaluate_feedback(
+            targets, log, settings, baseline, select_features(log, prepared.features, schema)
         )
-        notes += [*found, *_assumed(log, settings)]
+        notes += [*learned, *_describe_assumptions(log, settings)]
     else:
-        rows, needed, method, settings, between, more = _by_labels(
+        rows, needed, method, settings, between, remarks = _evaluate_labels(
             targets, log, settings, baseline, labels
         )
-        notes += more
+        notes += remarks
     return Evaluation(
         rows=rows,
         refusals=tuple(refused),
@@ -137,44 +197,51 @@ def evaluate(
         recalls=len(log),
         clusters=log.clusters,
         needed=needed,
-        given=tuple(ranker.name for ranker in asked.rankers),
+        given=tuple(ranker.name for ranker in prepared.rankers),
         _log=log,
         _targets=tuple(targets),
         _schema=schema,
-        _features=asked.features,
+        _features=prepared.features,
         _lab=lab,
         _between=between,
     )
 
 
-def _by_feedback(
+def _evaluate_feedback(
     targets: Sequence[Target], log: Log, settings: Settings, baseline: str, features: Floats
 ) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Between, list[str]]:
-    evidence = gather(log, settings, features)
-    heads = {target.name: evidence.head(target) for target in targets}
-    base = heads.get(baseline)
+    """Evaluate targets on feedback.
+
+    Returns rows, recalls needed, method, comparison of a pair, and remarks.
+    """
+    evidence = gather_evidence(log, settings, features)
+    top_ks = {target.name: evidence.top_k(target) for target in targets}
+    base = top_ks.get(baseline)
     tests = Tests(log, settings, features)
     measured: dict[str, Measured] = {}
     estimates: dict[str, Compared] = {}
     for target in targets:
-        head = heads[target.name]
-        other = base if base is not None and head is not base else None
-        estimates[target.name] = compare(evidence, head, other)
+        top_k = top_ks[target.name]
+        other = base if base is not None and top_k is not base else None
+        estimates[target.name] = compare(evidence, top_k, other)
         measured[target.name] = measure(evidence, estimates[target.name], tests)
     passed = {
-        name for name, found in measured.items() if not any(gate.closed for gate in found.gates)
+        name
+        for name, measurement in measured.items()
+        if not any(gate.closed for gate in measurement.gates)
     }
     family = [
         name for name in estimates if name in passed and baseline in passed and name != baseline
     ]
     differences = [estimates[name].difference for name in family]
     raw = [difference.p for difference in differences]  # type: ignore[union-attr]
+    # Only comparisons that are reported belong to the family of Holm's adjustment.
     adjusted = dict(zip(family, holm(raw), strict=True))
     rows = []
     for target in targets:
-        name, found = target.name, estimates[target.name]
+        name, compared = target.name, estimates[target.name]
         ranked, p = name in passed, adjusted.get(name, np.nan)
-        gap = found.difference if name in adjusted else None
+        gap = compared.difference if name in adjusted else None
         verdict = (
             "withheld"
             if not ranked
@@ -186,112 +253,125 @@ def _by_feedback(
             PolicyValue(
                 name,
                 target.kind,
-                found.value if ranked else None,
+                compared.value if ranked else None,
                 gap,
                 p,
-                found.lower,
-                found.upper,
+                compared.lower,
+                compared.upper,
                 verdict,
-                found.value.value,
+                compared.value.value,
                 measured[name],
                 {},
             )
         )
-    ordered = _ranked(rows)
+    ordered = _sort_rows(rows)
 
     def between(first: str, second: str) -> tuple[Estimate, tuple[Gate, ...]]:
-        found = compare(evidence, heads[first], heads[second])
-        assert found.difference is not None
-        return found.difference, measure(evidence, found, tests).gates
+        """Compare two policies by name."""
+        compared = compare(evidence, top_ks[first], top_ks[second])
+        assert compared.difference is not None
+        return compared.difference, measure(evidence, compared, tests).gates
 
     return (
         ordered,
-        _needed(ordered, baseline, evidence, heads),
-        _method(evidence, log),
+        _forecast_recalls(ordered, baseline, evidence, top_ks),
+        _describe_method(evidence, log),
         between,
-        _estimated(evidence),
+        _describe_estimates(evidence),
     )
 
 
-def _estimated(evidence: Evidence) -> list[str]:
-    """What was learned from the log before its policies were valued, in a sentence each."""
+def _describe_estimates(evidence: Evidence) -> list[str]:
+    """Describe what was estimated from the log before its policies, in a sentence each."""
     notes = credited_note(evidence.log, evidence.credited)
     if evidence.examination is not None:
         eta = evidence.examination.eta
         notes.append(
-            f"Place k is looked at as often as k^-{eta.value:.2f} (interval {eta.low:.2f} to {eta.high:.2f}), by items "
-            "at random places; rewards are weighed by it."
+            f"Position k is examined with a relative frequency of k^-{eta.value:.2f} (interval {eta.low:.2f} to "
+            f"{eta.high:.2f}), estimated from items at random positions; rewards are weighted by it."
         )
     return notes
 
 
-def _assumed(log: Log, settings: Settings) -> list[str]:
-    """What an estimate takes on trust, in a sentence each."""
+def _describe_assumptions(log: Log, settings: Settings) -> list[str]:
+    """Describe the assumptions of an estimate, in a sentence each."""
     notes = []
     if settings.missing == "inverse" and log.silent:
-        notes.append("Silence is taken to depend on the logged features and the position alone.")
-    chance = (log.propensity > 0) & (log.propensity < 1)
-    if not chance.any() and not np.isnan(log.propensity).all():
         notes.append(
-            "No exploration: this log is deterministic, and of what was not shown it knows only the range of the "
-            "rewards. Challenge a pack (lab.challenge), or log with probes ((setting probe-rate 0.1))."
+            "Missing feedback is assumed to depend on the logged features and the position alone."
         )
-    if np.isnan(log.propensity[~log.shown]).any():
+    is_random = (log.propensity > 0) & (log.propensity < 1)
+    if not is_random.any() and not np.isnan(log.propensity).all():
         notes.append(
-            "The log does not say what else could have been shown: unsupported is unknown."
+            "No exploration: this log is deterministic, so rewards of items that were not shown are known only within "
+            "their range. Challenge a pack (lab.challenge), or log with probes ((setting probe-rate 0.1))."
+        )
+    if np.isnan(log.propensity[~log.exposed]).any():
+        notes.append(
+            "The log does not say which other items could have been shown, so unsupported is unknown."
         )
     return notes
 
 
-def _method(evidence: Evidence, log: Log) -> str:
+def _describe_method(evidence: Evidence, log: Log) -> str:
+    """Describe the interval method and the unit of a cluster."""
     sample = evidence.sample(np.ones((len(log), 1)))
     return sample.method.replace("clusters", f"clusters ({log.clustered})", 1)
 
 
-def _needed(
-    rows: Sequence[PolicyValue], baseline: str, evidence: Evidence, heads: Mapping[str, Head]
+def _forecast_recalls(
+    rows: Sequence[PolicyValue], baseline: str, evidence: Evidence, top_ks: Mapping[str, TopK]
 ) -> tuple[str, str, int] | None:
-    """The two best and how many recalls like these would tell them apart four times out of five; or the policy that
-    is nearest to a value, and how many recalls would give it one.
+    """Forecast the recalls that distinguish the two best policies with a power of .8.
+
+    If fewer than two policies have a value, return the policy that needs the fewest recalls for
+    one.
     """
     best = [row.policy for row in rows if row.value is not None][:2]
     if len(best) < 2:
-        more = [
+        candidates = [
             (row.needed, row.policy)
             for row in rows
             if row.value is None and row.needed and row.policy != baseline
         ]
-        if not more:
+        if not candidates:
             return None
-        fewest, policy = min(more)
+        fewest, policy = min(candidates)
         return policy, baseline, len(evidence.log) + fewest
-    found = compare(evidence, heads[best[0]], heads[best[1]])
-    count = recalls_needed(found, len(evidence.log), evidence.level)
+    compared = compare(evidence, top_ks[best[0]], top_ks[best[1]])
+    count = recalls_needed(compared, len(evidence.log), evidence.level)
     return None if count is None else (best[0], best[1], count)
 
 
-def _by_labels(
+def _evaluate_labels(
     targets: Sequence[Target], log: Log, settings: Settings, baseline: str, labels: pl.DataFrame
 ) -> tuple[
     tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Settings, Between, tuple[str, ...]
 ]:
-    found = measure_labels(targets, log, labels, level=settings.level)
-    sample, places = found.sample, found.places
+    """Evaluate targets on labels.
+
+    Returns rows, recalls needed, method, settings, comparison of a pair, and remarks.
+    """
+    labelled = measure_labels(targets, log, labels, level=settings.level)
+    sample, columns = labelled.sample, labelled.columns
     enough = sample.clusters >= 2
 
-    def minus(first: str, second: str) -> Estimate:
-        own, other = places[first], places[second]
+    def subtract(first: str, second: str) -> Estimate:
+        """Estimate the difference of two policies by name."""
+        own, other = columns[first], columns[second]
         return sample.estimate(lambda totals: mean(totals[..., own]) - mean(totals[..., other]))
 
     gaps = {
-        name: minus(name, baseline) for name in places if name != baseline and baseline in places
+        name: subtract(name, baseline)
+        for name in columns
+        if name != baseline and baseline in columns
     }
     family = list(gaps) if enough else []
     adjusted = dict(zip(family, holm([gaps[name].p for name in family]), strict=True))
     rows = []
     for target in targets:
-        name, place = target.name, places[target.name]
-        value = sample.estimate(lambda totals, place=place: mean(totals[..., place]))  # type: ignore[misc]
+        name, column = target.name, columns[target.name]
+        value = sample.estimate(lambda totals, column=column: mean(totals[..., column]))  # type: ignore[misc]
         p = adjusted.get(name, np.nan)
         gap = gaps[name] if name in adjusted else None
         verdict = (
@@ -313,27 +393,27 @@ def _by_labels(
                 verdict,
                 value.value,
                 None,
-                found.metrics[name],
+                labelled.metrics[name],
             )
         )
-    ordered = _ranked(rows)
+    ordered = _sort_rows(rows)
     needed = None
     if enough and len(ordered) > 1:
         best = ordered[0].policy, ordered[1].policy
-        count = recalls_for(minus(*best), found.judged, settings.level)
+        count = recalls_for(subtract(*best), labelled.judged, settings.level)
         needed = None if count is None else (*best, count)
     return (
         ordered,
         needed,
         sample.method,
-        settings.by(found.metric),
-        lambda first, second: (minus(first, second), () if enough else (ONE_CLUSTER,)),
-        found.notes,
+        settings.by(labelled.metric),
+        lambda first, second: (subtract(first, second), () if enough else (ONE_CLUSTER,)),
+        labelled.notes,
     )
 
 
-def _ranked(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
-    """Best first; what has no value stands last, in the order in which it was given."""
+def _sort_rows(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
+    """Sort policies with a value by it, best first; the others follow in their given order."""
     valued = [row for row in rows if row.value is not None]
     valued.sort(key=lambda row: np.inf if np.isnan(row.estimate) else -row.estimate)
     return (*valued, *(row for row in rows if row.value is None))

@@ -1,10 +1,10 @@
-"""An evaluation: what each policy is worth on a log, why a value is missing, and where policies differ."""
+"""The result of an evaluation as data, text and HTML."""
 
 from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -23,7 +23,7 @@ from memlab.kernel.version import __version__
 from memlab.science.evaluation._disagreements import Disagreements, disagreements
 from memlab.science.evaluation._figures import (
     DASHES,
-    MOST_LINES,
+    MAX_LINES,
     SIZES,
     draw_disagreement,
     draw_legend,
@@ -34,13 +34,17 @@ from memlab.science.evaluation._measure import Measured, predicted_rewards
 from memlab.science.evaluation._prepared import Settings
 from memlab.science.evaluation._targets import Refused, Target
 from memlab.science.evaluation._tests import (
+    GATE_TITLES,
     GATES,
+    MISSING_GATE,
     ONE_CLUSTER,
     Gate,
     list_names,
+    pluralise,
     recalls_to_open,
     rounded,
     share,
+    signed,
     untested_sentence,
 )
 from memlab.subjects.drawing import (
@@ -83,10 +87,30 @@ Between = Callable[[str, str], tuple[Estimate, tuple[Gate, ...]]]
 
 @dataclass(frozen=True)
 class PolicyValue:
-    """What one policy is worth on the log.
+    """The value of one policy on a log.
 
-    ``value`` and ``difference`` are None where a gate is closed; ``estimate`` is what the arithmetic gave all the
-    same, for diagnosis. ``lower`` and ``upper`` bound the value, sampling error left aside.
+    Parameters
+    ----------
+    policy
+        The name of the policy.
+    kind
+        "re-scored" on the logged pool, or "re-recalled" by the lab.
+    value
+        The estimated value with its interval; None if a gate is closed.
+    difference
+        The difference to the baseline; None if a gate is closed.
+    adjusted
+        The p-value of the difference, adjusted over all policies (Holm).
+    lower, upper
+        The bounds of the value for any rewards of unsupported items, without sampling error.
+    verdict
+        "better", "worse", "not separated", "baseline" or "withheld".
+    estimate
+        The raw estimate, also where the value is withheld: for diagnosis only.
+    measured
+        The evidence and gates; None with labels.
+    metrics
+        The label metrics by name; empty with feedback.
     """
 
     policy: str
@@ -103,14 +127,14 @@ class PolicyValue:
 
     @property
     def closed(self) -> tuple[Gate, ...]:
-        """The gates that are closed, which withhold the value."""
+        """The closed gates, which withhold the value."""
         if self.measured is None:
             return () if self.value else (ONE_CLUSTER,)
         return tuple(gate for gate in self.measured.gates if gate.closed)
 
     @property
     def untested(self) -> tuple[Gate, ...]:
-        """The gates that the log cannot test; they withhold nothing, and have not passed."""
+        """The gates that the log cannot test."""
         return (
             ()
             if self.measured is None
@@ -119,18 +143,59 @@ class PolicyValue:
 
     @property
     def needed(self) -> int | None:
-        """How many more recalls like these would give it a value: 0 if it has one, None where they alone would not."""
+        """The number of further recalls that the policy needs for a value.
+
+        0 for a policy with a value; None if recalls alone would not open its gates.
+        """
         return recalls_to_open(self.closed)
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Report):
-    """Policies on one log, best first. A trailing expression renders it; made by ``memlab.evaluate``.
+    """The values of policies on one log, best first; made by ``memlab.evaluate``.
 
-    ``refusals`` are policies that this log cannot evaluate; ``notes`` what was left out of the log and why; ``method``
-    how intervals were made. ``needed``: the two best policies that have a value, and how many recalls like these would
-    separate them; where nothing but the baseline has a value, the policy that is nearest to one, the baseline, and the
-    recalls that it needs. None where recalls like these would not do. Each row has a ``needed`` of its own.
+    Parameters
+    ----------
+    rows
+        The policies with their values.
+    refusals
+        The policies that the log cannot evaluate, with reasons.
+    notes
+        Remarks on the log: data left out, and assumptions.
+    settings
+        The settings of the evaluation.
+    baseline
+        The policy that the others are compared with.
+    method
+        The method of the intervals.
+    recalls, clusters
+        The number of recalls and of clusters.
+    needed
+        Two policies, and the number of recalls that would separate them. These are the two best
+        policies with a value, or the policy that needs the fewest recalls for a value and the
+        baseline. None if no number of recalls would.
+    given
+        The names of the policies as passed.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> evaluation = memlab.evaluate(log, ["old_score", "new_score"], missing="zero")
+    >>> evaluation.baseline, evaluation.ranked
+    ('old_score', True)
+    >>> evaluation.frame.select("policy", "verdict").rows()
+    [('new_score', 'better'), ('old_score', 'baseline')]
     """
 
     rows: tuple[PolicyValue, ...]
@@ -152,13 +217,14 @@ class Evaluation(Report):
 
     @cached_property
     def model_values(self) -> dict[str, float]:
-        """The direct method: what a model of rewards expects each policy to be worth. An extrapolation, not a result.
+        """The expected value of each policy by a model of rewards: an extrapolation.
 
-        NaN where the model has too little to learn from, or the policy was re-recalled (its pool has other features).
+        NaN if the model has too few data, or if the policy was re-recalled, because its pool has
+        other features.
         """
         if self.settings.measure == "labels":
             return {}
-        expected = self._expected()
+        expected = self._predict_rewards()
         values = {}
         for target in self._targets:
             values[target.name] = float("nan")
@@ -166,7 +232,8 @@ class Evaluation(Report):
                 values[target.name] = float(expected[target.row].sum()) / self.recalls
         return values
 
-    def _expected(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    def _predict_rewards(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+        """Return the predicted reward of each candidate; None if data are too few."""
         names = [
             name
             for name in self._features
@@ -184,37 +251,39 @@ class Evaluation(Report):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """One row a policy, best first, refused ones last.
+        """A row for each policy, best first and refused ones last.
 
-        ``policy``, ``value``, ``low``, ``high``, ``difference``, ``difference_low``, ``difference_high``, ``p`` (Holm),
-        ``lower``, ``upper`` (bounds), ``probes`` (answered, by which it is told from the baseline), ``unsupported``,
-        ``untested`` (names of the untested gates, "" for none), ``kind``, ``estimator``, ``verdict``; with labels,
-        every metric in place of what concerns feedback.
+        ``policy``, ``value``, ``low``, ``high``, ``difference``, ``difference_low``,
+        ``difference_high``, ``p`` (Holm), ``lower``, ``upper`` (bounds), ``probes`` (answered
+        probes that distinguish it from the baseline), ``unsupported``, ``untested`` (ids of the
+        untested gates), ``kind``, ``estimator``, ``verdict``. With labels, the metrics replace
+        the columns on feedback.
         """
         labels = self.settings.measure == "labels"
         rows: list[dict[str, object]] = []
         for row in self.rows:
             record: dict[str, object] = {
                 "policy": row.policy,
-                **_parts("", row.value),
-                **_parts("difference", row.difference),
-                "p": _known(row.adjusted),
+                **_estimate_columns("", row.value),
+                **_estimate_columns("difference", row.difference),
+                "p": _none_if_nan(row.adjusted),
             }
             if labels:
                 record |= row.metrics
             else:
                 assert row.measured is not None
                 record |= {
-                    "lower": _known(row.lower),
-                    "upper": _known(row.upper),
+                    "lower": _none_if_nan(row.lower),
+                    "upper": _none_if_nan(row.upper),
                     "probes": row.measured.probes,
-                    "unsupported": _known(row.measured.unsupported),
+                    "unsupported": _none_if_nan(row.measured.unsupported),
                     "untested": ", ".join(gate.name for gate in row.untested),
                 }
             estimator = self.settings.metric if labels else self.settings.estimator
             rows.append(record | {"kind": row.kind, "estimator": estimator, "verdict": row.verdict})
         refused = [
-            {"policy": one.policy, "kind": "refused", "verdict": "refused"} for one in self.refusals
+            {"policy": refusal.policy, "kind": "refused", "verdict": "refused"}
+            for refusal in self.refusals
         ]
         numbers = ("value", "low", "high", "difference", "difference_low", "difference_high", "p")
         overrides = dict.fromkeys(numbers, pl.Float64) if rows else {}
@@ -222,31 +291,61 @@ class Evaluation(Report):
 
     @checked
     def pairs(self, adjust: Literal["holm", "bh"] = "holm") -> pl.DataFrame:
-        """Every pair of policies that have a value: a row each, in the order of the values.
+        """Compare every pair of policies that have a value.
 
-        ``policy``, ``other``, ``difference`` (of the one less the other), ``low``, ``high``, ``p`` (adjusted over all
-        pairs), ``verdict`` ("better", "worse", "not separated"; "withheld" where a gate of that pair is closed, and
-        then no numbers), ``untested`` (names of the untested gates of that pair). ``adjust``: "holm" keeps
-        the probability of any wrong finding, "bh" (Benjamini & Hochberg 1995) the share of wrong ones among the
-        findings.
+        Parameters
+        ----------
+        adjust
+            The adjustment of p-values over all pairs. "holm" bounds the probability of any false
+            finding; "bh" (Benjamini & Hochberg 1995) bounds the expected share of false findings.
 
-        >>> ev.pairs(adjust="bh")                                                          # doctest: +SKIP
+        Returns
+        -------
+        DataFrame
+            A row for each pair, in the order of the values: ``policy``, ``other``, ``difference``
+            (``policy`` minus ``other``), ``low``, ``high``, ``p`` (adjusted), ``verdict`` and
+            ``untested`` (ids of untested gates). The verdict is "better", "worse", "not
+            separated", or "withheld" (without numbers) if a gate of the pair is closed.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import memlab
+        >>> log = memlab.Slates.from_wide(
+        ...     pl.read_parquet(memlab.examples.LOG),
+        ...     decision="query_id",
+        ...     item="memory_id",
+        ...     shown="rank",
+        ...     reward="clicked",
+        ...     propensity="p",
+        ...     limit=3,
+        ...     scores=["old_score", "new_score"],
+        ... )
+        >>> evaluation = memlab.evaluate(log, ["old_score", "new_score"], missing="zero")
+        >>> evaluation.pairs(adjust="bh").select("policy", "other", "verdict").rows()
+        [('new_score', 'old_score', 'better')]
         """
         names = [row.policy for row in self.rows if row.value is not None]
-        found = [(a, b, *self._between(a, b)) for a, b in combinations(names, 2)]
-        passed = [not any(gate.closed for gate in gates) for *_, gates in found]
-        known = [gap.p if told else nan for (_, _, gap, _), told in zip(found, passed, strict=True)]
-        adjusted = holm(known) if adjust == "holm" else benjamini_hochberg(known)
+        comparisons = [(a, b, *self._between(a, b)) for a, b in combinations(names, 2)]
+        # Pairs with a closed gate have no p-value and do not count in the adjustment.
+        is_open_pair = [not any(gate.closed for gate in gates) for *_, gates in comparisons]
+        raw = [
+            gap.p if is_open else nan
+            for (_, _, gap, _), is_open in zip(comparisons, is_open_pair, strict=True)
+        ]
+        adjusted = holm(raw) if adjust == "holm" else benjamini_hochberg(raw)
         rows: list[tuple[object, ...]] = []
-        for (a, b, gap, gates), told, p in zip(found, passed, adjusted, strict=True):
-            parts = [_known(part) if told else None for part in (gap.value, gap.low, gap.high)]
-            verdict = separated(gap, p, self.settings.level) if told else "withheld"
+        for (a, b, gap, gates), is_open, p in zip(comparisons, is_open_pair, adjusted, strict=True):
+            parts = [
+                _none_if_nan(part) if is_open else None for part in (gap.value, gap.low, gap.high)
+            ]
+            verdict = separated(gap, p, self.settings.level) if is_open else "withheld"
             rows.append(
                 (
                     a,
                     b,
                     *parts,
-                    _known(p),
+                    _none_if_nan(p),
                     verdict,
                     ", ".join(gate.name for gate in gates if gate.untested),
                 )
@@ -258,10 +357,11 @@ class Evaluation(Report):
 
     @cached_property
     def diagnostics(self) -> pl.DataFrame:
-        """One row a policy and gate, and the raw ``estimate`` of the policy.
+        """A row for each policy and gate, with the raw ``estimate`` of the policy.
 
-        ``figure``, ``threshold``, ``state`` ("open", "closed", "untested", "not needed"), ``open`` (true or false; null
-        where nothing was tested), ``finding`` and ``advice`` (of a closed or untested gate).
+        ``figure``, ``threshold``, ``state`` ("open", "closed", "untested", "not needed"),
+        ``open`` (null if not tested), ``finding`` and ``advice`` (of closed and untested gates),
+        ``largest_weight``.
         """
         rows = [
             {
@@ -298,22 +398,38 @@ class Evaluation(Report):
 
     @property
     def silent(self) -> float:
-        """The share of what was shown whose reward is not known."""
+        """The share of shown items whose reward is unknown."""
         return self._log.silent
 
     @property
     def open_windows(self) -> int:
-        """Recalls that were left out because their horizon had not closed."""
+        """The number of recalls left out because their horizon is open."""
         return self._log.open
 
     @property
     def ranked(self) -> bool:
-        """Whether at least two policies passed their gates."""
+        """Whether at least two policies have a value."""
         return sum(row.value is not None for row in self.rows) > 1
 
     @checked
     def target(self, policy: str) -> Target:
-        """What this policy would have shown."""
+        """Return the items that a policy would have shown.
+
+        Parameters
+        ----------
+        policy
+            The name of an evaluated policy.
+
+        Returns
+        -------
+        Target
+            The items of each recall, best first.
+
+        Raises
+        ------
+        UnknownName
+            If no policy of this name was evaluated.
+        """
         for target in self._targets:
             if target.name == policy:
                 return target
@@ -321,14 +437,32 @@ class Evaluation(Report):
 
     @checked
     def disagreements(self, a: str, b: str, n: Count = 5) -> Disagreements:
-        """The ``n`` recalls on which two policies differ most, with the items and the terms of their scores."""
+        """Find the recalls on which two policies differ most.
+
+        Parameters
+        ----------
+        a, b
+            The names of two evaluated policies.
+        n
+            The number of recalls to return.
+
+        Returns
+        -------
+        Disagreements
+            The recalls with their items, and the terms of the scores.
+
+        Raises
+        ------
+        UnknownName
+            If no policy of a name was evaluated.
+        """
         return disagreements(
             self._log, self.target(a), self.target(b), n, schema=self._schema, lab=self._lab
         )
 
     @property
     def pair(self) -> tuple[str, str] | None:
-        """The two policies that are most worth comparing: the best and the baseline, or the next."""
+        """The best policy and the baseline, or the two best: the pair to compare first."""
         names = [row.policy for row in self.rows]
         if len(names) < 2:
             return None
@@ -342,19 +476,55 @@ class Evaluation(Report):
         *,
         axes: OnAxes | None = None,
     ) -> Figure:
-        """A matplotlib figure: ``leaderboard`` with intervals, ``weights``, or the greatest ``disagreement``.
+        """Draw a matplotlib figure of the evaluation.
 
-        With ``axes`` it is drawn there, and their figure is returned.
+        Parameters
+        ----------
+        kind
+            "leaderboard" (values with intervals), "weights" (concentration of weights) or
+            "disagreement" (the recall with the largest one).
+        axes
+            The axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        Figure
+            The figure of the axes.
         """
         return _draw_figure(self, kind, axes)
 
     @checked
     def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file, and return its path."""
+        """Write the evaluation as one self-contained HTML file.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The path of the file.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
         return write_page(_render_page(self), path)
 
     def to_dict(self) -> dict[str, Any]:
-        """All that the text says, as JSON values: each refusal, closed gate and untested gate, with its reason."""
+        """Return the report as JSON values.
+
+        Refusals, closed gates and untested gates have their reasons.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
+        # Refused policies are last in the frame and have no forecast.
         needed = [*(row.needed for row in self.rows), *(None for _ in self.refusals)]
         policies = self.frame.to_dicts()
         for policy, count in zip(policies, needed, strict=True):
@@ -363,7 +533,9 @@ class Evaluation(Report):
             "headline": headline(self),
             "method": caption(self),
             "policies": policies,
-            "refusals": [{"policy": one.policy, "reason": one.reason} for one in self.refusals],
+            "refusals": [
+                {"policy": refusal.policy, "reason": refusal.reason} for refusal in self.refusals
+            ],
             "withheld": [_explain_gate(row, gate) for row in self.rows for gate in row.closed],
             "untested": [_explain_gate(row, gate) for row in self.rows for gate in row.untested],
             "needed": self.needed
@@ -379,7 +551,7 @@ class Evaluation(Report):
 
 
 def _explain_gate(row: PolicyValue, gate: Gate) -> dict[str, Any]:
-    """Return a gate that is closed or untested as JSON values; a figure only of one that was tested."""
+    """Return a closed or untested gate as JSON values; untested gates have no figure."""
     figure = {"figure": gate.figure if isfinite(gate.figure) else None} if gate.closed else {}
     return {
         "policy": row.policy,
@@ -392,7 +564,7 @@ def _explain_gate(row: PolicyValue, gate: Gate) -> dict[str, Any]:
 
 
 def separated(gap: Estimate | None, adjusted: float, level: float) -> str:
-    """The verdict on a difference, by its adjusted p."""
+    """Return the verdict on a difference, from its adjusted p-value."""
     if gap is None:
         return "ranked, without a baseline to compare with"
     if adjusted < 1 - level:
@@ -400,84 +572,92 @@ def separated(gap: Estimate | None, adjusted: float, level: float) -> str:
     return "not separated"
 
 
-def _parts(name: str, estimate: Estimate | None) -> dict[str, object]:
+def _estimate_columns(name: str, estimate: Estimate | None) -> dict[str, object]:
+    """Return the columns of an estimate: its value and the ends of its interval."""
     prefix = f"{name}_" if name else ""
     values = (
         (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
     )
-    known = [None if value is None else _known(value) for value in values]
-    return {name or "value": known[0], f"{prefix}low": known[1], f"{prefix}high": known[2]}
+    finite = [None if value is None else _none_if_nan(value) for value in values]
+    return {name or "value": finite[0], f"{prefix}low": finite[1], f"{prefix}high": finite[2]}
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
+    """Return the value, or None for NaN."""
     return None if np.isnan(value) else value
 
 
-# An evaluation as text and as HTML: the leaderboard, or the refusal and its reasons.
+# An evaluation as text and as HTML: the leaderboard, or the reasons for missing values.
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    return "-" if value is None or np.isnan(value) else f"{value:.{digits}f}"
+    """Format a number; "-" if it is missing."""
+    return "-" if value is None or np.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def interval(estimate: Estimate | None) -> str:
+    """Format the interval of an estimate; "" if there is none."""
     if estimate is None or np.isnan(estimate.low):
         return ""
-    return f"[{estimate.low:.3f}, {estimate.high:.3f}]"
+    return f"[{number(estimate.low)}, {number(estimate.high)}]"
 
 
 def stars(p: float) -> str:
-    """``***``, ``**``, ``*`` for an adjusted p below .001, .01 and .05."""
+    """Return "***", "**" or "*" for an adjusted p-value below .001, .01 or .05."""
     return "" if np.isnan(p) else "*" * sum(p < threshold for threshold in (0.001, 0.01, 0.05))
 
 
 def caption(ev: Evaluation) -> str:
-    """What kind of number this is."""
-    held = f"{_counted(ev.recalls, 'recall')} in {_counted(ev.clusters, 'cluster')}"
+    """Describe the kind of number, the sample and the intervals."""
+    sample = f"{pluralise(ev.recalls, 'recall')} in {pluralise(ev.clusters, 'cluster')}"
     if ev.settings.measure == "labels":
-        return f"mean {ev.settings.metric} by labels, {held}; {ev.settings.level:.0%} intervals: {ev.method}"
+        return f"mean {ev.settings.metric} by labels, {sample}; {ev.settings.level:.0%} intervals: {ev.method}"
     name = "self-normalised" if ev.settings.estimator == "snips" else "Horvitz-Thompson"
     return (
         f"value on logged recalls, long-term effects not modelled: mean reward per recall (top k); {name} inclusion "
-        f"weights, {held}; {ev.settings.level:.0%} intervals: {ev.method}"
+        f"weights, {sample}; {ev.settings.level:.0%} intervals: {ev.method}"
     )
 
 
 def headline(ev: Evaluation) -> str:
-    """The finding in one sentence, and the gates that are untested for what has a value."""
+    """Return the finding in one sentence, followed by the untested gates."""
     untested = untested_sentence(
         [gate for row in ev.rows if row.value is not None for gate in row.untested]
     )
-    return f"{_finding(ev)} {untested}".rstrip()
+    return f"{_state_finding(ev)} {untested}".rstrip()
 
 
-def _finding(ev: Evaluation) -> str:
+def _state_finding(ev: Evaluation) -> str:
+    """Return the finding in one sentence."""
+    # Cases go from the strongest to the weakest finding that the log supports.
     valued = [row for row in ev.rows if row.value is not None]
     if not valued:
-        return "No ranking: this log cannot tell these policies apart, and says why below."
+        return "No ranking: no policy has a value on this log, for the reasons below."
     base = next((row for row in ev.rows if row.policy == ev.baseline), None)
     better = [row.policy for row in ev.rows if row.verdict.startswith("better")]
     worse = [row.policy for row in ev.rows if row.verdict.startswith("worse")]
     if base is None or base.value is None:
-        return f"No comparison: {ev.baseline}, which the others are compared to, has no value on this log."
+        return f"No comparison: the baseline {ev.baseline} has no value on this log."
     if len(ev.rows) == 1:
-        return f"{base.policy} is worth {number(base.value.value)} a recall."
+        return f"The expected reward of {base.policy} is {number(base.value.value)} per recall."
     if better:
         return f"{list_names(better)} would have done better than {ev.baseline}."
     if worse and len(worse) == len(ev.rows) - 1:
-        return f"Nothing would have done better than {ev.baseline}."
+        return f"No policy would have done better than {ev.baseline}."
     withheld = [row.policy for row in ev.rows if row.value is None]
     if withheld and len(withheld) == len(ev.rows) - 1:
-        return f"No ranking: the log has a value for {base.policy} alone, and says below why not for the others."
-    return f"Nothing in this log shows a policy to be better than {ev.baseline}."
+        return f"No ranking: only {base.policy} has a value on this log, for the reasons below."
+    return f"No policy is significantly better than {ev.baseline} on this log."
 
 
 def reasons(ev: Evaluation) -> list[tuple[str, str]]:
-    """Policies and the reason that they share, for everything that has no value and for every untested gate.
+    """Return each reason for a missing value or an untested gate.
 
-    ``next_step`` says what to do.
+    A reason comes with the policies that share it.
+
+    ``next_step`` has the action to take.
     """
-    pairs = [(one.policy, f"refused. {one.reason}") for one in ev.refusals]
+    pairs = [(refusal.policy, f"refused. {refusal.reason}") for refusal in ev.refusals]
     pairs += [(row.policy, f"withheld. {gate.finding}") for row in ev.rows for gate in row.closed]
     pairs += [
         (row.policy, f"untested. {gate.finding} {gate.advice}".rstrip())
@@ -490,86 +670,95 @@ def reasons(ev: Evaluation) -> list[tuple[str, str]]:
     return [(list_names(policies), reason) for reason, policies in shared.items()]
 
 
-_BEFORE_MORE = (
+_FAULTS_OF_LOG = (
     "propensities",
     "balance",
     "clusters",
     "independence",
-    "silence",
+    MISSING_GATE,
     "position",
     "redundancy",
 )
-"""Gates that no number of recalls opens, in the order in which to look at them."""
+"""Gates that no number of recalls opens, most fundamental first: a later one means little while an earlier fails."""
 
 
 def next_step(ev: Evaluation) -> str:
-    """The one thing to do where a value is withheld or policies are not told apart; "" where there is nothing."""
+    """Return the one action to take; "" if there is none.
+
+    An action is needed if values are withheld or policies are indistinguishable.
+    """
+    # Faults of the log come first: more recalls would not cure them.
     closed = {gate.name: gate for row in reversed(ev.rows) for gate in row.closed}
-    first = next((closed[name] for name in _BEFORE_MORE if name in closed), None)
+    first = next((closed[name] for name in _FAULTS_OF_LOG if name in closed), None)
     if first is not None:
         return f"Next: {first.advice or first.finding}"
-    short = [row.policy for row in ev.rows if row.closed]
-    apart = [row.policy for row in ev.rows if row.verdict == "not separated"]
-    if not short and not apart:
+    withheld = [row.policy for row in ev.rows if row.closed]
+    undecided = [row.policy for row in ev.rows if row.verdict == "not separated"]
+    if not withheld and not undecided:
         return ""
     if ev.settings.measure == "labels":
-        more = "" if ev.needed is None else f" {_enough(ev, 'like these')}."
+        more = "" if ev.needed is None else f" {_state_forecast(ev, 'like these')}."
         return f"Next: label more recalls.{more}"
-    wanted = (short or apart)[0]
-    challenged = (
-        f"show now and then, with its probability logged, what {wanted} would show and {ev.baseline} would not"
+    policy = (withheld or undecided)[0]
+    action = (
+        f"show items that {policy} would show and {ev.baseline} would not, at random and with logged probabilities"
         if ev._lab is None
-        else f'lab.challenge("{wanted}") shows what tells it from {ev.baseline}'
+        else f'run lab.challenge("{policy}") to collect evidence against {ev.baseline}'
     )
-    alone = (
+    forecast = (
         ""
         if ev.needed is None or ev.needed[2] <= ev.recalls
-        else f" {_enough(ev, 'at this probe rate')}."
+        else f" {_state_forecast(ev, 'at this probe rate')}."
     )
-    return f"Next: {challenged}; memlab.plan says for how many recalls.{alone}"
+    return f"Next: {action}. memlab.plan forecasts how many recalls that needs.{forecast}"
 
 
-def _enough(ev: Evaluation, how: str) -> str:
+def _state_forecast(ev: Evaluation, how: str) -> str:
+    """Return the forecast of the recalls needed."""
     assert ev.needed is not None
     first, second, count = ev.needed
     return f"Separating {first} and {second} needs about {rounded(count)} recalls {how}"
 
 
 def remarks(ev: Evaluation) -> list[str]:
+    """Return the remarks of a report: data left out, and assumptions."""
     lines = []
     if ev.open_windows:
-        lines.append(f"{ev.open_windows} recalls whose horizon had not closed are left out.")
+        lines.append(f"{pluralise(ev.open_windows, 'recall')} with an open horizon left out.")
     if ev.settings.measure == "feedback" and ev.silent:
-        lines.append(f"{share(ev.silent)} of shown items have no feedback and are left out.")
+        treatment = {
+            "bounds": "count as any reward",
+            "inverse": "are left out, the rest reweighted",
+        }
+        left_out = treatment.get(ev.settings.missing, "are left out")
+        lines.append(f"{share(ev.silent)} of shown items have no feedback and {left_out}.")
     return lines + list(ev.notes)
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
+# Headings and templates of the table.
 _LEGEND = "p-values are Holm-adjusted; * < .05, ** < .01, *** < .001."
 
+# Columns that only feedback has.
 _FEEDBACK: Columns = (
-    ("bounds", lambda row: _bounds(row["lower"], row["upper"])),
+    ("bounds", lambda row: _format_bounds(row["lower"], row["upper"])),
     ("probes", "{probes:,}"),
     ("unsupported", lambda row: "-" if row["unsupported"] is None else share(row["unsupported"])),
     ("untested gates", "{untested}"),
 )
 
 _OPTIONAL = ("untested gates", "bounds", "probes", "kind", "unsupported", "p", "interval")
-"""What a narrow terminal has no room for, in this order; of metrics the last first. Untested gates are named above and
-below the table too."""
+"""Columns that a narrow terminal omits, first to last, after metrics. Untested gates are named outside the table too."""
 
 
 def _leaderboard(ev: Evaluation) -> Table:
+    """Return the table of values."""
     metrics = list(ev.rows[0].metrics) if ev.settings.measure == "labels" else []
     columns: Columns = (
         ("policy", "{policy}"),
         ("value", lambda row: number(row["value"])),
-        ("interval", "[{low:.3f}, {high:.3f}]"),
-        (f"to {ev.baseline}", "{difference:+.3f}"),
-        ("interval", "[{difference_low:.3f}, {difference_high:.3f}]"),
+        ("interval", _format_interval("low", "high")),
+        (f"vs. {ev.baseline}", lambda row: _format_difference(row["difference"])),
+        ("interval", _format_interval("difference_low", "difference_high")),
         (
             "p",
             lambda row: (
@@ -581,44 +770,71 @@ def _leaderboard(ev: Evaluation) -> Table:
         ("kind", "{kind}"),
         ("verdict", "{verdict}"),
     )
-    heads, rows = format_rows(ev.frame.head(len(ev.rows)).iter_rows(named=True), columns)
+    headings, rows = format_rows(ev.frame.head(len(ev.rows)).iter_rows(named=True), columns)
     first_left_out = (*reversed(metrics), *_OPTIONAL)
-    optional = [at for at in reversed(range(len(heads))) if heads[at] in first_left_out]
-    optional.sort(key=lambda at: first_left_out.index(heads[at]))
+    optional = [
+        index for index in reversed(range(len(headings))) if headings[index] in first_left_out
+    ]
+    optional.sort(key=lambda index: first_left_out.index(headings[index]))
     return Table(
-        "", heads, rows, [_LEGEND], left=(0, len(heads) - 2, len(heads) - 1), optional=optional
+        "",
+        headings,
+        rows,
+        [_LEGEND],
+        left=(0, len(headings) - 2, len(headings) - 1),
+        optional=optional,
     )
 
 
-def _bounds(lower: float | None, upper: float | None) -> str:
-    known = lower is not None and upper is not None and upper - lower >= 0.005
-    return f"{lower:.2f}..{upper:.2f}" if known else ""
+def _format_difference(value: float | None) -> str:
+    """Format a difference; "" if it is missing."""
+    return "" if value is None or np.isnan(value) else signed(value, 3)
+
+
+def _format_interval(low: str, high: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return a function that formats the interval between two columns; "" if it is missing."""
+
+    def cell(row: Mapping[str, Any]) -> str:
+        return "" if row[low] is None else f"[{number(row[low])}, {number(row[high])}]"
+
+    return cell
+
+
+def _format_bounds(lower: float | None, upper: float | None) -> str:
+    """Format bounds; "" if they are unknown or equal to two digits."""
+    differ = lower is not None and upper is not None and upper - lower >= 0.005
+    return f"{lower:.2f}..{upper:.2f}" if differ else ""
 
 
 # The figures of an evaluation, and its report: one self-contained HTML file.
 
 
 def _draw_figure(ev: Evaluation, kind: str, axes: Axes | None) -> Figure:
-    """One of the figures of ``Evaluation.figure``."""
+    """Draw one of the figures of ``Evaluation.figure``."""
     makers: dict[str, Callable[[Evaluation], Draw]] = {
         "leaderboard": draw_leaderboard,
         "weights": draw_weights,
-        "disagreement": _greatest,
+        "disagreement": _draw_largest_disagreement,
     }
     width, height = SIZES[kind]
     return draw_figure(makers[kind](ev), width=width, height=height or height_of(ev), axes=axes)
 
 
 def height_of(ev: Evaluation) -> float:
-    """Inches that a leaderboard needs."""
+    """Return the height of a leaderboard in inches."""
     return 1.0 + 0.36 * max(1, len(ev.rows))
 
 
 def draw_leaderboard(ev: Evaluation) -> Draw:
-    """One line a policy: its value with its interval, its bounds in grey, and the model's guess as a hollow diamond."""
+    """Return the drawing of the values, one line for each policy.
+
+    A line has the value with its interval, its bounds in grey, and the model's prediction as a
+    hollow diamond.
+    """
     rows = list(reversed(ev.rows))
     labels = ev.settings.measure == "labels"
 
+    # What is uncertain is drawn below what is measured: bounds, interval, value, then the model.
     def draw(axes: Axes) -> None:
         base = next(
             (row.value.value for row in rows if row.policy == ev.baseline and row.value), None
@@ -628,7 +844,7 @@ def draw_leaderboard(ev: Evaluation) -> Draw:
         for y, row in enumerate(rows):
             bounded = row.measured is not None and row.upper > row.lower and np.isfinite(row.lower)
             if bounded:
-                label = "bounds, for what could not be shown"
+                label = "bounds for unsupported items"
                 axes.plot(
                     [row.lower, row.upper],
                     [y, y],
@@ -668,7 +884,7 @@ def draw_leaderboard(ev: Evaluation) -> Draw:
                 )
         axes.set_yticks(range(len(rows)), [row.policy for row in rows])
         axes.set_ylim(-0.6, len(rows) - 0.4)
-        axes.set_xlim(*_range(ev))
+        axes.set_xlim(*_axis_range(ev))
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", color=GREY, alpha=0.25, linewidth=0.6)
@@ -680,8 +896,12 @@ def draw_leaderboard(ev: Evaluation) -> Draw:
     return draw
 
 
-def _range(ev: Evaluation) -> tuple[float, float]:
-    """What holds every interval and its model's guess; wide bounds and guesses of what is withheld may run out."""
+def _axis_range(ev: Evaluation) -> tuple[float, float]:
+    """Return the range of the axis: all intervals and their predictions.
+
+    Wide bounds, and predictions for withheld values, may extend beyond it.
+    """
+    # Bounds of one policy would otherwise compress the intervals of all others.
     valued = [row for row in ev.rows if row.value is not None]
     ends = [
         end
@@ -692,17 +912,17 @@ def _range(ev: Evaluation) -> tuple[float, float]:
     ends += [ev.model_values.get(row.policy, np.nan) for row in valued or ev.rows]
     if not valued:
         ends += [end for row in ev.rows for end in (row.lower, row.upper)]
-    known = [end for end in ends if np.isfinite(end)] or [0.0, 1.0]
-    room = 0.12 * (max(known) - min(known)) or 0.5
-    return min(known) - room, max(known) + room
+    finite = [end for end in ends if np.isfinite(end)] or [0.0, 1.0]
+    margin = 0.12 * (max(finite) - min(finite)) or 0.5
+    return min(finite) - margin, max(finite) + margin
 
 
 def draw_weights(ev: Evaluation) -> Draw:
-    """How much of the weight the heaviest items hold; the gate asks that 1% of them hold at most half."""
+    """Return the drawing of the share of the weight that the heaviest items have."""
     if ev.settings.measure == "labels":
         raise InputError("Labels are counted, not weighted: there is no figure of weights.")
     rows = [row for row in ev.rows if row.measured is not None and len(row.measured.weights)][
-        :MOST_LINES
+        :MAX_LINES
     ]
 
     def draw(axes: Axes) -> None:
@@ -711,18 +931,18 @@ def draw_weights(ev: Evaluation) -> Draw:
         axes.annotate(
             "gate", (0.01, 0.5), xytext=(10, 0), textcoords="offset points", va="center", color=GREY
         )
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             assert row.measured is not None
             weights = row.measured.weights
             share = np.arange(1, len(weights) + 1) / len(weights)
-            held = np.cumsum(weights) / weights.sum()
-            # 200 points draw the line; a log may hold a million items
-            at = np.unique(np.geomspace(1, len(weights), 200).astype(np.int64)) - 1
-            style = DASHES[place % len(DASHES)]
+            cumulative = np.cumsum(weights) / weights.sum()
+            # 200 points are enough for the line; a log may hold a million items.
+            points = np.unique(np.geomspace(1, len(weights), 200).astype(np.int64)) - 1
+            style = DASHES[index % len(DASHES)]
             axes.plot(
-                share[at],
-                held[at],
-                color=CYCLE[place],
+                share[points],
+                cumulative[points],
+                color=CYCLE[index],
                 linewidth=1.8,
                 linestyle=style,
                 label=row.policy,
@@ -741,31 +961,33 @@ def draw_weights(ev: Evaluation) -> Draw:
     return draw
 
 
-def _greatest(ev: Evaluation) -> Draw:
+def _draw_largest_disagreement(ev: Evaluation) -> Draw:
+    """Return the drawing of the largest disagreement."""
     pair = ev.pair
     if pair is None:
         raise InputError("A disagreement needs two policies that could be evaluated.")
-    found = ev.disagreements(*pair, n=1)
-    if not found:
+    disagreements = ev.disagreements(*pair, n=1)
+    if not disagreements:
         raise InputError(
             f"{pair[0]} and {pair[1]} would have shown the same items in the same order, always."
         )
-    return draw_disagreement(found[0], *pair)
+    return draw_disagreement(disagreements[0], *pair)
 
 
 _TEMPLATE = Path(__file__).parent / "report.html"
-
+"""The template of the page."""
 
 _PACKAGES = ("polars", "numpy")
-
+"""Packages whose versions may change the last digits of a figure."""
 
 _EXAMPLES = 4
+"""Disagreements on a page: as many as a reader compares."""
 
 
 def _render_page(ev: Evaluation) -> str:
-    """The page. Everything that came from text is escaped."""
+    """Render the page. All text from the log is escaped."""
     pair = ev.pair
-    differ = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
+    disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
     figures = {
         "leaderboard": draw_svg(
             draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev)
@@ -774,10 +996,13 @@ def _render_page(ev: Evaluation) -> str:
     if ev.settings.measure == "feedback":
         width, height = SIZES["weights"]
         figures["weights"] = draw_svg(draw_weights(ev), name="weights", width=width, height=height)
-    if pair and differ:
+    if pair and disagreements:
         width, height = SIZES["disagreement"]
         figures["disagreement"] = draw_svg(
-            draw_disagreement(differ[0], *pair), name="disagreement", width=width, height=height
+            draw_disagreement(disagreements[0], *pair),
+            name="disagreement",
+            width=width,
+            height=height,
         )
     return render_page(
         _TEMPLATE,
@@ -789,7 +1014,7 @@ def _render_page(ev: Evaluation) -> str:
         remarks=remarks(ev),
         labels=ev.settings.measure == "labels",
         figures={name: Markup(text) for name, text in figures.items()},
-        differ=differ,
+        differ=disagreements,
         pair=pair,
         rankers=[target.ranker for target in ev._targets],
         gates=GATES,
@@ -802,10 +1027,10 @@ def _render_page(ev: Evaluation) -> str:
 
 
 def reproduction(ev: Evaluation) -> str:
-    """The call that gives this evaluation again."""
+    """Return the call that reproduces this evaluation."""
     settings = ev.settings
-    given = ", ".join(repr(name) for name in ev.given)
-    parts = [f"memlab.evaluate(slates, [{given}]"]
+    names = ", ".join(repr(name) for name in ev.given)
+    parts = [f"memlab.evaluate(slates, [{names}]"]
     if settings.measure == "labels":
         parts.append("labels=labels")
     else:
@@ -820,17 +1045,26 @@ def reproduction(ev: Evaluation) -> str:
 
 
 def log_digest(ev: Evaluation) -> str:
-    """A sha256 of what the log says: recalls, candidates, probabilities, what was shown and what it earned."""
+    """Return a sha256 digest of the log.
+
+    It covers recalls, candidates, probabilities, items shown and rewards.
+    """
     log = ev._log
     digest = hashlib.sha256()
-    for array in (log.recall, log.propensity, log.shown, log.reward, log.limit, log.cluster):
+    for array in (log.recall, log.propensity, log.exposed, log.reward, log.limit, log.cluster):
         digest.update(np.ascontiguousarray(array).tobytes())
     for name in ("decision", "memory_id"):
         digest.update("\x1f".join(map(str, log.ids[name].to_list())).encode())
     return digest.hexdigest()
 
 
+def _count(count: int, noun: str, plural: str | None = None) -> str:
+    """Format a count with its noun, whose plural may be irregular."""
+    return pluralise(count, noun) if plural is None or count == 1 else f"{count:,} {plural}"
+
+
 def _is_finite(value: Any) -> bool:
+    """Return whether a value is neither None nor NaN nor infinite."""
     return value is not None and bool(np.isfinite(value))
 
 
@@ -839,5 +1073,9 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "interval": interval,
     "stars": stars,
     "share": share,
+    "signed": signed,
+    "plural": _count,
+    "title_of": lambda name: GATE_TITLES.get(name, name),
     "known": _is_finite,
 }
+"""Filters of the template."""

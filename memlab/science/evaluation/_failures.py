@@ -1,8 +1,8 @@
-"""``memlab.failures``: where does it fail? Every wanted memory, and the place at which it was lost.
+"""``memlab.failures``: every wanted memory of a log, and the stage at which it was lost.
 
-A memory that a question wants is lost in one of four places, each with a remedy of its own: it was never stored, it did
-not become a candidate, it was a candidate and ranked below the head, or it was shown and nobody could use it. What is
-wanted is said by labels, or by the feedback of people who found it helpful.
+A wanted memory is lost at one of four stages, each with its own remedy. It was never stored; it
+was not a candidate; it was a candidate ranked below the results; or it was shown and did not
+help. Labels say which memories are wanted, or feedback of users who called a memory helpful.
 """
 
 from __future__ import annotations
@@ -25,34 +25,66 @@ from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Estimate, Sample
 from memlab.science.evaluation._log import Log, read_log
 from memlab.science.evaluation._prepared import HasSlates
+from memlab.science.evaluation._tests import pluralise
 
 __all__ = ["PLACES", "Failures", "failures"]
 
 PLACES: Mapping[str, str] = MappingProxyType(
     {
-        "never stored": "the lab did not hold it when the question was asked",
-        "not in the pool": "it was stored, and no search brought it up as a candidate",
-        "ranked out": "it was a candidate, and stood below the head",
-        "shown and unused": "it stood in the head, and feedback says that it did not help",
+        "never stored": "not in the lab at the time of the query",
+        "not in the pool": "stored, but not among the candidates",
+        "ranked out": "a candidate, but ranked below the results",
+        "shown and unused": "in the results, but feedback says it did not help",
     }
 )
-"""Where a wanted memory may be lost, with what that means; in the order of a recall."""
+"""The stages at which a wanted memory may be lost, in the order of a recall, with their meaning."""
 
 FOUND = "found"
+"""The place of a wanted memory that was retrieved."""
 _ORDER = (*PLACES, FOUND)
-_ABOVE = 3
-_HALF = 0.5
+"""All places, from the first stage of a recall to success."""
+_SHOWN_ABOVE = 3
+"""The number of memories ranked above a lost one that an example shows."""
+_SUCCESS = 0.5
+"""The reward from which on feedback counts as a success."""
 
 
 @dataclass(frozen=True, repr=False)
 class Failures(Report):
-    """Where wanted memories were lost.
+    """Where wanted memories were lost, by stage; made by ``memlab.failures``.
 
-    ``rows`` has one for each memory that a question wanted: ``decision``, ``question``, ``memory_id``, ``ref``,
-    ``place`` (one of ``PLACES``, or found), ``rank`` and ``pool`` (its size), ``limit``, ``reward``, ``status`` of the
-    memory. ``examples`` are some of each place, with ``wanted`` (its text) and ``above`` (what stood first).
-    ``known`` counts recalls with a wanted memory, ``unknown`` those of which it is said that nothing was known, and
-    ``unlabelled`` those of which nothing is said.
+    Parameters
+    ----------
+    rows
+        A row for each wanted memory of a query: ``decision``, ``question``, ``memory_id``,
+        ``ref``, ``place`` (a key of ``PLACES``, or "found"), ``rank``, ``pool`` (the number of
+        candidates), ``limit``, ``reward`` and ``status``.
+    examples
+        Some lost memories of each place, with the text ``wanted`` and the memories ranked
+        ``above``.
+    shares
+        The share of wanted memories in each place.
+    known
+        The number of recalls with a wanted memory.
+    unknown
+        The number of recalls that were labelled as wanting no known memory.
+    unlabelled
+        The number of recalls without a label.
+    method, level
+        The method and level of the intervals.
+    notes
+        Remarks on the data left out.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?", limit=1)
+    >>> labels = pl.DataFrame({"question": ["When do we deploy?"], "memory_id": [2]})
+    >>> lost = memlab.failures(lab, labels)
+    >>> len(lost), lost.rows["place"].to_list(), lost.rows["rank"].to_list()
+    (1, ['ranked out'], [2])
     """
 
     rows: pl.DataFrame
@@ -66,61 +98,69 @@ class Failures(Report):
     notes: tuple[str, ...] = field(default=())
 
     def __len__(self) -> int:
-        """How many wanted memories were lost."""
+        """Return the number of wanted memories that were lost."""
         return self.rows.filter(pl.col("place") != FOUND).height
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row a place, and one for what was found: place, count, share, low, high, meaning."""
+        """A row for each place: place, count, share, low, high, meaning."""
         counted = dict(self.rows.group_by("place").len().iter_rows())
         return pl.DataFrame(
             [
                 {
-                    "place": place,
-                    "count": counted.get(place, 0),
-                    "share": self.shares[place].value,
-                    "low": _bounded(self.shares[place].low),
-                    "high": _bounded(self.shares[place].high),
-                    "meaning": PLACES.get(place, "it stood in the head"),
+                    "place": stage,
+                    "count": counted.get(stage, 0),
+                    "share": self.shares[stage].value,
+                    "low": _clip_share(self.shares[stage].low),
+                    "high": _clip_share(self.shares[stage].high),
+                    "meaning": PLACES.get(stage, "in the results"),
                 }
-                for place in _ORDER
+                for stage in _ORDER
             ],
             schema_overrides={"low": pl.Float64, "high": pl.Float64},
         )
 
     @property
     def sentence(self) -> str:
-        """Where most is lost."""
+        """The finding: how many memories were lost, and where most of them."""
         lost, wanted = len(self), self.rows.height
         if not lost:
-            return f"All {wanted:,} wanted memories were in the head."
+            plural = f"All {wanted:,} wanted memories were in the results."
+            return plural if wanted > 1 else "The wanted memory was in the results."
         worst = self.frame.filter(pl.col("place") != FOUND).sort(
             "count", descending=True, maintain_order=True
         )
-        place, count = worst.row(0)[:2]
-        return f"{lost:,} of {wanted:,} wanted memories were lost, most of them {place}: {count:,} ({count / lost:.0%})."
+        stage, count = worst.row(0)[:2]
+        noun = "memory was" if wanted == 1 else "memories were"
+        return f"{lost:,} of {wanted:,} wanted {noun} lost, most often {stage}: {count:,} ({count / lost:.0%})."
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How many recalls this rests on, and what was left out."""
-        said = (
-            f"{self.known:,} recalls wanted something; of {self.unknown:,} nothing was known, of {self.unlabelled:,} "
-            "nothing is said."
+        """The sample that the finding rests on, the method, and the data left out."""
+        sample = (
+            f"{pluralise(self.known, 'recall')} with a wanted memory, {self.unknown:,} with none known, "
+            f"{self.unlabelled:,} unlabelled."
         )
-        return (said, f"{self.level:.0%} intervals: {self.method}.", *self.notes)
+        return (sample, f"{self.level:.0%} intervals: {self.method}.", *self.notes)
 
     def _display(self) -> object:
-        places = Table(
+        summary = Table(
             "", *format_rows(self.frame.iter_rows(named=True), _COLUMNS), left=(0, 4), optional=(4,)
         )
-        heads, rows = format_rows(self.examples.iter_rows(named=True), _EXAMPLES)
+        headings, rows = format_rows(self.examples.iter_rows(named=True), _EXAMPLES)
         examples = (
-            Table("Examples", heads, rows, left=(0, 1, 2, 4), optional=(4,)) if rows else None
+            Table("Examples", headings, rows, left=(0, 1, 2, 4), optional=(4,)) if rows else None
         )
-        return self.sentence, places, examples, list(self.remarks)
+        return self.sentence, summary, examples, list(self.remarks)
 
     def to_dict(self) -> dict[str, Any]:
-        """The finding, the table, the examples and the counts, as JSON values."""
+        """Return the finding, the tables and the counts as JSON values.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return {
             "headline": self.sentence,
             "places": self.frame.to_dicts(),
@@ -135,6 +175,7 @@ class Failures(Report):
         }
 
 
+# Columns of the two tables of a report.
 _COLUMNS: Columns = (
     ("place", "{place}"),
     ("count", "{count:,}"),
@@ -142,6 +183,7 @@ _COLUMNS: Columns = (
     ("interval", "[{low:.0%}, {high:.0%}]"),
     ("what it means", "{meaning}"),
 )
+# An example needs the query, the lost memory and what ranked above it.
 _EXAMPLES: Columns = (
     ("place", "{place}"),
     ("question", lambda row: clip(row["question"])),
@@ -160,48 +202,76 @@ def failures(
     cluster: str | None = None,
     level: Share = 0.95,
 ) -> Failures:
-    """Sort every wanted memory of a log by where it was lost: see ``PLACES``.
+    """Find the stage at which each wanted memory of a log was lost.
 
-    ``slates`` of a lab, or the lab. ``labels`` has a row for each wanted memory: ``decision`` or ``question`` (the
-    words that were asked), and ``memory_id`` or ``ref``; a ``relevance`` of 0, or neither id nor ref, says that the
-    recall was looked at and nothing wanted is known. A ``ref`` is looked for in the project of the recall. Without
-    labels, what feedback calls a success (a reward of at least a half) is what was wanted: that finds what a probe
-    brought up, and cannot find what nobody ever saw.
+    Parameters
+    ----------
+    slates
+        The tables of a log, or a lab. Without a lab, a memory that is not a candidate counts as
+        not in the pool.
+    labels
+        A frame with a row for each wanted memory: ``decision`` or ``question`` (the text of the
+        query), and ``memory_id`` or ``ref``. A ``relevance`` of 0, or neither id nor ref, labels
+        a recall that wants no known memory. A ``ref`` is looked up in the project of the recall.
+        Without labels, memories with a reward of at least .5 are wanted; that includes probes,
+        but not memories that no user saw.
+    examples
+        The number of examples of each place, 0 to 1,000.
+    cluster
+        The independent unit of the intervals, as for ``memlab.evaluate``.
+    level
+        The confidence level, between 0 and 1.
 
-    The head is the first ``limit`` of the logged ranking, whatever exploration added or a lot left out. A memory in it
-    is unused if its reward is below a half; silence counts as found. Shares are of wanted memories, with intervals by
-    cluster (``cluster`` as for ``memlab.evaluate``). ``examples`` of each place are given, with texts if the lab is at
-    hand; without it, what is no candidate counts as not in the pool.
+    Returns
+    -------
+    Failures
+        The places of the wanted memories, with shares and examples.
 
-    Raises InputError for labels without those columns, or of which the log knows no recall.
+    Raises
+    ------
+    InputError
+        If labels lack these columns or match no recall, or if no memory is known to be wanted.
 
-    >>> memlab.failures(lab, pl.DataFrame({"question": ["Where is Ada?"], "ref": ["D1:3"]}))       # doctest: +SKIP
+    Notes
+    -----
+    The results of a recall are the first ``limit`` of the logged ranking, without exploration. A
+    memory in them is unused if its reward is below .5; missing feedback counts as found.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?", limit=1)
+    >>> labels = pl.DataFrame({"question": ["When do we deploy?"], "memory_id": [2]})
+    >>> memlab.failures(lab, labels).sentence
+    '1 of 1 wanted memory was lost, most often ranked out: 1 (100%).'
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
-    shown = bool(slates.exposures.select(pl.len()).collect().item())
+    has_exposures = bool(slates.exposures.select(pl.len()).collect().item())
     bounds = slates.reward_range or (0.0, 1.0)
-    log = read_log(slates, reward_range=bounds, feedback=shown, cluster=cluster)
-    pools = _pools(log, ranked="rank" in slates.candidates.collect_schema())
-    memories = _memories(slates.lab)
+    log = read_log(slates, reward_range=bounds, feedback=has_exposures, cluster=cluster)
+    pools = _list_candidates(log, ranked="rank" in slates.candidates.collect_schema())
+    memories = _list_memories(slates.lab)
     if labels is None:
         wanted, listed, notes = _from_feedback(slates, log)
     else:
         wanted, listed, notes = _from_labels(labels, log)
     if not wanted.height:
         raise InputError(
-            "Nothing is known to be wanted: there is no label, and no success in the feedback."
+            "Nothing is known to be wanted: there are no labels, and the feedback has no success. Pass labels."
         )
-    rows = _placed(wanted, log, pools, memories)
+    rows = _assign_places(wanted, log, pools, memories)
     if memories is None:
-        notes.append("The lab is not at hand: what was never stored counts as not in the pool.")
-    sample = _sample(rows, log, level)
-    known = rows["recall"].n_unique()
+        notes.append("Without the lab, memories that were never stored count as not in the pool.")
+    sample = _count_places(rows, log, level)
+    wanting = rows["recall"].n_unique()
     return Failures(
         rows=rows.drop("recall", "_key", "created", "_at"),
-        examples=_examples(rows, pools, slates.lab, examples),
-        shares={place: _share(sample, at) for at, place in enumerate(_ORDER)},
-        known=known,
-        unknown=listed - known,
+        examples=_pick_examples(rows, pools, slates.lab, examples),
+        shares={stage: _estimate_share(sample, index) for index, stage in enumerate(_ORDER)},
+        known=wanting,
+        unknown=listed - wanting,
         unlabelled=len(log) - listed,
         method=sample.method.replace("clusters", f"clusters ({log.clustered})", 1),
         level=level,
@@ -209,8 +279,11 @@ def failures(
     )
 
 
-def _pools(log: Log, *, ranked: bool) -> pl.DataFrame:
-    """Every candidate: recall, memory_id, rank, head, reward, pool (how many there are)."""
+def _list_candidates(log: Log, *, ranked: bool) -> pl.DataFrame:
+    """Return every candidate with its rank and reward.
+
+    ``head`` is whether it is in the results, ``pool`` the number of candidates.
+    """
     pool = log.pool(["rank"] if ranked else [])
     rank = (
         pool["rank"].cast(pl.Int64)
@@ -223,7 +296,7 @@ def _pools(log: Log, *, ranked: bool) -> pl.DataFrame:
             "memory_id": pool["memory_id"],
             "rank": rank,
             "able": np.isnan(log.propensity) | (log.propensity > 0),
-            "shown": log.shown,
+            "shown": log.exposed,
             "limit": log.limit[log.recall],
             "reward": pl.Series(log.reward, nan_to_null=True),
         }
@@ -235,34 +308,38 @@ def _pools(log: Log, *, ranked: bool) -> pl.DataFrame:
     ).drop("able", "shown", "limit")
 
 
-def _memories(lab: object | None) -> pl.DataFrame | None:
-    """memory_id, ref, project, status, created of everything that the lab holds."""
-    found = getattr(lab, "memories", None)
-    if found is None:
+def _list_memories(lab: object | None) -> pl.DataFrame | None:
+    """Return the memories of a lab; None without a lab."""
+    memories = getattr(lab, "memories", None)
+    if memories is None:
         return None
-    return pl.DataFrame(found).select(
+    return pl.DataFrame(memories).select(
         pl.col("id").alias("memory_id"), "ref", "project", "status", "created"
     )
 
 
 def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
-    given = slates.feedback.select("decision", "memory_id", "reward").collect()
+    """Return the memories that feedback calls helpful.
+
+    Also returns the number of judged recalls, and remarks.
+    """
+    feedback = slates.feedback.select("decision", "memory_id", "reward").collect()
     numbered = (
         log.decisions.select("decision")
         .with_row_index("recall")
         .with_columns(pl.col("recall").cast(pl.Int64))
     )
     judged = (
-        given.join(numbered, on="decision", how="inner")
+        feedback.join(numbered, on="decision", how="inner")
         .group_by("recall", "memory_id")
         .agg(pl.col("reward").mean())
     )
     wanted = (
-        judged.filter(pl.col("reward") >= _HALF)
+        judged.filter(pl.col("reward") >= _SUCCESS)
         .select("recall", "memory_id")
         .sort("recall", "memory_id")
     )
-    notes = ["What is wanted was read from feedback: what nobody was shown is not among it."]
+    notes = ["Wanted memories were read from feedback, so memories that no user saw are missing."]
     return (
         wanted.with_columns(ref=pl.lit(None, dtype=pl.String)),
         judged["recall"].n_unique(),
@@ -271,7 +348,7 @@ def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[st
 
 
 def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
-    """recall, memory_id, ref of what is wanted; how many recalls the labels speak of; what was left out."""
+    """Return the wanted memories, the number of labelled recalls, and remarks."""
     by = next((name for name in ("decision", "question") if name in labels.columns), None)
     if by is None:
         raise InputError(
@@ -281,23 +358,23 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
         raise InputError(
             f"The labels have no column memory_id or ref: {', '.join(labels.columns)}."
         )
-    known = log.decisions["decision"].dtype
+    id_type = log.decisions["decision"].dtype
     if by == "decision":
-        asked = log.decisions.select("decision")
+        recalls = log.decisions.select("decision")
     elif "query" in log.decisions.columns:
-        asked = log.decisions.select(question="query")
+        recalls = log.decisions.select(question="query")
     else:
         raise UnknownName("column of the decisions", "query", log.decisions.columns)
-    if labels[by].dtype != asked[by].dtype:
+    if labels[by].dtype != recalls[by].dtype:
         raise InputError(
-            f"{by} is {labels[by].dtype} in the labels and {asked[by].dtype} in the decisions ({known})."
+            f"{by} is {labels[by].dtype} in the labels and {recalls[by].dtype} in the decisions ({id_type})."
         )
-    numbered = asked.with_row_index("recall").with_columns(pl.col("recall").cast(pl.Int64))
-    own = log.ids["memory_id"].dtype
-    given = labels.with_columns(
-        memory_id=pl.col("memory_id").cast(own, strict=False)
+    numbered = recalls.with_row_index("recall").with_columns(pl.col("recall").cast(pl.Int64))
+    memory_type = log.ids["memory_id"].dtype
+    checked = labels.with_columns(
+        memory_id=pl.col("memory_id").cast(memory_type, strict=False)
         if "memory_id" in labels.columns
-        else pl.lit(None, dtype=own),
+        else pl.lit(None, dtype=memory_type),
         ref=pl.col("ref").cast(pl.String)
         if "ref" in labels.columns
         else pl.lit(None, dtype=pl.String),
@@ -305,26 +382,31 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
         if "relevance" in labels.columns
         else pl.lit(1.0),
     ).select(by, "memory_id", "ref", "relevance")
-    joined = given.join(numbered, on=by, how="inner").unique(maintain_order=True)
-    strays = given.join(numbered, on=by, how="anti").height
+    joined = checked.join(numbered, on=by, how="inner").unique(maintain_order=True)
+    strays = checked.join(numbered, on=by, how="anti").height
     if not joined.height:
         raise InputError(
-            f"The log holds no recall that the labels speak of: of {given.height:,} labels none matches."
+            f"None of {pluralise(checked.height, 'label')} matches a recall of the log. Check the column {by}."
         )
     notes = (
-        [f"{strays:,} labels speak of recalls that the log does not hold: left out."]
+        [f"{pluralise(strays, 'label')} of recalls that are not in the log: left out."]
         if strays
         else []
     )
-    named = pl.col("memory_id").is_not_null() | pl.col("ref").is_not_null()
-    wanted = joined.filter(named & (pl.col("relevance") > 0)).select("recall", "memory_id", "ref")
+    has_memory = pl.col("memory_id").is_not_null() | pl.col("ref").is_not_null()
+    wanted = joined.filter(has_memory & (pl.col("relevance") > 0)).select(
+        "recall", "memory_id", "ref"
+    )
     return wanted, joined["recall"].n_unique(), notes
 
 
-def _placed(
+def _assign_places(
     wanted: pl.DataFrame, log: Log, pools: pl.DataFrame, memories: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Every wanted memory with its place. Where several memories have a ref, the best placed stands for it."""
+    """Assign a place to every wanted memory.
+
+    Of several memories with one ref, the best place counts.
+    """
     columns = log.decisions.columns
     about = log.decisions.select(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("recall"),
@@ -344,7 +426,7 @@ def _placed(
     if memories is None:
         if rows["memory_id"].null_count():
             raise InputError(
-                "The labels name refs, and no lab is at hand to look them up: give memory_id."
+                "Labels with refs need a lab to look them up, and no lab is at hand. Label memory_id instead."
             )
         rows = rows.with_columns(
             stored=pl.lit(True), status=pl.lit(None, dtype=pl.String), created=pl.col("_at")
@@ -354,21 +436,21 @@ def _placed(
             memories.drop("ref", "project"), on="memory_id", how="left", maintain_order="left"
         )
         by_ref = rows.filter(pl.col("memory_id").is_null()).drop("memory_id")
-        named = memories.filter(pl.col("ref").is_not_null())
-        by_ref = by_ref.join(named, on="ref", how="left", maintain_order="left")
+        with_ref = memories.filter(pl.col("ref").is_not_null())
+        by_ref = by_ref.join(with_ref, on="ref", how="left", maintain_order="left")
         elsewhere = pl.col("asked_in").is_not_null() & pl.col("project").is_not_null()
         elsewhere &= pl.col("asked_in") != pl.col("project")
-        gone = [
+        cleared = [
             pl.when(elsewhere).then(None).otherwise(pl.col(name)).alias(name)
             for name in ("memory_id", "status", "created")
         ]
-        rows = pl.concat([by_id, by_ref.with_columns(gone).select(by_id.columns)])
-        # what came after the question was not there when it was asked
-        later = (pl.col("created") > pl.col("_at")).fill_null(False)
-        rows = rows.with_columns(stored=pl.col("status").is_not_null() & ~later)
+        rows = pl.concat([by_id, by_ref.with_columns(cleared).select(by_id.columns)])
+        # A memory that was created after the query could not be retrieved by it.
+        is_later = (pl.col("created") > pl.col("_at")).fill_null(False)
+        rows = rows.with_columns(stored=pl.col("status").is_not_null() & ~is_later)
     rows = rows.join(pools, on=["recall", "memory_id"], how="left", maintain_order="left")
-    place = (
-        pl.when(pl.col("head").fill_null(False) & ~(pl.col("reward") < _HALF).fill_null(False))
+    stage = (
+        pl.when(pl.col("head").fill_null(False) & ~(pl.col("reward") < _SUCCESS).fill_null(False))
         .then(4)
         .when(pl.col("head").fill_null(False))
         .then(3)
@@ -379,7 +461,7 @@ def _placed(
         .otherwise(0)
     )
     best = (
-        rows.with_columns(_place=place)
+        rows.with_columns(_place=stage)
         .sort("_key", "_place", "memory_id", descending=[False, True, False], maintain_order=True)
         .unique("_key", keep="first", maintain_order=True)
     )
@@ -402,49 +484,52 @@ def _placed(
     )
 
 
-def _sample(rows: pl.DataFrame, log: Log, level: float) -> Sample:
-    """By cluster: how many memories were wanted, and how many of them are in each place."""
+def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
+    """Count, by cluster, the wanted memories and those in each place."""
     cluster = log.cluster[rows["recall"].to_numpy()]
-    held = np.unique(cluster, return_inverse=True)[1]
+    clusters = np.unique(cluster, return_inverse=True)[1]
     places = rows["place"].to_numpy()
     flags: NDArray[np.float64] = np.column_stack(
-        [np.ones(len(places)), *((places == place).astype(np.float64) for place in _ORDER)]
+        [np.ones(len(places)), *((places == stage).astype(np.float64) for stage in _ORDER)]
     )
-    sums = np.zeros((int(held.max()) + 1, flags.shape[1]))
-    np.add.at(sums, held, flags)
+    sums = np.zeros((int(clusters.max()) + 1, flags.shape[1]))
+    np.add.at(sums, clusters, flags)
     return Sample(sums, level=level)
 
 
-def _share(sample: Sample, place: int) -> Estimate:
-    return sample.estimate(lambda totals: np.asarray(totals[..., 1 + place] / totals[..., 0]))
+def _estimate_share(sample: Sample, index: int) -> Estimate:
+    """Estimate the share of wanted memories in a place."""
+    return sample.estimate(lambda totals: np.asarray(totals[..., 1 + index] / totals[..., 0]))
 
 
-def _bounded(value: float) -> float | None:
+def _clip_share(value: float) -> float | None:
+    """Clip a share to 0..1; None for NaN."""
     return None if np.isnan(value) else float(np.clip(value, 0.0, 1.0))
 
 
-def _examples(
+def _pick_examples(
     rows: pl.DataFrame, pools: pl.DataFrame, lab: object | None, count: int
 ) -> pl.DataFrame:
-    """Some misses of each place, the nearest ones first, with what stood above them."""
+    """Return some lost memories of each place, with the memories above them."""
+    # The memories with the best rank come first: a small change of the policy may retrieve them.
     order = pl.col("place").replace_strict(
-        {place: at for at, place in enumerate(_ORDER)}, return_dtype=pl.Int64
+        {stage: index for index, stage in enumerate(_ORDER)}, return_dtype=pl.Int64
     )
     lost = rows.filter(pl.col("place") != FOUND).sort(order, "rank", "_key", nulls_last=True)
     chosen = lost.group_by("place", maintain_order=True).head(count)
-    first = (
+    ranking = (
         pools.join(chosen.select("recall").unique(), on="recall", how="semi")
         .sort("recall", "rank", nulls_last=True)
         .select("recall", "rank", "memory_id")
     )
     above: list[list[Any]] = []
     for row in chosen.iter_rows(named=True):
-        before = first.filter(pl.col("recall") == row["recall"])
+        before = ranking.filter(pl.col("recall") == row["recall"])
         if row["rank"] is not None:
             before = before.filter(pl.col("rank") < row["rank"])
-        above.append(before["memory_id"].head(_ABOVE).to_list())
+        above.append(before["memory_id"].head(_SHOWN_ABOVE).to_list())
     ids = {id for ids in above for id in ids} | set(chosen["memory_id"].drop_nulls())
-    texts = _texts(lab, ids)
+    texts = _read_texts(lab, ids)
     ended = pl.col("status").is_not_null() & ~pl.col("status").is_in(RECALLABLE)
     return chosen.select(
         "place",
@@ -472,7 +557,8 @@ def _examples(
     )
 
 
-def _texts(lab: object | None, ids: set[Any]) -> dict[Any, str]:
+def _read_texts(lab: object | None, ids: set[Any]) -> dict[Any, str]:
+    """Return the texts of memories by id; empty without a lab."""
     memories = getattr(lab, "memories", None)
     if memories is None or not ids:
         return {}

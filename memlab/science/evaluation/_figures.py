@@ -1,4 +1,4 @@
-"""The figures of an evaluation: leaderboard with intervals, weights, and the recall where two policies differ most."""
+"""Figures of an evaluation: values, weights, disagreements and sequences."""
 
 from __future__ import annotations
 
@@ -15,43 +15,53 @@ from memlab.subjects.drawing import CYCLE, GREY, Draw, draw_ranks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["DASHES", "MOST_LINES", "SIZES", "draw_disagreement", "draw_legend", "draw_sequences"]
+__all__ = ["DASHES", "MAX_LINES", "SIZES", "draw_disagreement", "draw_legend", "draw_sequences"]
 
 
 SIZES = {"leaderboard": (7.6, 0.0), "weights": (7.6, 3.0), "disagreement": (7.6, 3.3)}
-"""Inches; the height of a leaderboard follows its rows."""
+"""Width and height in inches; 0 for the leaderboard, whose height depends on its rows."""
 
+# Lines differ in dash as well as in colour, for readers who cannot distinguish the colours.
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
-MOST_LINES = len(CYCLE)
-_MOST_RANKS = 8
+MAX_LINES = len(CYCLE)
+_MAX_RANKS = 8
+"""Ranks of a disagreement that fit the height of its figure."""
 
 
-def draw_disagreement(one: Disagreement, a: str, b: str) -> Draw:
-    """The heads of one recall under two policies, joined by lines; what earned something is marked."""
-    most = min(
-        max(rank for item in one.items for rank in item.ranks if rank is not None), _MOST_RANKS
+def draw_disagreement(disagreement: Disagreement, a: str, b: str) -> Draw:
+    """Draw the results of one recall under two policies, joined by lines.
+
+    Rewards are in brackets.
+    """
+    last_rank = min(
+        max(rank for item in disagreement.items for rank in item.ranks if rank is not None),
+        _MAX_RANKS,
     )
     rows = []
-    for item in one.items:
-        left, right = (rank if rank is not None and rank <= most else None for rank in item.ranks)
+    for item in disagreement.items:
+        left, right = (
+            rank if rank is not None and rank <= last_rank else None for rank in item.ranks
+        )
         earned = "" if item.reward is None else f" ({item.reward:g})"
         if left or right:
             rows.append((left, right, clip(item.text or f"memory {item.memory}", 36) + earned))
-    return draw_ranks((a, b), rows, maximum=most, below="lower, or not at all", margin=3.1, size=9)
+    return draw_ranks(
+        (a, b), rows, maximum=last_rank, below="lower, or not at all", margin=3.1, size=9
+    )
 
 
 def draw_legend(axes: Axes) -> None:
-    """Each sign once, above the axes."""
+    """Draw a legend with one entry for each label, above the axes."""
     handles, labels = axes.get_legend_handles_labels()
-    once = dict(zip(labels, handles, strict=True))
-    if once:
+    unique = dict(zip(labels, handles, strict=True))
+    if unique:
         axes.legend(
-            list(once.values()),
-            list(once),
+            list(unique.values()),
+            list(unique),
             frameon=False,
             loc="lower left",
             bbox_to_anchor=(0, 1),
-            ncols=min(3, len(once)),
+            ncols=min(3, len(unique)),
             borderpad=0,
             handletextpad=0.5,
             columnspacing=1.4,
@@ -59,9 +69,11 @@ def draw_legend(axes: Axes) -> None:
 
 
 def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
-    """The running difference of each challenger to the live pack, in the interval that holds at every look.
+    """Draw the running difference of each challenger to the live pack.
 
-    A track has ``recalls``, ``difference``, ``low`` and ``high``.
+    The shaded area is its anytime-valid interval.
+
+    A track has the columns ``recalls``, ``difference``, ``low`` and ``high``.
     """
 
     def draw(axes: Axes) -> None:
@@ -76,13 +88,14 @@ def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
                 color=colour,
                 linestyle=dash,
                 linewidth=1.8,
-                label=f"{name} less {live}",
+                label=f"{name} minus {live}",
             )
+            # The first fifth of an interval is so wide that it would hide the rest.
             late = track.tail(max(1, track.height * 4 // 5))
             reach = max(reach, float(late["high"].max()), -float(late["low"].min()))  # type: ignore[arg-type]
         axes.set_ylim(-1.15 * reach, 1.15 * reach)
         axes.set_xlabel("recalls while challenged")
-        axes.set_ylabel("difference in rewards a recall")
+        axes.set_ylabel("difference in reward per recall")
         draw_legend(axes)
 
     return draw

@@ -1,4 +1,4 @@
-"""Policies on labels: complete judgements of what answers each recall. No propensities, no feedback, no weights."""
+"""Policies on labels: complete judgements of the relevant items of each recall."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation._intervals import Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
+from memlab.science.evaluation._tests import pluralise
 
 __all__ = [
     "METRICS",
@@ -27,18 +28,27 @@ __all__ = [
 ]
 
 
-# Retrieval metrics over labels, with strict ranks; equal to ``ir_measures`` wherever that one is defined.
+# Retrieval metrics over labels, with strict ranks; equal to ``ir_measures`` wherever that package is defined.
 #
-# Where harnesses differ, this one says: a question without evidence has no value (NaN, left out of means), a question
-# whose search found nothing scores 0, and an item that is listed again holds its rank but counts once.
+# Where evaluation harnesses differ: a question without evidence has no value (NaN, left out of means), a question
+# without results scores 0, and a repeated item occupies its rank but counts once.
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Rankings after the labels were consulted.
+    """Rankings compared with labels.
 
-    ``relevant`` is bool[questions, depth], true where the item at that rank is evidence; ``gold`` is
-    int64[questions], how many items are.
+    Parameters
+    ----------
+    relevant
+        Whether the item at each rank is evidence: bool[questions, depth].
+    gold
+        The number of items of evidence of each question: int64[questions].
+
+    Examples
+    --------
+    >>> judge([["b", "a"]], [{"a"}], depth=2).gold.tolist()
+    [1]
     """
 
     relevant: NDArray[np.bool_]
@@ -46,15 +56,36 @@ class Judged:
 
     @property
     def depth(self) -> int:
-        """How many ranks were judged."""
+        """The number of ranks that were judged."""
         return int(self.relevant.shape[1])
 
 
 def judge(
     rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]], *, depth: int
 ) -> Judged:
-    """Each ranking, best first, against the items that its question asks for.
+    """Compare rankings with the evidence of their questions.
 
+    Parameters
+    ----------
+    rankings
+        The item ids of each question, best first.
+    evidence
+        The relevant item ids of each question.
+    depth
+        The number of ranks to judge, at least 1.
+
+    Returns
+    -------
+    Judged
+        The relevance of each rank, and the number of relevant items.
+
+    Raises
+    ------
+    InputError
+        If the numbers of rankings and questions differ, or ``depth`` is below 1.
+
+    Examples
+    --------
     >>> judge([["b", "a", "a"]], [{"a"}], depth=3).relevant.tolist()
     [[False, True, False]]
     """
@@ -67,44 +98,44 @@ def judge(
     relevant = np.zeros((len(rankings), depth), dtype=np.bool_)
     gold = np.zeros(len(rankings), dtype=np.int64)
     for row, (ranking, wanted) in enumerate(zip(rankings, evidence, strict=True)):
-        left = set(wanted)
-        gold[row] = len(left)
+        remaining = set(wanted)
+        gold[row] = len(remaining)
         for rank, item in enumerate(ranking[:depth]):
-            if item in left:
+            if item in remaining:
                 relevant[row, rank] = True
-                left.discard(item)
+                remaining.discard(item)
     return Judged(relevant, gold)
 
 
 def _recall(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """The share of the evidence that was found."""
+    """Return the share of the evidence that was retrieved."""
     return np.asarray(relevant.sum(axis=1) / gold)
 
 
 def _recall_any(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """1 if any of the evidence was found (``Success``)."""
+    """Return 1 if any of the evidence was retrieved (``Success``), else 0."""
     return np.where(np.isnan(gold), np.nan, relevant.any(axis=1))
 
 
 def _recall_all(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """1 if all of the evidence was found."""
+    """Return 1 if all of the evidence was retrieved, else 0."""
     return np.where(np.isnan(gold), np.nan, relevant.sum(axis=1) == gold)
 
 
 def _reciprocal_rank(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """1 / rank of the first evidence; 0 if there is none."""
+    """Return 1 / rank of the first evidence; 0 without one."""
     first = np.where(relevant.any(axis=1), 1.0 / (1.0 + relevant.argmax(axis=1)), 0.0)
     return np.where(np.isnan(gold), np.nan, first)
 
 
 def _average_precision(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """The precision at each piece of evidence that was found, summed, over all evidence (MAP is its mean)."""
-    found = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
-    return np.asarray(np.where(relevant, found, 0.0).sum(axis=1) / gold)
+    """Return the average precision (MAP is its mean)."""
+    precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
+    return np.asarray(np.where(relevant, precision, 0.0).sum(axis=1) / gold)
 
 
 def _ndcg(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Gains of 1 discounted by log2(1 + rank), as a share of the best possible (Järvelin & Kekäläinen 2002)."""
+    """Return nDCG with binary gains (Järvelin & Kekäläinen 2002)."""
     ranks = np.arange(1, relevant.shape[1] + 1, dtype=np.float64)
     gains = 1.0 / np.log2(1.0 + ranks)
     best = np.where(ranks <= gold[:, None], gains, 0.0).sum(axis=1)
@@ -120,22 +151,42 @@ METRICS: dict[str, Callable[[NDArray[np.bool_], Floats], Floats]] = {
     "map": _average_precision,
     "ndcg": _ndcg,
 }
-"""Each metric by the name that stands before ``@k``."""
+"""The metrics by name; a cut is appended, as in ``recall@10``."""
 
+# The name of a metric and its cut.
 _NAME = re.compile(r"([a-z_]+)@([1-9]\d{0,5})\Z")
 
 
 def measure(judged: Judged, name: str) -> Floats:
-    """A metric for each question (f64), such as ``recall@10``, ``recall_any@5``, ``mrr@10`` or ``ndcg@10``.
+    """Return a retrieval metric for each question; NaN without evidence.
 
-    NaN where a question has no evidence. Raises ``UnknownName``, and ``InputError`` for a cut below what was judged.
+    Parameters
+    ----------
+    judged
+        Rankings that were judged.
+    name
+        A metric and its cut, such as ``recall@10``, ``recall_any@5``, ``mrr@10`` or ``ndcg@10``.
 
+    Returns
+    -------
+    ndarray
+        The value of each question.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such metric.
+    InputError
+        If the cut is below the judged depth.
+
+    Examples
+    --------
     >>> measure(judge([["x", "b"]], [{"a", "b"}], depth=2), "recall@2").tolist()
     [0.5]
     """
     match = _NAME.match(name)
     if match is None or match[1] not in METRICS:
-        raise UnknownName("metric", name, [f"{known}@10" for known in METRICS])
+        raise UnknownName("metric", name, [f"{metric}@10" for metric in METRICS])
     cut = int(match[2])
     if cut > judged.depth:
         raise InputError(
@@ -146,14 +197,19 @@ def measure(judged: Judged, name: str) -> Floats:
 
 
 _KEY = ["decision", "memory_id"]
+"""The columns that identify a labelled item."""
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """``sample`` holds two columns a policy: recalls with labels, and the sum of the first metric over them."""
+    """The metrics of policies on labels.
+
+    ``sample`` has two columns for each policy: the number of recalls with labels, and the sum of
+    the ranking metric. ``places`` are the columns of each policy.
+    """
 
     sample: Sample
-    places: dict[str, slice]
+    columns: dict[str, slice]
     metrics: dict[str, dict[str, float]]
     metric: str
     judged: int
@@ -162,8 +218,10 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Gold:
-    """The relevant items of a log's recalls: ``count`` of each recall, ``judged`` where there is one, and ``cut``, the
-    smallest head among those.
+    """The relevant items of a log's recalls.
+
+    ``count`` is the number of each recall, ``judged`` whether it has any, and ``cut`` the
+    smallest limit among those recalls.
     """
 
     log: Log
@@ -175,31 +233,31 @@ class Gold:
 
     @property
     def metric(self) -> str:
-        """The metric that ranks."""
+        """The metric that ranks the policies."""
         return f"recall@{self.cut}"
 
     def judge(self, target: Target) -> Judged:
-        """Which of the target's best items are relevant."""
-        return Judged(_relevant(target, self.wanted, len(self.log), self.cut), self.count)
+        """Judge the top items of a target."""
+        return Judged(_mark_relevant(target, self.wanted, len(self.log), self.cut), self.count)
 
     def totals(self, target: Target, judgement: Judged | None = None) -> tuple[Floats, Floats]:
-        """Recalls with labels, and the metric that ranks, recall by recall: what ``mean`` takes the sums of."""
+        """Return the two columns of a policy by recall: 1 with labels, and the ranking metric."""
         values = measure(judgement or self.judge(target), self.metric)
         return self.judged.astype(np.float64), np.where(self.judged, values, 0.0)
 
 
 def read_gold(labels: pl.DataFrame, log: Log) -> Gold:
-    """Labels as ``Gold``. Recalls without a relevant item have no value."""
-    wanted, notes = _wanted(labels, log)
+    """Read labels; recalls without a relevant item have no value."""
+    wanted, notes = _read_relevant_items(labels, log)
     count = np.bincount(wanted["recall"].to_numpy(), minlength=len(log))
     judged = count > 0
     if not judged.any():
         raise InputError(
-            "No recall of the log has a relevant item in the labels: there is nothing to measure."
+            "No recall of the log has a relevant item in the labels, so there is nothing to measure."
         )
     if (~judged).any():
         notes.append(
-            f"{int((~judged).sum())} recalls have no relevant item in the labels: left out."
+            f"{pluralise(int((~judged).sum()), 'recall')} without a relevant item in the labels: left out."
         )
     return Gold(log, wanted, count, judged, int(log.limit[judged].min()), tuple(notes))
 
@@ -207,27 +265,28 @@ def read_gold(labels: pl.DataFrame, log: Log) -> Gold:
 def measure_labels(
     targets: Sequence[Target], log: Log, labels: pl.DataFrame, *, level: float
 ) -> Labelled:
-    """Every metric of every policy at the size of the smallest head."""
+    """Compute all metrics of all policies at the smallest limit of a labelled recall."""
     gold = read_gold(labels, log)
     judged, cut = gold.judged, gold.cut
     columns: list[Floats] = []
-    places: dict[str, slice] = {}
+    columns_of: dict[str, slice] = {}
     metrics: dict[str, dict[str, float]] = {}
     for target in targets:
         judgement = gold.judge(target)
         values = {f"{name}@{cut}": measure(judgement, f"{name}@{cut}") for name in METRICS}
         metrics[target.name] = {name: float(value[judged].mean()) for name, value in values.items()}
-        places[target.name] = slice(len(columns), len(columns) + 2)
+        columns_of[target.name] = slice(len(columns), len(columns) + 2)
         columns += gold.totals(target, judgement)
-    held = np.unique(log.cluster[judged], return_inverse=True)[1]
-    sums = cluster_sums([column[judged] for column in columns], held, int(held.max()) + 1)
+    clusters = np.unique(log.cluster[judged], return_inverse=True)[1]
+    sums = cluster_sums([column[judged] for column in columns], clusters, int(clusters.max()) + 1)
     return Labelled(
-        Sample(sums, level=level), places, metrics, gold.metric, int(judged.sum()), gold.notes
+        Sample(sums, level=level), columns_of, metrics, gold.metric, int(judged.sum()), gold.notes
     )
 
 
-def _wanted(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:
-    """recall, memory_id of every relevant item of the recalls that count."""
+def _read_relevant_items(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:
+    """Return the relevant items of the recalls that count, and remarks."""
+    # Labels come from users' files, so each column is checked and the first bad row named.
     for name in (*_KEY, "relevance"):
         if name not in labels.columns:
             raise InputError(
@@ -235,13 +294,13 @@ def _wanted(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:
             )
     if not labels.height:
         raise InputError("The labels are empty.")
-    given = labels.select(*_KEY, pl.col("relevance").cast(pl.Float64))
+    checked = labels.select(*_KEY, pl.col("relevance").cast(pl.Float64))
     for name in _KEY:
-        if given[name].dtype != log.ids[name].dtype:
+        if checked[name].dtype != log.ids[name].dtype:
             raise InputError(
-                f"{name} is {given[name].dtype} in the labels and {log.ids[name].dtype} in the candidates."
+                f"{name} is {checked[name].dtype} in the labels and {log.ids[name].dtype} in the candidates."
             )
-    bad = given.with_row_index("row").filter(
+    bad = checked.with_row_index("row").filter(
         ~pl.col("relevance").is_in([0.0, 1.0]) | pl.col("relevance").is_null()
     )
     if bad.height:
@@ -249,27 +308,31 @@ def _wanted(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:
         raise InputError(
             f"Row {row['row']} of the labels has relevance {row['relevance']}; it is 1 or 0."
         )
-    if given.select(pl.struct(_KEY).is_duplicated().any()).item():
-        row = given.filter(pl.struct(_KEY).is_duplicated()).row(0, named=True)
+    if checked.select(pl.struct(_KEY).is_duplicated().any()).item():
+        row = checked.filter(pl.struct(_KEY).is_duplicated()).row(0, named=True)
         raise InputError(
             f"The labels name recall {row['decision']}, memory {row['memory_id']} twice."
         )
     numbered = log.decisions.select("decision").with_row_index("recall")
-    joined = given.filter(pl.col("relevance") == 1).join(numbered, on="decision", how="left")
+    joined = checked.filter(pl.col("relevance") == 1).join(numbered, on="decision", how="left")
     strays = joined["recall"].null_count()
     notes = (
-        [f"{strays} labels name recalls that the log does not hold: left out."] if strays else []
+        [f"{pluralise(strays, 'label')} of recalls that are not in the log: left out."]
+        if strays
+        else []
     )
-    kept = joined.filter(pl.col("recall").is_not_null()).with_columns(
+    matched = joined.filter(pl.col("recall").is_not_null()).with_columns(
         pl.col("recall").cast(pl.Int64)
     )
-    return kept.select("recall", "memory_id"), notes
+    return matched.select("recall", "memory_id"), notes
 
 
-def _relevant(target: Target, wanted: pl.DataFrame, recalls: int, cut: int) -> NDArray[np.bool_]:
-    """bool[recalls, cut]: whether the item at each rank is relevant."""
+def _mark_relevant(
+    target: Target, wanted: pl.DataFrame, recalls: int, cut: int
+) -> NDArray[np.bool_]:
+    """Return whether the item at each rank is relevant, bool[recalls, cut]."""
     items = pl.DataFrame({"recall": target.recall, "memory_id": target.memory, "rank": target.rank})
-    found = items.filter(pl.col("rank") <= cut).join(wanted, on=["recall", "memory_id"], how="semi")
+    hits = items.filter(pl.col("rank") <= cut).join(wanted, on=["recall", "memory_id"], how="semi")
     relevant = np.zeros((recalls, cut), dtype=np.bool_)
-    relevant[found["recall"].to_numpy(), found["rank"].to_numpy() - 1] = True
+    relevant[hits["recall"].to_numpy(), hits["rank"].to_numpy() - 1] = True
     return relevant

@@ -1,4 +1,4 @@
-"""Policies on feedback: what the log holds of each head, as totals by recall and by cluster."""
+"""Estimates for policies on feedback: totals of a log, values and gates."""
 
 from __future__ import annotations
 
@@ -13,10 +13,16 @@ from scipy.special import ndtri
 
 from memlab.errors import InputError
 from memlab.science.evaluation._intervals import Estimate, Flags, Floats, Ints, Sample, Statistic
-from memlab.science.evaluation._log import CERTAIN, Log, left_to_chance
-from memlab.science.evaluation._position import Examination, harvest, lot_p, moved_p, random_places
+from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
+from memlab.science.evaluation._position import (
+    Examination,
+    estimate_examination,
+    lot_position_p,
+    pair_probes,
+    random_position_p,
+)
 from memlab.science.evaluation._prepared import Estimator, Settings
-from memlab.science.evaluation._targets import Target, padded
+from memlab.science.evaluation._targets import Target, pad_scores
 from memlab.science.evaluation._tests import (
     Balance,
     Facts,
@@ -24,9 +30,11 @@ from memlab.science.evaluation._tests import (
     effective_count,
     gates,
     independence_p,
+    missing_p,
+    pluralise,
     position_p,
     redundancy_p,
-    silence_p,
+    signed,
 )
 
 __all__ = [
@@ -36,17 +44,17 @@ __all__ = [
     "Compared",
     "Credited",
     "Evidence",
-    "Head",
     "Measured",
     "Tests",
+    "TopK",
+    "calibrate_rewards",
     "compare",
     "credited_note",
     "difference_statistic",
-    "gather",
-    "head_support",
+    "gather_evidence",
     "measure",
+    "measure_support",
     "predicted_rewards",
-    "recalibrate",
     "recalls_for",
     "recalls_needed",
     "value_statistic",
@@ -55,23 +63,24 @@ __all__ = [
 
 # Values from inclusion probabilities, for rewards of single items.
 #
-# A recall shows item i with probability p_i, whatever else it shows. A policy that would show the set T is worth the
-# sum of the rewards of T; each item of T that was shown stands for 1/p_i of its kind. T falls into strata (Särndal,
-# Swensson & Wretman 1992, 5.7): what was certain to be shown, of which the sum is known; what was left to chance, the
-# probes; and what could not have been shown, of which nothing is known but the range of the rewards.
+# A recall shows item i with probability p_i, whatever else it shows. The value of a policy that would show the set T is
+# the sum of the rewards of T; each item of T that was shown represents 1/p_i items. T has three strata (Särndal,
+# Swensson & Wretman 1992, 5.7): items that were certain to be shown, whose sum is known; randomised items, the probes;
+# and unsupported items, which could not have been shown, so that only the range of their rewards is known.
 #
 # Horvitz-Thompson    1/n sum over recalls of the sum over shown items of T of r_i / p_i                    (1952)
 # self-normalised     the sum over certain items, and k sum(w r) / sum(w) over probes, w = 1/p, k their number
 #
-# The first is unbiased where every item of T could be shown. The second trades a bias of order 1/n for far less
-# variance and stays within the range of the rewards (Hajek 1971; Swaminathan & Joachims 2015); it is the default.
-# What could not be shown earns ``fill``: the least and the greatest reward give the bounds between which the value
-# lies (Manski 1990).
+# The first is unbiased if every item of T could be shown. The second trades a bias of order 1/n for much less variance
+# and stays within the range of the rewards (Hajek 1971; Swaminathan & Joachims 2015); it is the default. Unsupported
+# items have the reward ``fill``: the minimum and the maximum reward give the bounds of the value (Manski 1990).
 #
-# Two policies differ by what only one of them would show: what both would show cancels and adds no variance.
+# The difference of two policies depends only on the items that one of them would show: common items cancel and add no
+# variance.
 #
-# A value is a function of totals, f64[..., 1 + ARM]: recalls, then the columns of one arm; a difference one of totals
-# f64[..., 1 + 2 ARM]: recalls, what only the first would show, what only the second would.
+# A value is a function of totals f64[..., 1 + ARM]: the number of recalls, then the columns of one arm. A difference is
+# a function of totals f64[..., 1 + 2 ARM]: the number of recalls, the items that only the first policy would show, and
+# the items that only the second would show.
 
 
 COLUMNS = (
@@ -84,79 +93,93 @@ COLUMNS = (
     "silent",
     "unsupported",
 )
-"""Of one arm: items that were certain to be shown, the weight of those answered and their weighted reward; items left
-to chance, and the same of them; the weight of probes whose silence counts as ``fill``; items that could not be shown.
+"""The totals of one arm, a set of items.
+
+Certain items, the weight of the answered ones among them, and their weighted reward; the same for randomised items
+(probes); the weight of probes whose missing feedback counts as ``fill``; the number of unsupported items.
 """
 
 ARM = len(COLUMNS)
+"""The number of columns of one arm."""
 
 
 def value_statistic(estimator: Estimator, fill: float) -> Statistic:
-    """The statistic of a policy, where what the log knows nothing of earns ``fill``; NaN for what others earn."""
+    """Return the statistic of a policy's value.
 
-    def of(totals: Floats) -> Floats:
-        return np.asarray(_worth(estimator, totals[..., 1 : 1 + ARM], fill) / totals[..., 0])
+    ``fill`` is the reward of unsupported items; NaN for the mean reward of the others.
+    """
 
-    return of
+    def statistic(totals: Floats) -> Floats:
+        return np.asarray(_sum_rewards(estimator, totals[..., 1 : 1 + ARM], fill) / totals[..., 0])
+
+    return statistic
 
 
 def difference_statistic(estimator: Estimator, first: float, second: float) -> Statistic:
-    """The statistic of one policy less another, where what the log knows nothing of earns ``first`` and ``second``."""
+    """Return the statistic of the difference of two policies.
 
-    def of(totals: Floats) -> Floats:
-        own = _worth(estimator, totals[..., 1 : 1 + ARM], first)
-        other = _worth(estimator, totals[..., 1 + ARM : 1 + 2 * ARM], second)
+    ``first`` and ``second`` are the rewards of the unsupported items of each policy.
+    """
+
+    def statistic(totals: Floats) -> Floats:
+        own = _sum_rewards(estimator, totals[..., 1 : 1 + ARM], first)
+        other = _sum_rewards(estimator, totals[..., 1 + ARM : 1 + 2 * ARM], second)
         return np.asarray((own - other) / totals[..., 0])
 
-    return of
+    return statistic
 
 
-def _worth(estimator: Estimator, arm: Floats, fill: float) -> Floats:
+def _sum_rewards(estimator: Estimator, arm: Floats, fill: float) -> Floats:
+    """Return the estimated sum of rewards of the items of an arm."""
     certain, certain_weight, certain_reward, probes, weight, reward, silent, unsupported = (
         arm[..., column] for column in range(ARM)
     )
     if estimator == "ht":
-        known = certain_reward + reward + silent * np.nan_to_num(fill)
-        typical = np.where(probes + certain > 0, known / np.maximum(probes + certain, 1e-300), 0.0)
-        return np.asarray(known + unsupported * (typical if np.isnan(fill) else fill))
+        observed = certain_reward + reward + silent * np.nan_to_num(fill)
+        typical = np.where(
+            probes + certain > 0, observed / np.maximum(probes + certain, 1e-300), 0.0
+        )
+        return np.asarray(observed + unsupported * (typical if np.isnan(fill) else fill))
     with np.errstate(divide="ignore", invalid="ignore"):
         sure, mean = certain_reward / certain_weight, reward / weight
         drawn = mean if np.isnan(fill) else (reward + silent * fill) / (weight + silent)
-    # of a stratum that nobody answered nothing is known, as of what could not be shown
+    # A stratum without an answered item has an unknown reward, like unsupported items.
     typical = np.where(weight > 0, mean, np.where(certain_weight > 0, sure, np.nan))
     unknown = typical if np.isnan(fill) else fill
-    found = np.where(certain > 0, certain * np.where(certain_weight > 0, sure, unknown), 0.0)
-    found = found + np.where(
+    total = np.where(certain > 0, certain * np.where(certain_weight > 0, sure, unknown), 0.0)
+    total = total + np.where(
         probes > 0, probes * np.where(weight + silent > 0, drawn, unknown), 0.0
     )
-    return np.asarray(found + np.where(unsupported > 0, unsupported * unknown, 0.0))
+    return np.asarray(total + np.where(unsupported > 0, unsupported * unknown, 0.0))
 
 
-# Rewards that were read from answers, set right by those of them that somebody also judged.
+# Rewards inferred from answers, calibrated with the items that a user also judged.
 #
-# ``lab.agents.credits`` overlooks use and sees use where there was none, as often as agents and users at hand make
-# it. Where enough of what it credited was judged as well, the attributed reward is regressed on the judged one, and
-# the line is inverted: a reward that nobody judged counts ``(attributed - a) / b``, whose mean is that of the true
-# rewards wherever attribution errs alike on all memories that are equally of use (Rogan & Gladen 1978). To regress
-# the other way round would not do: it gives what a better policy shows the mean of all. The line is a function of
-# sums over recalls, like all else that is estimated here, so each interval knows how far it may be off (a stacked
-# M-estimator; Stefanski & Boos 2002), and widens where few were judged. What was judged is taken for a random part of
-# what was credited.
+# ``lab.agents.credits`` misses some uses of a memory and reports some that did not happen, at rates that depend on the
+# agents and users. If enough of the credited items were judged too, the attributed reward is regressed on the judged
+# one, and the line is inverted. A reward that was not judged counts as ``(attributed - a) / b``. Its mean is that of the
+# true rewards if attribution errs alike on all equally useful memories (Rogan & Gladen 1978). A regression in the other
+# direction would shrink the rewards of a better policy to the overall mean.
+#
+# The line is a function of sums over recalls, like all other estimates. So each interval contains its uncertainty (a
+# stacked M-estimator; Stefanski & Boos 2002) and is wider if few items were judged. The judged items are assumed to be
+# a random sample of the credited ones.
 
 
 JUDGED = 30
-"""So many attributed rewards must have been judged for a line to be drawn."""
+"""The minimum number of attributed rewards that must be judged: below it, the slope of the line is too uncertain."""
 
-_LEAST_RISE = 0.2
-"""By so much more must the attributed reward rise from a judged 0 to a judged 1, or it says too little."""
+_MIN_RISE = 0.2
+"""The minimum rise of the attributed reward from a judged 0 to a judged 1: below it, the inverse multiplies noise by 5."""
 
 
 @dataclass(frozen=True)
 class Credited:
-    """The line ``level + slope * attributed``. ``counts`` f64[recalls, 5] are what it is a function of.
+    """The calibration of attributed rewards, ``level + slope * attributed``.
 
-    ``bases`` f64[n, 2]: what a step of level and of slope adds to each candidate's reward. Where no line could be
-    drawn, ``line`` is (0, 1) and nothing is moved.
+    ``line`` holds level and slope; (0, 1) leaves rewards as they are. ``counts`` (f64[recalls,
+    5]) are the sums that the line is a function of. ``bases`` (f64[n, 2]) are the changes of each
+    candidate's reward for a unit change of level and of slope.
     """
 
     line: Floats
@@ -166,39 +189,42 @@ class Credited:
     bases: Floats = field(repr=False)
 
     def change(self, counts: Floats) -> Floats:
-        """f64[..., 2]: the line of sums of counts f64[..., 5], less this one."""
-        return np.asarray(_line(counts) - self.line)
+        """Return the line of sums of counts f64[..., 5] minus this line, f64[..., 2]."""
+        return np.asarray(_fit_inverse_line(counts) - self.line)
 
     def range_of(self, low: float, high: float) -> tuple[float, float]:
-        """The range of rewards, where attributed ones lie within ``low`` and ``high``."""
+        """Return the range of calibrated rewards, for attributed ones from ``low`` to ``high``."""
         ends = self.line[0] + self.line[1] * np.array([low, high])
         return min(low, float(ends.min())), max(high, float(ends.max()))
 
     @property
     def note(self) -> str:
-        """What was done, for a report."""
+        """The sentence that describes the calibration in a report."""
         return (
-            f"{self.unjudged:,} rewards were read from answers and judged by nobody. Each counts {self.line[0]:+.2f} "
-            f"{self.line[1]:+.2f} times what was read, by {self.judged:,} that were judged as well, taken for a random "
-            "part of them; intervals know how far that may be off."
+            f"{pluralise(self.unjudged, 'reward')} inferred from answers without a judgement: calibrated as "
+            f"{signed(self.line[0])} {signed(self.line[1])} x the inferred reward, from {self.judged:,} that were judged "
+            "too and count as a random sample. Intervals include the uncertainty of this line."
         )
 
 
-def recalibrate(log: Log) -> tuple[Log, Credited | None]:
-    """The log with the rewards that nobody judged set right, and how.
+def calibrate_rewards(log: Log) -> tuple[Log, Credited | None]:
+    """Return the log with attributed rewards calibrated, and the calibration.
 
-    None, and the log as it is, where fewer than ``JUDGED`` were judged, or what was read hardly follows them.
+    The log is unchanged and the calibration None if fewer than ``JUDGED`` rewards were judged, or
+    if the attributed rewards hardly depend on the judged ones.
     """
-    read = ~np.isnan(log.attributed) & log.answered
-    judged, unjudged = read & log.stated, read & ~log.stated
+    is_attributed = ~np.isnan(log.attributed) & log.answered
+    judged, unjudged = is_attributed & log.stated, is_attributed & ~log.stated
     if judged.sum() < JUDGED or not unjudged.any():
         return log, None
-    given, worth = log.attributed[judged], log.reward[judged]
-    each = np.column_stack([np.ones(len(given)), worth, worth**2, given, given * worth])
-    counts = np.zeros((len(log), each.shape[1]))
-    np.add.at(counts, log.recall[judged], each)
-    line = _line(counts.sum(axis=0))
-    if not 0 < line[1] <= 1 / _LEAST_RISE:
+    attributed, truth = log.attributed[judged], log.reward[judged]
+    moments = np.column_stack(
+        [np.ones(len(attributed)), truth, truth**2, attributed, attributed * truth]
+    )
+    counts = np.zeros((len(log), moments.shape[1]))
+    np.add.at(counts, log.recall[judged], moments)
+    line = _fit_inverse_line(counts.sum(axis=0))
+    if not 0 < line[1] <= 1 / _MIN_RISE:
         return log, None
     reward, bases = log.reward.copy(), np.zeros((len(log.reward), 2))
     reward[unjudged] = line[0] + line[1] * log.attributed[unjudged]
@@ -209,36 +235,44 @@ def recalibrate(log: Log) -> tuple[Log, Credited | None]:
 
 
 def credited_note(log: Log, credited: Credited | None) -> list[str]:
-    """What a report says of attributed rewards; nothing where none counts."""
+    """Return the remarks of a report on attributed rewards; empty if there are none."""
     if credited is not None:
         return [credited.note]
     if not (~np.isnan(log.attributed) & ~log.stated & log.answered).any():
         return []
     return [
-        f"Rewards that were read from answers count as they were read: fewer than {JUDGED} of them were judged as "
-        "well, or what was read hardly follows what was judged. Judge some, and they are set right."
+        f"Rewards inferred from answers are not calibrated: fewer than {JUDGED} of them were judged too, or they hardly "
+        f"depend on the judgements. Judge at least {JUDGED} of them to calibrate the rest."
     ]
 
 
-def _line(counts: Floats) -> Floats:
-    """Level and slope of the inverse of the least-squares line of attributed on judged rewards."""
-    many, worth, square, given, both = np.moveaxis(counts, -1, 0)
+def _fit_inverse_line(counts: Floats) -> Floats:
+    """Return the inverse of the line of attributed on judged rewards.
+
+    The line is fitted by least squares; the result is its level and slope.
+    """
+    count, truth, square, attributed, both = np.moveaxis(counts, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rise = (both - given * worth / many) / (square - worth**2 / many)
-        start = (given - rise * worth) / many
+        rise = (both - attributed * truth / count) / (square - truth**2 / count)
+        start = (attributed - rise * truth) / count
         return np.stack([-start / rise, 1.0 / rise], axis=-1)
 
 
+# Positions of columns that are updated by themselves.
 _UNSUPPORTED = COLUMNS.index("unsupported")
 _REWARDS = [COLUMNS.index("certain reward"), COLUMNS.index("weighted reward")]
 _WEIGHTS = [COLUMNS.index("certain weight"), COLUMNS.index("weight")]
 _STEP = 1e-4
+"""The step of eta for central differences: the error of order step^2 is far below sampling noise."""
 
 
 @dataclass(frozen=True)
-class Head:
-    """What one policy would have shown: rows of the log's candidates, ascending, and by recall how many items the log's
-    pools do not hold (f64[recalls]). ``ranks``: the place of each row in the head, from 1.
+class TopK:
+    """The top-k of one policy in all recalls.
+
+    ``rows`` are candidates of the log, ascending. ``outside`` (f64[recalls]) is the number of
+    items that the log's pools do not contain. ``ranks`` is the rank of each row within its top-k,
+    from 1.
     """
 
     name: str
@@ -251,13 +285,16 @@ class Head:
 
 
 class Evidence:
-    """A log's rewards and probabilities, laid out so that a policy is a sum over its rows.
+    """The rewards and probabilities of a log, arranged for sums over rows.
 
-    ``answered`` is the probability with which each shown item gets feedback, where silence is weighed away. With
-    ``bounds``, silence earns anything within the range. With ``examination`` an item earns in proportion to how often
-    its place is looked at: a reward counts theta of its place in the head over theta where it was shown (Li et al.
-    2018). Totals go on with their slopes by eta and the counts that eta is estimated from, so that intervals know how
-    far it may be off; and likewise by the line that sets attributed rewards right (``credited``).
+    ``answered`` is the probability with which each shown item gets feedback, for inverse
+    weighting. With ``bounds``, missing feedback counts as any reward within the range.
+
+    With ``examination``, the reward of an item is proportional to how often its position is
+    examined. A reward is then multiplied by theta of its position in the policy's results over
+    theta of the position where it was shown (Li et al. 2018). Totals are followed by their
+    derivatives by eta and the counts that eta is estimated from, so that intervals include the
+    uncertainty of eta. The calibration of attributed rewards (``credited``) is treated alike.
     """
 
     def __init__(
@@ -273,51 +310,57 @@ class Evidence:
         credited: Credited | None = None,
     ) -> None:
         self.examination, self.credited = examination, credited
-        self._seen_at: dict[float, Floats] = {}
+        # Each eta is needed for every policy, and costs a pass over all candidates.
+        self._examination_by_eta: dict[float, Floats] = {}
         self.log, self.estimator, self.level, self.reward_range = (
             log,
             estimator,
             level,
             reward_range,
         )
-        self.probe: Flags = left_to_chance(log.propensity)
+        self.probe: Flags = is_randomised(log.propensity)
         self.unsupported: Flags = log.propensity == 0
-        certain = (log.propensity >= CERTAIN) & log.shown
-        known = log.answered
+        certain = (log.propensity >= CERTAIN) & log.exposed
+        is_answered = log.answered
         weight = np.zeros(len(log.propensity))
-        np.divide(1.0, log.propensity, out=weight, where=log.shown)
+        np.divide(1.0, log.propensity, out=weight, where=log.exposed)
         weight = np.nan_to_num(weight)
-        chance = np.ones(len(weight)) if answered is None else answered
-        counted, reward = np.where(known, weight / chance, 0.0), np.nan_to_num(log.reward)
-        silent = log.shown & ~known & bounds
+        response_rate = np.ones(len(weight)) if answered is None else answered
+        answered_weight, reward = (
+            np.where(is_answered, weight / response_rate, 0.0),
+            np.nan_to_num(log.reward),
+        )
+        silent = log.exposed & ~is_answered & bounds
         self.columns: Floats = np.column_stack(
             [
                 certain & ~silent,
-                np.where(certain, counted, 0.0),
-                np.where(certain, counted * reward, 0.0),
+                np.where(certain, answered_weight, 0.0),
+                np.where(certain, answered_weight * reward, 0.0),
                 ~certain & ~self.unsupported,
-                np.where(certain, 0.0, counted),
-                np.where(certain, 0.0, counted * reward),
+                np.where(certain, 0.0, answered_weight),
+                np.where(certain, 0.0, answered_weight * reward),
                 np.where(silent & ~certain, weight, 0.0),
                 self.unsupported | (silent & certain),
             ]
         ).astype(np.float64)
         self._steps: list[Floats] = []
-        """The columns after a step of 1 of each number of the line."""
+        """The columns after a unit change of the level and of the slope of the calibration."""
         for basis in np.empty((0, 0)) if credited is None else credited.bases.T:
             step = self.columns.copy()
             step[:, _REWARDS] += self.columns[:, _WEIGHTS] * basis[:, None]
             self._steps.append(step)
 
-    def head(self, target: Target) -> Head:
-        """The head of a policy."""
-        held = target.row >= 0
-        outside = np.bincount(target.recall[~held], minlength=len(self.log)).astype(np.float64)
-        rows = target.row[held]
+    def top_k(self, target: Target) -> TopK:
+        """Return the top-k of a policy."""
+        is_inside = target.row >= 0
+        outside = np.bincount(target.recall[~is_inside], minlength=len(self.log)).astype(np.float64)
+        rows = target.row[is_inside]
         order = np.argsort(rows)
-        return Head(target.name, rows[order], outside, target.rank[held][order].astype(np.int64))
+        return TopK(
+            target.name, rows[order], outside, target.rank[is_inside][order].astype(np.int64)
+        )
 
-    def arm(
+    def sum_arm(
         self,
         rows: Ints,
         outside: Floats,
@@ -325,79 +368,90 @@ class Evidence:
         scale: Floats | None = None,
         columns: Floats | None = None,
     ) -> Floats:
-        """f64[recalls, ARM]: the totals of these rows and of so many items outside of the pools.
+        """Sum the columns of some rows by recall; return f64[recalls, ARM].
 
-        ``scale`` f64[rows] multiplies rewards; ``columns`` f64[n, ARM] are those of the log unless given.
+        ``outside`` counts items outside the pools, which are unsupported. ``scale`` (f64[rows])
+        multiplies rewards; ``columns`` (f64[n, ARM]) are those of the log by default.
         """
-        found = np.zeros((len(self.log), ARM))
+        sums = np.zeros((len(self.log), ARM))
         if len(rows):
             recall = self.log.recall[rows]
             first = np.flatnonzero(np.concatenate([[True], recall[1:] != recall[:-1]]))
             columns = (self.columns if columns is None else columns)[rows]
             if scale is not None:
                 columns[:, _REWARDS] *= scale[:, None]
-            found[recall[first]] = np.add.reduceat(columns, first, axis=0)
-        found[:, _UNSUPPORTED] += outside
-        return found
+            sums[recall[first]] = np.add.reduceat(columns, first, axis=0)
+        sums[:, _UNSUPPORTED] += outside
+        return sums
 
-    def totals(self, head: Head) -> Floats:
-        """f64[recalls, 1 + ARM]: what the value of a policy is a function of."""
-        return self._moving(lambda eta, columns: [self._placed(head, head.rows, eta, columns)])
+    def totals(self, top_k: TopK) -> Floats:
+        """Return the totals that the value of a policy is a function of, f64[recalls, 1 + ARM]."""
+        return self._stack_totals(
+            lambda eta, columns: [self._sum_at_ranks(top_k, top_k.rows, eta, columns)]
+        )
 
-    def apart(self, first: Head, second: Head) -> tuple[Ints, Ints]:
-        """Rows that only the first would show, and those that only the second would; or at another place, if that
-        counts.
+    def differing_rows(self, first: TopK, second: TopK) -> tuple[Ints, Ints]:
+        """Return the rows that only one of two policies would show, for each policy.
+
+        With an examination model, rows that both show at different ranks are in both.
         """
         if self.examination is None:
-            held = np.zeros(len(self.log.recall), dtype=np.int8)
-            held[first.rows] += 1
-            held[second.rows] += 2
-            return first.rows[held[first.rows] == 1], second.rows[held[second.rows] == 2]
-        own, other = self._ranks(first), self._ranks(second)
+            membership = np.zeros(len(self.log.recall), dtype=np.int8)
+            membership[first.rows] += 1
+            membership[second.rows] += 2
+            return first.rows[membership[first.rows] == 1], second.rows[
+                membership[second.rows] == 2
+            ]
+        own, other = self._rank_rows(first), self._rank_rows(second)
         return first.rows[own[first.rows] != other[first.rows]], second.rows[
             own[second.rows] != other[second.rows]
         ]
 
-    def _ranks(self, head: Head) -> Ints:
-        """int64[n]: the rank of each candidate in a head, 0 for what is not in it."""
-        found = np.zeros(len(self.log.recall), dtype=np.int64)
-        found[head.rows] = 1 if head.ranks is None else head.ranks
-        return found
+    def _rank_rows(self, top_k: TopK) -> Ints:
+        """Return the rank of each candidate in a top-k, int64[n]; 0 if it is not in it."""
+        ranks = np.zeros(len(self.log.recall), dtype=np.int64)
+        ranks[top_k.rows] = 1 if top_k.ranks is None else top_k.ranks
+        return ranks
 
-    def _placed(self, head: Head, rows: Ints, eta: float, columns: Floats) -> Floats:
-        """The arm of some rows of a head, each at its place in it."""
+    def _sum_at_ranks(self, top_k: TopK, rows: Ints, eta: float, columns: Floats) -> Floats:
+        """Return the arm of some rows of a top-k, with rewards scaled to their ranks."""
         if self.examination is None:
-            return self.arm(rows, head.outside, columns=columns)
-        scale = self.examination.theta(self._ranks(head)[rows], eta) / self._seen(eta)[rows]
-        return self.arm(rows, head.outside, scale=scale, columns=columns)
+            return self.sum_arm(rows, top_k.outside, columns=columns)
+        scale = self.examination.theta(self._rank_rows(top_k)[rows], eta) / self._examine(eta)[rows]
+        return self.sum_arm(rows, top_k.outside, scale=scale, columns=columns)
 
-    def _seen(self, eta: float) -> Floats:
-        """Of three values of eta, for every policy."""
+    def _examine(self, eta: float) -> Floats:
+        """Return the mean examination of the candidates for a value of eta."""
         assert self.examination is not None
-        if eta not in self._seen_at:
-            self._seen_at[eta] = self.examination.seen(eta)
-        return self._seen_at[eta]
+        if eta not in self._examination_by_eta:
+            self._examination_by_eta[eta] = self.examination.average(eta)
+        return self._examination_by_eta[eta]
 
-    def _moving(self, arms: Callable[[float, Floats], list[Floats]]) -> Floats:
-        """Totals, and for all that was estimated before: their slopes by it, and what it is made from."""
+    def _stack_totals(self, arms: Callable[[float, Floats], list[Floats]]) -> Floats:
+        """Return totals with their derivatives by estimated parameters.
+
+        The counts that the parameters are estimated from follow.
+        """
 
         def at(eta: float, columns: Floats) -> Floats:
             return np.concatenate(arms(eta, columns), axis=1)
 
         eta = 0.0 if self.examination is None else self.examination.eta.value
-        plain = at(eta, self.columns)
-        found = [np.ones((len(self.log), 1)), plain]
+        base = at(eta, self.columns)
+        parts = [np.ones((len(self.log), 1)), base]
         if self.examination is not None:
             above, below = (at(eta + step, self.columns) for step in (_STEP, -_STEP))
-            found += [(above - below) / (2 * _STEP), self.examination.counts]
+            parts += [(above - below) / (2 * _STEP), self.examination.counts]
         if self.credited is not None:
-            found += [*(at(eta, step) - plain for step in self._steps), self.credited.counts]
-        return np.concatenate(found, axis=1)
+            parts += [*(at(eta, step) - base for step in self._steps), self.credited.counts]
+        return np.concatenate(parts, axis=1)
 
-    def _moved(self, statistic: Statistic, width: int) -> Statistic:
-        """The statistic of totals where what was estimated before is what their counts give, to first order.
+    def _follow_parameters(self, statistic: Statistic, width: int) -> Statistic:
+        """Return a statistic that follows estimated parameters to first order.
 
-        ``width`` counts an arm's columns or those of two.
+        The parameters are estimated from the same totals.
+
+        ``width`` is the number of columns of one arm or of two.
         """
         examination, credited = self.examination, self.credited
         if examination is None and credited is None:
@@ -413,87 +467,97 @@ class Evidence:
                 plain[..., 1:] += slope * change[..., None]
             if credited is not None:
                 level, slope, counts = np.split(rest, [width, 2 * width], axis=-1)
-                by = credited.change(counts)
-                plain[..., 1:] += level * by[..., :1] + slope * by[..., 1:]
+                correction = credited.change(counts)
+                plain[..., 1:] += level * correction[..., :1] + slope * correction[..., 1:]
             return statistic(plain)
 
         return moved
 
-    def contrast(self, first: Head, second: Head) -> Floats:
-        """f64[recalls, 1 + 2 ARM]: what the difference of two policies is a function of.
+    def contrast(self, first: TopK, second: TopK) -> Floats:
+        """Return the totals of the difference of two policies, f64[recalls, 1 + 2 ARM].
 
-        What is outside of the pools counts as each one's own, which can only widen the bounds.
+        Items outside the pools count as different for each policy, which can only widen the
+        bounds.
         """
-        own, other = self.apart(first, second)
-        return self._moving(
+        own, other = self.differing_rows(first, second)
+        return self._stack_totals(
             lambda eta, columns: [
-                self._placed(first, own, eta, columns),
-                self._placed(second, other, eta, columns),
+                self._sum_at_ranks(first, own, eta, columns),
+                self._sum_at_ranks(second, other, eta, columns),
             ]
         )
 
     def sample(self, totals: Floats) -> Sample:
-        """The totals of recalls, summed in clusters."""
+        """Sum the totals of recalls within clusters."""
         sums = np.zeros((self.log.clusters, totals.shape[1]))
         np.add.at(sums, self.log.cluster, totals)
         return Sample(sums, level=self.level)
 
     def value(self, totals: Floats) -> tuple[Estimate, float, float]:
-        """The value with an interval that holds it whatever is unsupported earns, and its bounds without noise."""
+        """Estimate a value, and its bounds without sampling error.
+
+        The interval covers the value for any rewards of unsupported items.
+        """
         low, high = self.reward_range
-        least, most, typical = (
-            self._moved(value_statistic(self.estimator, fill), ARM) for fill in (low, high, np.nan)
+        smallest, largest, typical = (
+            self._follow_parameters(value_statistic(self.estimator, fill), ARM)
+            for fill in (low, high, np.nan)
         )
-        return self._estimate(totals, least, most, typical)
+        return self._estimate(totals, smallest, largest, typical)
 
     def difference(
         self, totals: Floats, *, level: float | None = None
     ) -> tuple[Estimate, float, float]:
-        """The same of a contrast."""
+        """Estimate a difference from a contrast, and its bounds without sampling error."""
         low, high = self.reward_range
         ends = (low, high), (high, low), (np.nan, np.nan)
-        least, most, typical = (
-            self._moved(difference_statistic(self.estimator, *fill), 2 * ARM) for fill in ends
+        smallest, largest, typical = (
+            self._follow_parameters(difference_statistic(self.estimator, *fill), 2 * ARM)
+            for fill in ends
         )
-        return self._estimate(totals, least, most, typical, level)
+        return self._estimate(totals, smallest, largest, typical, level)
 
     def _estimate(
         self,
         totals: Floats,
-        least: Statistic,
-        most: Statistic,
+        smallest: Statistic,
+        largest: Statistic,
         typical: Statistic,
         level: float | None = None,
     ) -> tuple[Estimate, float, float]:
+        """Return the estimate for the bounds of a statistic, and the bounds themselves."""
         sample = self.sample(totals)
         with np.errstate(divide="ignore", invalid="ignore"):
-            low, high, middle = (float(of(sample.total)) for of in (least, most, typical))
-            found = sample.estimate(least, None if high == low else most, level=level)
-        # NaN where nothing of it was shown
+            low, high, middle = (
+                float(statistic(sample.total)) for statistic in (smallest, largest, typical)
+            )
+            bounds = sample.estimate(smallest, None if high == low else largest, level=level)
+        # NaN if no item of the policy was shown.
         point = low if high == low else float(np.clip(middle, low, high))
-        return Estimate(point, found.low, found.high, found.error, found.p), low, high
+        return Estimate(point, bounds.low, bounds.high, bounds.error, bounds.p), low, high
 
     def influence(self, totals: Floats, statistic: Statistic) -> Floats:
-        """f64[recalls]: by how much each recall moves the statistic, to first order."""
+        """Return by how much each recall moves the statistic to first order, f64[recalls]."""
         total = totals.sum(axis=0)
         steps = np.maximum(np.abs(total), 1.0) * 1e-6
         ends = total + np.concatenate([np.diag(steps), -np.diag(steps)])
         with np.errstate(divide="ignore", invalid="ignore"):
             above, below = np.split(statistic(ends), 2)
         slope = np.nan_to_num((above - below) / (2 * steps))
-        found = totals @ slope
-        return np.asarray(found - found.mean())
+        effects = totals @ slope
+        return np.asarray(effects - effects.mean())
 
 
-# The direct method: a model of rewards, asked about items that were never shown. An extrapolation, and called so.
+# The direct method: a model of rewards, applied to items that were not shown. Reports call it an extrapolation.
 #
 # A logistic regression where rewards are 0 and 1, a ridge regression otherwise, on the log's own numeric features,
 # standardised. Each recall is predicted by a model that saw no recall of its cluster.
 
 
 _FOLDS = 5
-_LEAST_FITTED = 20
-"""Answered items in a training fold below which a regression says nothing."""
+"""Folds of the cross-fitting, as is usual: each model sees 80% of the clusters."""
+_MIN_FITTED = 20
+"""The minimum number of answered items of a training fold; a regression on fewer is noise."""
 
 
 def predicted_rewards(
@@ -503,10 +567,12 @@ def predicted_rewards(
     cluster: Ints,
     reward_range: tuple[float, float],
 ) -> Floats | None:
-    """f64[n]: the reward that a cross-fitted model expects of each candidate; none if there is too little to fit.
+    """Predict the reward of each candidate by a cross-fitted model, f64[n].
 
-    ``features`` is f64[n, features] (NaN where unknown), ``reward`` is read where ``answered``, ``cluster`` is the
-    number of each candidate's cluster.
+    None if data are too few.
+
+    ``features`` is f64[n, features] (NaN where unknown). ``reward`` is read where ``answered``.
+    ``cluster`` is the cluster of each candidate.
     """
     clusters = np.unique(cluster)
     if len(clusters) < 2 or features.shape[1] == 0:
@@ -514,28 +580,33 @@ def predicted_rewards(
     fold = np.zeros(int(clusters.max()) + 1, dtype=np.int64)
     fold[clusters] = np.arange(len(clusters)) % min(_FOLDS, len(clusters))
     folds = fold[cluster]
-    prepared = _standardised(features)
+    standardised = _standardise(features)
     binary = bool(np.isin(reward[answered], (0.0, 1.0)).all())
     expected = np.empty(len(reward))
     for number in range(int(folds.max()) + 1):
-        seen, held = answered & (folds != number), folds == number
-        if seen.sum() < _LEAST_FITTED:
+        training, predicted = answered & (folds != number), folds == number
+        if training.sum() < _MIN_FITTED:
             return None
-        expected[held] = _fitted(prepared[seen], reward[seen], prepared[held], binary)
+        expected[predicted] = _fit_and_predict(
+            standardised[training], reward[training], standardised[predicted], binary
+        )
     return np.clip(expected, *reward_range)
 
 
-def _standardised(features: Floats) -> Floats:
-    """Mean 0 and deviation 1 over the candidates; what is unknown or infinite becomes the mean."""
+def _standardise(features: Floats) -> Floats:
+    """Scale columns to mean 0 and deviation 1; unknown and infinite values become the mean."""
     finite = np.where(np.isfinite(features), features, np.nan)
-    known = ~np.isnan(finite)
-    counts = np.maximum(known.sum(axis=0), 1)
-    centred = np.where(known, finite - np.where(known, finite, 0.0).sum(axis=0) / counts, 0.0)
+    is_finite = ~np.isnan(finite)
+    counts = np.maximum(is_finite.sum(axis=0), 1)
+    centred = np.where(
+        is_finite, finite - np.where(is_finite, finite, 0.0).sum(axis=0) / counts, 0.0
+    )
     deviation = np.sqrt((centred**2).sum(axis=0) / counts)
     return np.asarray(centred / np.where(deviation > 0, deviation, 1.0))
 
 
-def _fitted(features: Floats, reward: Floats, points: Floats, binary: bool) -> Floats:
+def _fit_and_predict(features: Floats, reward: Floats, points: Floats, binary: bool) -> Floats:
+    """Fit a regression and return its predictions at ``points``."""
     if np.ptp(reward) == 0:
         return np.full(len(points), reward[0])
     if binary:
@@ -548,40 +619,43 @@ def _fitted(features: Floats, reward: Floats, points: Floats, binary: bool) -> F
     return np.asarray(Ridge(alpha=1.0).fit(features, reward).predict(points))
 
 
-# Policies side by side on feedback: values, paired differences, what speaks against them, and how many recalls do.
+# Policies side by side on feedback: values, paired differences, gates, and the number of recalls needed.
 
 
 _POWER = 0.8
-_FEATURES_A_RECALL = 10
-"""So many recalls for each feature of a test: with fewer only the score and the place are looked at."""
+"""The power of forecasts, by convention."""
+_RECALLS_PER_FEATURE = 10
+"""Recalls per feature that a test needs; with fewer, it uses only the score and the position."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One policy's value and its difference to another one. ``lower`` and ``upper`` bound the value without noise,
-    ``least`` and ``most`` the difference.
+    """The value of one policy and its difference to another one.
 
-    ``totals`` f64[recalls, columns] are those of the difference; without ``base`` of the value.
+    ``lower`` and ``upper`` bound the value without sampling error, ``least`` and ``most`` the
+    difference. ``totals`` (f64[recalls, columns]) are those of the difference, or of the value
+    without ``base``.
     """
 
-    head: Head
-    base: Head | None
+    top_k: TopK
+    base: TopK | None
     totals: Floats = field(repr=False)
     value: Estimate
     lower: float
     upper: float
     difference: Estimate | None = None
-    least: float = math.nan
-    most: float = math.nan
+    difference_lower: float = math.nan
+    difference_upper: float = math.nan
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the log says of one policy beside its value.
+    """The evidence of a log on one policy, next to its value.
 
-    ``unsupported`` is the share of its items that could not have been shown, NaN where the log does not say;
-    ``probes`` counts the answered items by which it is told from the baseline, ``effective`` the recalls that carry the
-    difference.
+    ``unsupported`` is the share of its items that could not have been shown, NaN if the log does
+    not say. ``unknown`` is the share that was shown with an unknown probability. ``probes``
+    counts the answered items that distinguish it from the baseline; ``effective`` is the number
+    of recalls that carry the difference.
     """
 
     unsupported: float
@@ -590,14 +664,14 @@ class Measured:
     effective: float | None
     gates: tuple[Gate, ...]
     weights: Floats = field(repr=False)
-    """1/p of each of its items that was shown and answered, heaviest first."""
+    """The weight 1/p of each of its items that was shown and answered, largest first."""
 
 
 class Tests:
-    """p-values of what every estimate on a log takes for granted, each found when it is asked for.
+    """The p-values of the assumptions of an estimate, computed on first use.
 
-    NaN where the log does not hold what the test needs, None where the estimate does not rest on it. ``features`` is
-    f64[n, k] over the candidates, the score first.
+    NaN if the log lacks the data of the test, None if the estimate does not depend on the
+    assumption. ``features`` is f64[n, k] over the candidates, the score first.
     """
 
     def __init__(self, log: Log, settings: Settings, features: Floats) -> None:
@@ -605,6 +679,7 @@ class Tests:
 
     @cached_property
     def independence(self) -> float | None:
+        """The p-value of uncorrelated rewards of recalls near in time."""
         log = self._log
         if log.clusters < len(log):
             return None
@@ -618,123 +693,140 @@ class Tests:
         return independence_p(earned[log.decisions["at"].arg_sort().to_numpy()])
 
     @cached_property
-    def silence(self) -> float | None:
-        log, shown = self._log, self._log.shown
-        if self._settings.missing != "censor" or log.answered[shown].all():
+    def missing(self) -> float | None:
+        """The p-value of missing feedback that does not depend on features."""
+        log, exposed = self._log, self._log.exposed
+        if self._settings.missing != "censor" or log.answered[exposed].all():
             return None
-        seen = np.column_stack(
-            [_standard(self._features[shown]), np.log(np.maximum(log.position[shown], 1))]
+        features = np.column_stack(
+            [_scale_columns(self._features[exposed]), np.log(np.maximum(log.position[exposed], 1))]
         )
-        return silence_p(seen, log.answered[shown], log.recall[shown])
+        return missing_p(features, log.answered[exposed], log.recall[exposed])
 
     @cached_property
     def position(self) -> float | None:
+        """The p-value of rewards that do not depend on the position."""
         log = self._log
-        if self._settings.position or self._alone:
+        if self._settings.position or self._has_single_items:
             return None
-        if not self._scored.any():
+        if not self._is_scored.any():
             return math.nan
-        places = random_places(log, self._rank)
-        if places is not None:
-            return moved_p(places, log)
-        by_lot = lot_p(log)
+        pairs = pair_probes(log, self._scaled_rank)
+        if pairs is not None:
+            return random_position_p(pairs, log)
+        by_lot = lot_position_p(log)
         if by_lot is not None:
             return by_lot
-        score, reward, recall = self._given
-        return position_p(score, log.position[self._scored], reward, recall)
+        score, reward, recall = self._scored_items
+        return position_p(score, log.position[self._is_scored], reward, recall)
 
     @cached_property
     def redundancy(self) -> float | None:
-        if self._alone:
+        """The p-value of rewards that do not depend on the other items shown."""
+        if self._has_single_items:
             return None
-        return redundancy_p(*self._given) if self._scored.any() else math.nan
+        return redundancy_p(*self._scored_items) if self._is_scored.any() else math.nan
 
-    def balance(self, head: Head) -> float | None:
-        """Of the logged propensities, the membership of a head among what they are held against."""
+    def balance(self, top_k: TopK) -> float | None:
+        """Test the logged propensities against the items shown.
+
+        Membership of a top-k is one of the weights.
+        """
         if self._contradicted:
             return 0.0
-        if not len(self._chance):
+        if not len(self._randomised_rows):
             return None
         member = np.zeros(len(self._log.propensity))
-        member[head.rows] = 1.0
-        return self._balance.p(member[self._chance, None])
+        member[top_k.rows] = 1.0
+        return self._balance.p(member[self._randomised_rows, None])
 
     @cached_property
-    def _alone(self) -> bool:
-        """Whether no recall showed two items: there is one position, and nothing else that was shown."""
-        return bool(np.bincount(self._log.recall[self._log.shown], minlength=1).max() < 2)
+    def _has_single_items(self) -> bool:
+        """Whether no recall showed two items, so that positions and other items do not matter."""
+        return bool(np.bincount(self._log.recall[self._log.exposed], minlength=1).max() < 2)
 
     @cached_property
-    def _scored(self) -> Flags:
-        """What was answered; nothing without scores, for what stands first cannot be told from what is best then."""
+    def _is_scored(self) -> Flags:
+        """The answered items with a position; none without scores.
+
+        Without scores, the effect of a high position cannot be separated from that of a good
+        item.
+        """
         return self._log.answered & (self._log.position > 0) & bool(np.ptp(self._features[:, 0]))
 
     @property
-    def _given(self) -> tuple[Floats, Floats, Ints]:
+    def _scored_items(self) -> tuple[Floats, Floats, Ints]:
+        """The score, reward and recall of the items in ``_is_scored``."""
         return (
-            self._features[self._scored, 0],
-            self._log.reward[self._scored],
-            self._log.recall[self._scored],
+            self._features[self._is_scored, 0],
+            self._log.reward[self._is_scored],
+            self._log.recall[self._is_scored],
         )
 
     @cached_property
-    def _rank(self) -> Floats:
-        return _ranks(self._features[:, 0], self._log)
+    def _scaled_rank(self) -> Floats:
+        """The scaled rank of each candidate by the score."""
+        return _scale_ranks(self._features[:, 0], self._log)
 
     @cached_property
-    def _chance(self) -> Ints:
-        return np.flatnonzero(left_to_chance(self._log.propensity))
+    def _randomised_rows(self) -> Ints:
+        """The rows of randomised candidates."""
+        return np.flatnonzero(is_randomised(self._log.propensity))
 
     @cached_property
     def _contradicted(self) -> bool:
-        """Whether something was certain to be shown, and was not."""
-        return bool(((self._log.propensity >= 1) & ~self._log.shown).any())
+        """Whether an item that was certain to be shown was not shown."""
+        return bool(((self._log.propensity >= 1) & ~self._log.exposed).any())
 
     @cached_property
     def _balance(self) -> Balance:
-        log, chance = self._log, self._chance
-        propensity, recall, rank = log.propensity[chance], log.recall[chance], self._rank[chance]
+        """The test of the propensities, with the parts that all policies share."""
+        log, rows = self._log, self._randomised_rows
+        propensity, recall, rank = log.propensity[rows], log.recall[rows], self._scaled_rank[rows]
         weight = None
-        # a Gumbel draw's propensities are given its threshold
+        # Propensities of a Gumbel draw are conditional on its threshold, so a weight must come from other recalls.
         if "sampler" in log.decisions.columns:
-            given = (log.decisions["sampler"] == "gumbel").fill_null(False).to_numpy()[recall]
+            is_gumbel = (log.decisions["sampler"] == "gumbel").fill_null(False).to_numpy()[recall]
             weight = (
-                np.where(given, _elsewhere(propensity, rank, recall), propensity)
-                if given.any()
+                np.where(is_gumbel, _mean_elsewhere(propensity, rank, recall), propensity)
+                if is_gumbel.any()
                 else None
             )
         return Balance(
-            np.column_stack([np.ones(len(chance)), rank]),
-            log.shown[chance],
+            np.column_stack([np.ones(len(rows)), rank]),
+            log.exposed[rows],
             propensity,
             recall,
             weight,
         )
 
 
-def gather(
+def gather_evidence(
     log: Log, settings: Settings, features: Floats, answered: Floats | None = None
 ) -> Evidence:
-    """The log as evidence, silence treated as the settings say; ``answered`` is the chance of a reward, if known."""
+    """Arrange the log as evidence, with missing feedback treated as the settings say.
+
+    ``answered`` is the probability of a reward for each candidate, if known.
+    """
     if settings.missing == "inverse":
-        chance = predicted_rewards(
+        response_rate = predicted_rewards(
             np.column_stack([features, np.log(np.maximum(log.position, 1))]),
             log.answered.astype(np.float64),
-            log.shown,
+            log.exposed,
             log.cluster[log.recall],
             (0.02, 1.0),
         )
-        answered = chance
+        answered = response_rate
     examination = None
     if settings.position:
-        places = random_places(log, _ranks(features[:, 0], log))
-        examination = None if places is None else harvest(places, log, settings.level)
+        places = pair_probes(log, _scale_ranks(features[:, 0], log))
+        examination = None if places is None else estimate_examination(places, log, settings.level)
         if examination is None:
             raise InputError(
-                "position=True learns from items at random places what a place takes from a reward, and this log has "
-                "none, or they earned nothing: show probes at random places (a lab does)."
+                "position=True needs rewards of items at random positions, and this log has none. Show probes at random "
+                "positions, as a lab does, or evaluate without position=True."
             )
-    log, credited = recalibrate(log)
+    log, credited = calibrate_rewards(log)
     return Evidence(
         log,
         examination=examination,
@@ -747,8 +839,12 @@ def gather(
     )
 
 
-def known_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats:
-    """f64[n, k]: the score by which the log was ranked (or its rank), then numeric features while recalls suffice."""
+def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats:
+    """Return the columns that tests and models use, f64[n, k].
+
+    The score by which the log was ranked (or its rank) is first. Numeric features follow if there
+    are enough recalls for them.
+    """
     numeric = [
         name
         for name in names
@@ -756,50 +852,53 @@ def known_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats:
     ]
     first = next((name for name in ("score", "rank") if name in schema), None)
     columns = [] if first is None else [first]
-    if len(log) >= _FEATURES_A_RECALL * (len(numeric) + 1):
+    if len(log) >= _RECALLS_PER_FEATURE * (len(numeric) + 1):
         columns += [name for name in numeric if name != first]
     if not columns:
         return np.zeros((len(log.recall), 1))
-    found = log.pool(columns).select(pl.col(name).cast(pl.Float64) for name in columns).to_numpy()
-    return np.asarray(np.where(np.isfinite(found), found, 0.0))
+    values = log.pool(columns).select(pl.col(name).cast(pl.Float64) for name in columns).to_numpy()
+    return np.asarray(np.where(np.isfinite(values), values, 0.0))
 
 
-def compare(evidence: Evidence, head: Head, base: Head | None) -> Compared:
-    """A policy's value, and its difference to ``base``."""
-    totals = evidence.totals(head)
-    found = evidence.value(totals)
+def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
+    """Estimate a policy's value, and its difference to ``base``."""
+    totals = evidence.totals(top_k)
+    value = evidence.value(totals)
     if base is None:
-        return Compared(head, base, totals, *found)
-    contrast = evidence.contrast(head, base)
-    return Compared(head, base, contrast, *found, *evidence.difference(contrast))
+        return Compared(top_k, base, totals, *value)
+    contrast = evidence.contrast(top_k, base)
+    return Compared(top_k, base, contrast, *value, *evidence.difference(contrast))
 
 
-def measure(evidence: Evidence, found: Compared, tests: Tests) -> Measured:
-    """What speaks for and against the figures of a policy; without ``base``, of its value alone."""
-    log, head, totals = evidence.log, found.head, found.totals
-    if found.base is None:
-        apart = head.rows
+def measure(evidence: Evidence, compared: Compared, tests: Tests) -> Measured:
+    """Check the gates of a policy and count the evidence for it.
+
+    Without ``base`` they concern the policy's value alone.
+    """
+    log, top_k, totals = evidence.log, compared.top_k, compared.totals
+    if compared.base is None:
+        disputed = top_k.rows
         statistic = value_statistic(evidence.estimator, evidence.reward_range[0])
     else:
-        apart = np.concatenate(evidence.apart(head, found.base))
+        disputed = np.concatenate(evidence.differing_rows(top_k, compared.base))
         statistic = difference_statistic(evidence.estimator, *evidence.reward_range)
-    probed = apart[evidence.probe[apart]]
-    answered = probed[log.answered[probed]]
+    probes = disputed[evidence.probe[disputed]]
+    answered = probes[log.answered[probes]]
     effective = effective_count(evidence.influence(totals, statistic)) if len(answered) else None
-    unsupported, unknown, shown = head_support(log, head)
+    unsupported, unknown, exposed = measure_support(log, top_k)
     facts = Facts(
         unknown=unknown,
         clusters=log.clusters,
         recalls=len(log),
-        probes=float(len(answered)) if len(probed) else None,
+        probes=float(len(answered)) if len(probes) else None,
         effective=effective,
         independence=tests.independence,
-        balance=tests.balance(head),
-        silence=tests.silence,
+        balance=tests.balance(top_k),
+        missing=tests.missing,
         position=tests.position,
         redundancy=tests.redundancy,
     )
-    weights = 1.0 / log.propensity[shown[log.answered[shown]]]
+    weights = 1.0 / log.propensity[exposed[log.answered[exposed]]]
     return Measured(
         unsupported=unsupported,
         unknown=unknown,
@@ -810,71 +909,78 @@ def measure(evidence: Evidence, found: Compared, tests: Tests) -> Measured:
     )
 
 
-def head_support(log: Log, head: Head) -> tuple[float, float, Ints]:
-    """Of a head: the share that could not have been shown (NaN where the log does not say), the share that was shown
-    with an unknown probability, and the rows that were shown.
+def measure_support(log: Log, top_k: TopK) -> tuple[float, float, Ints]:
+    """Return the support of a top-k.
+
+    The values are the share of unsupported items (NaN if the log does not say), the share of
+    items shown with an unknown probability, and the rows that were shown.
     """
-    count, shown = len(head), log.shown[head.rows]
-    given = head.rows[shown]
+    count, is_exposed = len(top_k), log.exposed[top_k.rows]
+    exposed = top_k.rows[is_exposed]
     if not count:
-        return 0.0, 0.0, given
-    unknown = float(np.isnan(log.propensity[given]).sum()) / count
-    lost = float((log.propensity[head.rows] == 0).sum() + head.outside.sum()) / count
-    unsaid = bool(np.isnan(log.propensity[head.rows[~shown]]).any())
-    return math.nan if unsaid else lost, unknown, given
+        return 0.0, 0.0, exposed
+    unknown = float(np.isnan(log.propensity[exposed]).sum()) / count
+    unsupported = float((log.propensity[top_k.rows] == 0).sum() + top_k.outside.sum()) / count
+    is_incomplete = bool(np.isnan(log.propensity[top_k.rows[~is_exposed]]).any())
+    return math.nan if is_incomplete else unsupported, unknown, exposed
 
 
-def recalls_needed(found: Compared, recalls: int, level: float) -> int | None:
-    """How many recalls like these would tell two policies apart with a power of .8; None where none would.
+def recalls_needed(compared: Compared, recalls: int, level: float) -> int | None:
+    """Forecast how many recalls distinguish two policies with a power of .8.
 
-    What is unsupported does not shrink with more recalls: only what of the difference is beyond it counts.
+    None if no number would.
+
+    The unsupported part does not shrink with more recalls, so only the difference beyond it
+    counts.
     """
-    if found.difference is None or not found.least * found.most > 0:
+    if compared.difference is None or not compared.difference_lower * compared.difference_upper > 0:
         return None
-    nearer = min(abs(found.least), abs(found.most))
+    minimum = min(abs(compared.difference_lower), abs(compared.difference_upper))
     return recalls_for(
-        Estimate(nearer, math.nan, math.nan, found.difference.error, math.nan), recalls, level
+        Estimate(minimum, math.nan, math.nan, compared.difference.error, math.nan), recalls, level
     )
 
 
 def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
-    """How many recalls like these would find ``gap`` with a power of .8; None if it is 0 or has no error."""
+    """Forecast how many recalls find ``gap`` with a power of .8.
+
+    None if it is 0 or has no error.
+    """
     if not gap.value or math.isnan(gap.error):
         return None
     reach = float(ndtri((1 + level) / 2) + ndtri(_POWER))
     return math.ceil(recalls * (reach * gap.error / gap.value) ** 2)
 
 
-def _elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
-    """The mean propensity of the same place in all other recalls; 0 where there is no other."""
+def _mean_elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
+    """Return the mean propensity of the same rank in all other recalls; 0 if there is none."""
     order = np.lexsort((ranks, recall))
     first = np.searchsorted(recall[order], recall[order])
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order)) - first
-    count, total = np.bincount(place)[place], np.bincount(place, weights=propensity)[place]
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - first
+    count, total = np.bincount(rank)[rank], np.bincount(rank, weights=propensity)[rank]
     return np.asarray((total - propensity) / np.maximum(count - 1, 1))
 
 
-def _ranks(score: Floats, log: Log) -> Floats:
-    """Each candidate's rank within its recall by the score, scaled to 0..1."""
+def _scale_ranks(score: Floats, log: Log) -> Floats:
+    """Return each candidate's rank within its recall by the score, scaled to 0..1."""
     size = np.bincount(log.recall, minlength=len(log))
     first = np.cumsum(size) - size
-    rows = padded(score, log.recall, size)
-    at = np.arange(len(score)) - first[log.recall]
+    rows = pad_scores(score, log.recall, size)
+    offset = np.arange(len(score)) - first[log.recall]
     if rows is None:
         order = np.lexsort((-score, log.recall))
         ranks = np.empty(len(score))
-        ranks[order] = at[order]
+        ranks[order] = offset[order]
     else:
-        places = np.argsort(-rows, axis=1, kind="stable")
+        order = np.argsort(-rows, axis=1, kind="stable")
         ranks = np.empty(rows.shape)
-        np.put_along_axis(
-            ranks, places, np.arange(rows.shape[1], dtype=np.float64)[None, :], axis=1
-        )
-        ranks = ranks[log.recall, at]
+        np.put_along_axis(ranks, order, np.arange(rows.shape[1], dtype=np.float64)[None, :], axis=1)
+        ranks = ranks[log.recall, offset]
     return np.asarray(ranks / np.maximum(size[log.recall], 1))
 
 
-def _standard(features: Floats) -> Floats:
+def _scale_columns(features: Floats) -> Floats:
+    """Scale columns to mean 0 and deviation 1; constant columns become 0."""
     scale = features.std(axis=0)
     return np.asarray((features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0))

@@ -1,9 +1,10 @@
-"""What each version of a pack earned while it was live, and whether the live one earns less than an earlier one did.
+"""Rewards of each version of a pack while it was live, and falls of the live one.
 
-Unlike ``memlab.evaluate`` this needs nothing that was left to chance. The price is a confounding that no log can
-remove: versions were live at different times, so a change of use or of queries at the same time would look the same.
-What is called a fall therefore has to hold at every look (``_falls``), and to begin where the version changed, as a
-step or a slope, rather than follow a trend or begin at another time.
+Unlike ``memlab.evaluate`` this needs no randomised items. The price is a confounding that no log
+can remove: versions were live at different times, so a simultaneous change of use or of queries
+would look the same. Therefore a fall must be significant in an anytime-valid test, and it must
+begin where the version changed, as a step or a slope. A fall that follows a trend or begins at
+another time does not count.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
-from memlab.science.evaluation._prepared import HasSlates, check_settings, check_silence
+from memlab.science.evaluation._prepared import HasSlates, check_missing, check_settings
 from memlab.science.evaluation._sequence import level_of
+from memlab.science.evaluation._tests import pluralise
 
 __all__ = [
     "BY_DAY",
@@ -46,74 +48,86 @@ __all__ = [
 ]
 
 
-# Whether what is earned has fallen: betting bounds, and whether it fell at one time or along a trend.
+# Whether rewards have fallen: betting bounds, and whether they fell at one time or along a trend.
 #
-# A block is what belongs together (a day or a part of it, a session), and its value is the mean reward of what it
-# showed, from 0 to 1. If every block has a mean of at most m given those before it, then
+# A block is a set of dependent recalls (a day or a part of it, a session). Its value is the mean reward of the items
+# shown, from 0 to 1. If every block has a conditional mean of at most m, then
 #
 # prod(1 + share (value / m - 1))        with 0 <= share < 1
 #
-# is a nonnegative supermartingale that begins at 1: a bet that values lie above m cannot be expected to win. By
-# Ville's inequality it ever reaches 1 / alpha with probability alpha at most, so one may look after every block. So
-# is a mixture over shares (Waudby-Smith & Ramdas 2024). Nothing is assumed of how blocks vary but the range.
+# is a nonnegative supermartingale that begins at 1: a bet that values are above m has no expected gain. By Ville's
+# inequality it ever reaches 1 / alpha with probability at most alpha, so an analysis after every block is valid. The
+# same holds for a mixture over shares (Waudby-Smith & Ramdas 2024). No assumption on blocks is needed but their range.
 #
-# If the earlier version does not earn more than the live one, some m lies between the two means. The bet that the
-# earlier blocks lie above m, times the bet that the live ones lie below it, is such a process too. So the smallest
-# product over all m reaches 1 / alpha with probability alpha at most, however often it is looked at.
+# If the earlier version is not better than the live one, some m is between the two means. The bet that earlier blocks
+# are above m, times the bet that live blocks are below it, is such a process too. So the minimum of the product over
+# all m reaches 1 / alpha with probability at most alpha, however often it is analysed.
 #
-# The confidence sequence of ``_sequence`` is for sums over recalls that may lie far below what is expected; its rates
-# are at most .2 of the range and would need some 40 blocks to see a fall from 1 to 0. These bets see it in 3.
+# The confidence sequence of ``_sequence`` is for sums over recalls that may be far below their expectation. Its rates
+# are at most .2 of the range, so it would need about 40 blocks to detect a fall from 1 to 0. These bets detect it in 3.
 
 
 _SHARES: Floats = np.array([0.1, 0.3, 0.6, 0.9])
-"""A small share is for a small fall over many blocks, a large one for a total fall in few."""
+"""Shares of a bet: small ones detect a small fall over many blocks, large ones a total fall in few blocks."""
 
 _CELLS = 200
-"""Cells of 0..1: a bound is known to half a hundredth. Within a cell each bet is taken at the end where it is less."""
+"""Cells of the range 0..1, which give bounds a resolution of .005. Within a cell the smaller end of a bet counts."""
 
 _GRID: Floats = np.linspace(0.0, 1.0, _CELLS + 1)
+"""The ends of the cells."""
 
-_EDGE = 1e-6
+_MIN_MEAN = 1e-6
+"""The smallest mean of a bet, which divides by it."""
 
 _LIKELIER = math.log(20)
-"""How much likelier one shape of the fall must be than another: as 20 to 1."""
+"""The log likelihood ratio that decides between two shapes of a fall: 20 to 1, the usual bound for strong evidence."""
 
 _RIVAL = math.log(3)
-"""How much likelier a fall at another time may be than a slope that begins at the change. A slope half fits a later
-step, so it gets less benefit of the doubt than a step does. At one judged recall a day, a slope over ten days is found
-in 46 of 100 runs (60 with 20 to 1), and a step three days after the change is taken for a fall in 30 of 200 (71 with 20
-to 1, 15 with steps alone)."""
+"""The log likelihood ratio by which a fall at another time may exceed a slope that begins at the change.
+
+It is smaller than for a step, because a slope partly fits a later step. At one judged recall per day, a slope over ten
+days is detected in 46 of 100 runs (60 with 20 to 1). A step three days after the change is wrongly called a fall in 30
+of 200 runs (71 with 20 to 1, 15 with steps alone).
+"""
 
 _SLOPES = tuple(number / 16 for number in range(1, 17))
-"""How long a slope may last, as shares of the time since it began. With 3 of them, a slope of another length seemed to
-begin elsewhere, the more surely the more recalls there were."""
+"""Durations of a slope, as shares of the time since its begin.
+
+With only 3 durations, a slope of another duration seemed to begin elsewhere, the more surely the more recalls.
+"""
 
 _STARTS = 200
-"""Times at which a fall may begin elsewhere: of more blocks, some evenly spaced."""
+"""The maximum number of other begins of a fall that are tested; they are evenly spaced among more blocks."""
 
 PART, PARTS = 5, 8
-"""The judged recalls of a part of a day, and the most parts that a day has."""
+"""The judged recalls of a part of a day, and the maximum number of parts of a day."""
 
 
 class Unit(NamedTuple):
-    """What counts as a block: it has ``share`` of the error, and tells falls by more than ``gap`` cells alone."""
+    """A kind of block: its share of the error and the minimum fall that it may report.
+
+    ``gap`` is in cells.
+    """
 
     share: float
     gap: int
 
 
+# The two kinds of blocks share the error equally.
 BY_DAY = Unit(0.5, 0)
 BY_PART = Unit(0.5, 30)
-"""Days, and parts of days. Recalls of one day share its mood, so parts tell of falls by more than .15 alone: they see a
-total fall within 40 recalls of a day or two."""
+"""Days, and parts of days.
 
-_SPREAD = 0.05
-"""A sum of squares that is added to every fit, as one block that is off by .22 would: a few equal blocks prove no line
-exact."""
+Recalls of one day are correlated, so parts of days may only report falls by more than .15. They detect a total fall
+within 40 recalls of one or two days.
+"""
+
+_PRIOR_SQUARES = 0.05
+"""A sum of squares added to every fit, like one block with a residual of .22: a few equal blocks prove no exact line."""
 
 
 class Bets:
-    """The bets that the blocks of one version lie above each mean, and below it; constant work for each block.
+    """Bets on the mean of the blocks of one version; constant work per block.
 
     >>> good, bad = Bets(), Bets()
     >>> for _ in range(12):
@@ -134,78 +148,92 @@ class Bets:
             self.add(float(value))
 
     def add(self, value: float) -> None:
-        """Count one block."""
+        """Add the value of one block."""
         self.count += 1
         self._above += np.log1p(_SHARES[:, None] * (value / _GRID[1:] - 1))
         self._below += np.log1p(_SHARES[:, None] * ((1 - value) / (1 - _GRID[:-1]) - 1))
 
     def evidence_above(self, other: Bets, gap: int = 0) -> float:
-        """The evidence that these blocks have a mean of more than the other's and ``gap`` cells."""
-        above, below = _mixed(self._above), _mixed(other._below)
+        """Return the evidence that the mean of these blocks is higher.
+
+        It must exceed the other's mean by more than ``gap`` cells.
+        """
+        above, below = _mix_bets(self._above), _mix_bets(other._below)
         if gap >= 0:
             sums = above[gap:] + below[: _CELLS - gap]
         else:
             sums = above[: _CELLS + gap] + below[-gap:]
         return math.exp(min(float(sums.min()), 700.0)) if len(sums) else math.inf
 
-    def least_above(self, other: Bets, alpha: float) -> float:
-        """The lower bound of how much larger the mean of these blocks is; fails with probability ``alpha`` at most."""
+    def lower_difference(self, other: Bets, alpha: float) -> float:
+        """Return the lower bound of the difference to the other's mean.
+
+        It fails with probability at most ``alpha``.
+        """
         low, high = -_CELLS, _CELLS
         while high - low > 1:
             middle = (low + high) // 2
-            won = self.evidence_above(other, middle) >= 1 / alpha
-            low, high = (middle, high) if won else (low, middle)
+            is_won = self.evidence_above(other, middle) >= 1 / alpha
+            low, high = (middle, high) if is_won else (low, middle)
         return low / _CELLS
 
 
-def _mixed(logs: Floats) -> Floats:
+def _mix_bets(logs: Floats) -> Floats:
+    """Return the logarithm of the mean over shares."""
     top = logs.max(axis=0)
     return np.asarray(top + np.log(np.exp(logs - top).mean(axis=0)))
 
 
 def difference_bounds(first: Bets, second: Bets, alpha: float) -> tuple[float, float]:
-    """An interval for the mean of ``first`` less that of ``second``; each end fails with probability ``alpha``."""
-    return first.least_above(second, alpha), -second.least_above(first, alpha)
+    """Return an interval for the difference of two means.
+
+    Each end fails with probability at most ``alpha``.
+    """
+    return first.lower_difference(second, alpha), -second.lower_difference(first, alpha)
 
 
 def lower_bound(values: Floats, alpha: float) -> float:
-    """Return a lower bound for the mean of values in 0..1 that fails with probability ``alpha`` at most.
+    """Return a lower bound of the mean of values in 0..1.
+
+    It fails with probability at most ``alpha``.
 
     >>> round(lower_bound(np.ones(60), 0.025), 2)
     0.91
     """
     low, high = 0.0, float(values.mean()) if len(values) else 0.0
-    if high <= _EDGE:
+    if high <= _MIN_MEAN:
         return 0.0
     for _ in range(40):
-        middle = max((low + high) / 2, _EDGE)
+        middle = max((low + high) / 2, _MIN_MEAN)
         logs = np.log1p(_SHARES[:, None] * (values / middle - 1)).sum(axis=1)
-        low, high = (middle, high) if _mixed(logs) >= -math.log(alpha) else (low, middle)
+        low, high = (middle, high) if _mix_bets(logs) >= -math.log(alpha) else (low, middle)
     return low
 
 
 def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
-    """Return whether a fall begins where the version changed, rather than follow a trend or begin elsewhere.
+    """Return whether a fall begins where the version changed.
 
-    ``times`` and ``values`` are f64[blocks] in the order of time, ``after`` says which blocks are on the later side. A
-    fall is a step, or a slope that ends at a new level. By the likelihood of normal errors, it must be 20 times
-    likelier than a line and than a parabola; each number beyond the second costs what Schwarz's rule says. No fall that
-    begins elsewhere may be 20 times likelier than the step, or 3 times likelier than the slope.
+    ``times`` and ``values`` are f64[blocks] in order of time; ``after`` marks the blocks after
+    the change. A fall is a step, or a slope that ends at a new level. With normal errors it must
+    be 20 times likelier than a line and than a parabola; each parameter beyond the second has the
+    penalty of Schwarz's criterion. No fall that begins elsewhere may be 20 times likelier than
+    the step, or 3 times likelier than the slope.
     """
     count = len(values)
     if count < 4 or after.all() or not after.any():
         return False
     half, third = count / 2, math.log(count) / 2
     scaled = (times - times[0]) / max(times[-1] - times[0], 1e-12)
-    line = -half * math.log(_residue(np.column_stack([np.ones(count), scaled]), values))
+    line = -half * math.log(_residual_squares(np.column_stack([np.ones(count), scaled]), values))
     curve = (
-        -half * math.log(_residue(np.column_stack([np.ones(count), scaled, scaled**2]), values))
+        -half
+        * math.log(_residual_squares(np.column_stack([np.ones(count), scaled, scaled**2]), values))
         - third
     )
     smooth = max(line, curve) + _LIKELIER
     starts = np.unique(np.linspace(1, count - 1, min(count - 1, _STARTS)).astype(np.int64))
     elsewhere = max(_step_at(starts, values).max(), _slope_at(starts, scaled, values).max())
-    step = -half * math.log(_residue(np.column_stack([np.ones(count), after]), values))
+    step = -half * math.log(_residual_squares(np.column_stack([np.ones(count), after]), values))
     if step >= smooth and elsewhere - step <= _LIKELIER:
         return True
     slope = float(_slope_at(np.array([int(np.argmax(after))]), scaled, values)[0])
@@ -213,12 +241,12 @@ def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
 
 
 def _step_at(starts: NDArray[np.int64], values: Floats) -> Floats:
-    """Return the log likelihood of a step at each of ``starts``: f64[starts]."""
+    """Return the log likelihood of a step at each of ``starts``, f64[starts]."""
     return _likelihood((np.arange(len(values)) >= starts[:, None]).astype(np.float64), values)
 
 
 def _slope_at(starts: NDArray[np.int64], scaled: Floats, values: Floats) -> Floats:
-    """Return the log likelihood of the best slope that begins before each of ``starts``: f64[starts]."""
+    """Return the log likelihood of the best slope from each start, f64[starts]."""
     began = scaled[starts - 1]
     best = np.full(len(starts), -np.inf)
     for share in _SLOPES:
@@ -229,16 +257,21 @@ def _slope_at(starts: NDArray[np.int64], scaled: Floats, values: Floats) -> Floa
 
 
 def _likelihood(shapes: Floats, values: Floats) -> Floats:
-    """Return the log likelihood of each row of ``shapes`` (f64[shapes, blocks]), by a regression on it."""
-    centred, around = shapes - shapes.mean(axis=1, keepdims=True), values - values.mean()
-    squares, products = (centred**2).sum(axis=1), centred @ around
+    """Return the log likelihood of a regression on each shape.
+
+    ``shapes`` is f64[shapes, blocks].
+    """
+    centred, residuals = shapes - shapes.mean(axis=1, keepdims=True), values - values.mean()
+    squares, products = (centred**2).sum(axis=1), centred @ residuals
     explained = np.where(squares > 1e-12, products**2 / np.maximum(squares, 1e-12), 0.0)
-    left = np.maximum((around**2).sum() - explained, 0.0) + _SPREAD
-    return np.asarray(-len(values) / 2 * np.log(left))
+    unexplained = np.maximum((residuals**2).sum() - explained, 0.0) + _PRIOR_SQUARES
+    return np.asarray(-len(values) / 2 * np.log(unexplained))
 
 
 def part_of_day(number: int) -> int:
-    """Return the part of its day in which the judged recall of this number is, both from 0.
+    """Return the part of the day of a judged recall, from its number in the day.
+
+    Both count from 0.
 
     >>> [part_of_day(number) for number in (0, 4, 5, 34, 35, 200)]
     [0, 0, 1, 6, 7, 7]
@@ -247,16 +280,37 @@ def part_of_day(number: int) -> int:
 
 
 def pair_numbers(packs: Sequence[str]) -> Mapping[frozenset[str], int]:
-    """Number each pair of versions from 1, when the later one is first live: no version changes an earlier number."""
+    """Return the number of each pair of versions, from 1.
+
+    Pairs are in the order in which their later version is first live.
+
+    So a new version never changes an earlier number.
+    """
     pairs = sorted(combinations(range(len(packs)), 2), key=lambda pair: (pair[1], pair[0]))
     return {frozenset((packs[a], packs[b])): number for number, (a, b) in enumerate(pairs, 1)}
 
 
 class Earnings:
-    """What each version earned, judgement by judgement, and whether the live one may have fallen.
+    """The rewards of each version, and whether the live one may have fallen.
 
-    Blocks are the days of the recalls and parts of them. A block ends when the next one is judged, so a judgement costs
-    constant work. ``may_have_fallen`` says when ``compare_periods`` is worth its work; it calls nothing a fall.
+    Blocks are the days of the recalls and parts of them. A block ends when the next one has a
+    judgement, so a judgement takes constant work. ``may_have_fallen`` decides whether
+    ``compare_periods`` is worth its cost; it does not decide whether there was a fall.
+
+    Parameters
+    ----------
+    level
+        The confidence level, between 0 and 1.
+
+    Examples
+    --------
+    >>> earnings = Earnings()
+    >>> for day in range(8):
+    ...     earnings.add("first", day, 1.0)
+    >>> for day in range(8, 16):
+    ...     earnings.add("second", day, 0.0)
+    >>> earnings.may_have_fallen(["first", "second"], "second")
+    True
     """
 
     def __init__(self, level: float = 0.95) -> None:
@@ -264,18 +318,57 @@ class Earnings:
         self._packs: dict[str, _Earned] = {}
 
     def add(self, pack: str, day: int, reward: float, recall: int = 0) -> None:
-        """Count one judgement, in 0..1, of what a pack showed in a recall of this day."""
+        """Add one judgement.
+
+        Parameters
+        ----------
+        pack
+            The hash of the pack that showed the memory.
+        day
+            The day of the recall, as a number.
+        reward
+            The reward, scaled to 0..1.
+        recall
+            The number of the recall, which tells judgements of one recall from those of the next.
+        """
         self._packs.setdefault(pack, _Earned()).add(day, reward, recall)
 
     def blocks(self, pack: str) -> int:
-        """How many parts of days of a pack have ended."""
+        """Return how many parts of days of a pack have ended.
+
+        Parameters
+        ----------
+        pack
+            The hash of the pack.
+
+        Returns
+        -------
+        int
+            The number of parts; 0 for an unknown pack.
+        """
         return self._packs[pack].parts.bets.count if pack in self._packs else 0
 
     def may_have_fallen(self, packs: Sequence[str], live: str) -> bool:
-        """Whether the bet is won that ``live`` earns less than another of ``packs`` did."""
+        """Return whether the live pack may have lower rewards than an earlier one.
+
+        The answer is that of a bet against equal means.
+
+        Parameters
+        ----------
+        packs
+            The hashes of the packs that have been live, in order.
+        live
+            The hash of the live pack.
+
+        Returns
+        -------
+        bool
+            Whether ``compare_periods`` may find a fall.
+        """
         if live not in self._packs:
             return False
         judged = [hash for hash in self._packs if hash in packs]
+        # Each pair has its own share of the error, and each kind of block its share of that.
         numbers = pair_numbers(judged)
         own = self._packs[live]
         for hash in judged:
@@ -298,7 +391,7 @@ class Earnings:
 
 
 class _Earned:
-    """What one version earned, by day and by part of a day."""
+    """The rewards of one version, by day and by part of a day."""
 
     def __init__(self) -> None:
         self.days, self.parts = _Blocks(), _Blocks()
@@ -306,6 +399,7 @@ class _Earned:
         self._number = 0
 
     def add(self, day: int, reward: float, recall: int) -> None:
+        """Add one judgement of a recall."""
         same_day = self._latest[0] == day
         self._number = self._number + (self._latest[1] != recall) if same_day else 0
         self._latest = day, recall
@@ -314,7 +408,7 @@ class _Earned:
 
 
 class _Blocks:
-    """The bets of the blocks that ended, and the block that has not."""
+    """The bets on the blocks that have ended, and the block that is open."""
 
     def __init__(self) -> None:
         self.bets = Bets()
@@ -322,6 +416,7 @@ class _Blocks:
         self._total, self._count = 0.0, 0
 
     def add(self, block: tuple[int, int], reward: float) -> None:
+        """Add a reward; a new block ends the open one."""
         if self._open != block:
             if self._count:
                 self.bets.add(self._total / self._count)
@@ -330,32 +425,38 @@ class _Blocks:
         self._count += 1
 
 
-def _residue(design: Floats, values: Floats) -> float:
+def _residual_squares(design: Floats, values: Floats) -> float:
+    """Return the residual sum of squares of a regression."""
     coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
-    return float(((values - design @ coefficients) ** 2).sum()) + _SPREAD
+    return float(((values - design @ coefficients) ** 2).sum()) + _PRIOR_SQUARES
 
 
 CONFOUNDED = (
-    "The versions were live at different times: a change of use or of questions when the version changed would look "
-    "the same."
+    "The versions were live at different times, so a change of use or of questions at the time of the change would "
+    "look the same."
 )
+"""The remark on confounding that every comparison of versions has."""
 
 _MIN_BLOCKS = 2
-"""Blocks that each side needs."""
+"""The minimum number of blocks of each version: one block has no variance."""
 
-_LATE = 0.9
-"""Without a horizon a recall counts when this share of the log's judgements would have come. Later judgements are left
-out of all versions alike, so the share decides only how long one waits and how much is left out."""
+_JUDGED_SHARE = 0.9
+"""The share of judgements that define the horizon if none is set.
+
+A recall counts after the time within which this share of the log's judgements came. Later judgements are left out of all
+versions alike, so the share only decides the delay and the amount of data left out.
+"""
 
 _WHOLE = Unit(1.0, 0)
-"""Blocks that were asked for: all of the error is theirs, and they tell of any fall."""
+"""Blocks that the caller chose: they have all of the error, and report any fall."""
 
 _IN_TURN = ("day", "session", "decision")
-"""Clusters that end when the next begins. Others, such as users, go on: their comparison holds at one look."""
+"""Clusters that end when the next begins. Others, such as users, go on, so their comparison is a fixed-sample test."""
 
-_OF_OTHERS = ("lot", "ab")
-"""Samplers that show what other packs chose as well."""
+_MIXED_SAMPLERS = ("lot", "ab")
+"""Samplers whose recalls also show items that other packs chose."""
 
+# Types are fixed, so that a frame without rows has them too.
 _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "pack_hash": pl.String,
     "live": pl.Boolean,
@@ -375,11 +476,30 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
 
 @dataclass(frozen=True)
 class Period:
-    """What one version earned while it was live: the mean reward of a judged memory, over blocks of equal weight.
+    """The rewards of one version of a pack while it was live.
 
-    ``low`` and ``high`` hold at every look. Of an earlier version, ``evidence`` is that of the bet that the live one
-    earns less, ``needed`` the evidence at which the bet is won, and ``begins`` whether the fall begins
-    where the version changed; None where the bet is not won. ``fell`` is both.
+    Parameters
+    ----------
+    pack_hash
+        The hash of the version.
+    since
+        The time of its first recall, in microseconds since 1970.
+    blocks, recalls, judged
+        The number of blocks, recalls and judged memories.
+    earned
+        The mean reward of a judged memory, over blocks of equal weight, scaled to 0..1.
+    low, high
+        The anytime-valid interval of ``earned``.
+    evidence
+        For an earlier version: the evidence that the live version does worse.
+    needed
+        The evidence that makes this significant.
+    begins
+        Whether the fall begins where the version changed; None if the evidence is not
+        significant.
+    difference
+        The mean of an earlier version minus that of the live one, with its anytime-valid
+        interval.
     """
 
     pack_hash: str
@@ -394,17 +514,32 @@ class Period:
     needed: float | None = None
     begins: bool | None = None
     difference: tuple[float, float, float] | None = None
-    """What an earlier version earned more than the live one, with an interval that holds at every look."""
 
     @property
     def fell(self) -> bool:
-        """Whether the live version earns less than this one did, by a fall that begins where the version changed."""
+        """Whether the live version does worse, by a fall that begins at its change."""
         return bool(self.begins)
 
 
 @dataclass(frozen=True)
 class Periods:
-    """The live version and the earlier ones, best first; ``fallen`` are those that the live one does worse than."""
+    """The live version of a pack and the earlier ones, with their rewards.
+
+    Parameters
+    ----------
+    live
+        The live version; None if it has no judged recall.
+    earlier
+        The earlier versions, best first.
+    notes
+        Remarks on the assumptions and the data left out.
+
+    Examples
+    --------
+    >>> period = Period("hash", 0, 3, 9, 12, 0.5, 0.2, 0.8)
+    >>> Periods(period, (), ()).frame["earned"].to_list()
+    [0.5]
+    """
 
     live: Period | None
     earlier: tuple[Period, ...]
@@ -412,33 +547,33 @@ class Periods:
 
     @property
     def fallen(self) -> tuple[Period, ...]:
-        """The earlier versions that the live one does worse than, the best first."""
-        return tuple(one for one in self.earlier if one.fell)
+        """The earlier versions that are better than the live one, best first."""
+        return tuple(period for period in self.earlier if period.fell)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row a version, the live one first: what it earned, with its interval, and what the comparison found."""
+        """A row for each version, the live one first, with the comparison."""
         rows = [
             (
                 *(
-                    one.pack_hash,
-                    one is self.live,
-                    one.since,
-                    one.blocks,
-                    one.recalls,
-                    one.judged,
-                    one.earned,
-                    one.low,
+                    period.pack_hash,
+                    period is self.live,
+                    period.since,
+                    period.blocks,
+                    period.recalls,
+                    period.judged,
+                    period.earned,
+                    period.low,
                 ),
                 *(
-                    one.high,
-                    one.evidence,
-                    one.needed,
-                    one.fell if one.needed is not None else None,
-                    one.begins,
+                    period.high,
+                    period.evidence,
+                    period.needed,
+                    period.fell if period.needed is not None else None,
+                    period.begins,
                 ),
             )
-            for one in (*((self.live,) if self.live else ()), *self.earlier)
+            for period in (*((self.live,) if self.live else ()), *self.earlier)
         ]
         return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
@@ -455,31 +590,33 @@ def compare_periods(
     level: float = 0.95,
     reward_range: tuple[float, float] | None = None,
 ) -> Periods:
-    """Compare what the live version of a pack earned with what earlier versions earned while they were live.
+    """Compare the rewards of the live version of a pack with earlier versions.
 
     Parameters
     ----------
     slates
-        The log, or a lab.
+        The tables of a log, or a lab.
     packs
-        Hashes of the packs that have been live. What others showed is left out.
+        The hashes of the packs that have been live. Recalls of other packs are left out.
     live
         The hash of the live pack; the last of ``packs`` by default.
     horizon
-        The time that each recall has to earn, such as "7d". Without it, the time within which 90% of the judgements of
-        the log came. Recalls that are younger and judgements that came later are left out.
+        The time that each recall has to get feedback, such as "7d". By default the time within
+        which 90% of the log's judgements came. Younger recalls and later judgements are left out.
     missing
-        What a memory without feedback earns: "zero" for 0, "censor" or "inverse" to leave it out, "bounds" for
-        anything in ``reward_range`` (the live version the most, the earlier ones the least).
+        What missing feedback counts as. "zero" is a reward of 0; "censor" and "inverse" leave the
+        memory out. "bounds" is the reward least favourable to a fall: the maximum for the live
+        version, the minimum for earlier ones.
     cluster
-        What belongs together and counts once: "day", "session", "decision" or a column of the decisions. Without it,
-        days; and for a fall by more than .2 each five judged recalls of a day, in at most eight parts. The latest block
-        counts when the next one begins.
+        The recalls that form one block: "day", "session", "decision" or a column of the
+        decisions. The default is days and, for falls by more than .15, groups of five judged
+        recalls of a day (at most eight). The latest block counts when the next one begins.
     level
-        The probability with which no fall is called one wrongly, over all comparisons of the log's versions and all
-        looks. The k-th comparison has 6 / (pi k)^2 of the error, as in ``memlab.verdict``.
+        The confidence level at which no fall is reported wrongly, over all comparisons and
+        interim analyses of the log. The k-th comparison has 6 / (pi k)^2 of the error, as in
+        ``memlab.verdict``.
     reward_range
-        The smallest and the largest reward; that of the log by default.
+        The minimum and maximum reward; those of the log by default.
 
     Returns
     -------
@@ -489,46 +626,53 @@ def compare_periods(
     Raises
     ------
     InputError
-        Where silence must be given a meaning, or the log contradicts itself.
+        If the treatment of missing feedback must be set, or the log contradicts itself.
 
     Notes
     -----
-    The comparison is observational. Versions were live at different times: a change of use or of questions at the time
-    when the version changed would look the same. A fall has to begin at that time, 20 times likelier than a trend.
+    The comparison is observational. Versions were live at different times, so a change of use or
+    of questions at that time would look the same. A fall must begin at the change of versions and
+    be 20 times likelier than a trend.
 
     Examples
     --------
-    >>> compare_periods(lab, [first_hash, lab.policies.pack.hash]).frame                     # doctest: +SKIP
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember("The deploy day is Friday.")
+    >>> judgement = lab.feedback(lab.recall("When do we deploy?")[0], "success")
+    >>> periods = compare_periods(lab, [lab.policies.pack.hash], cluster="day")
+    >>> periods.live is None, periods.fallen  # the only day has not ended
+    (True, ())
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
     bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range
-    given = "day" if cluster is None else cluster
-    settings = check_settings(horizon, missing, "snips", level, bounds, None, given)
-    window = horizon_micros(horizon) if horizon is not None else _usual_delay(slates)
+    unit = "day" if cluster is None else cluster
+    settings = check_settings(horizon, missing, "snips", level, bounds, None, unit)
+    window = horizon_micros(horizon) if horizon is not None else _default_horizon(slates)
     log = read_log(
         slates,
         horizon=window,
         zero=missing == "zero",
         reward_range=settings.reward_range,
-        cluster=given,
+        cluster=unit,
     )
     if missing is None:
-        check_silence(log)
+        check_missing(log)
     notes = [CONFOUNDED, *log.notes]
     if log.open:
-        notes.append(f"{log.open:,} recalls whose time to earn had not passed are left out.")
+        notes.append(f"{pluralise(log.open, 'recall')} with an open horizon left out.")
     live = packs[-1] if live is None else live
-    hashes = _that_answered(log, (*packs, live))
-    recalls = _recalls(log, slates, settings.reward_range, missing == "bounds", hashes)
+    hashes = _answering_packs(log, (*packs, live))
+    recalls = _judged_memories(log, slates, settings.reward_range, missing == "bounds", hashes)
     if cluster is not None:
         return _compare_blocks(
-            _blocks(recalls, given in _IN_TURN), hashes, live, level, _WHOLE, notes
+            _form_blocks(recalls, unit in _IN_TURN), hashes, live, level, _WHOLE, notes
         )
-    by_day = _compare_blocks(_blocks(recalls, True), hashes, live, level, BY_DAY, notes)
+    by_day = _compare_blocks(_form_blocks(recalls, True), hashes, live, level, BY_DAY, notes)
     if by_day.fallen:
         return by_day
     by_part = _compare_blocks(
-        _blocks(_in_parts(recalls), True), hashes, live, level, BY_PART, notes
+        _form_blocks(_split_days(recalls), True), hashes, live, level, BY_PART, notes
     )
     return by_part if by_part.fallen or by_day.live is None else by_day
 
@@ -542,29 +686,32 @@ def _compare_blocks(
     notes: Sequence[str],
 ) -> Periods:
     """Compare the live version's blocks with those of each other version."""
-    known = set(blocks["pack_hash"])
-    if live not in known:
+    present = set(blocks["pack_hash"])
+    if live not in present:
         return Periods(None, (), tuple(notes))
     numbers = pair_numbers(hashes)
     own = blocks.filter(pl.col("pack_hash") == live)
-    found = []
+    earlier = []
     for hash in hashes:
-        if hash == live or hash not in known:
+        if hash == live or hash not in present:
             continue
         other = blocks.filter(pl.col("pack_hash") == hash)
         error = 1 - level_of(numbers[frozenset((live, hash))], level)
-        found.append(_compared(other, own, error * unit.share / 2, unit.gap))
-    found.sort(key=lambda one: (-one.low, one.since))
-    return Periods(_period(own, "high", (1 - level) / 2), tuple(found), tuple(notes))
+        earlier.append(_compare_period(other, own, error * unit.share / 2, unit.gap))
+    earlier.sort(key=lambda period: (-period.low, period.since))
+    return Periods(_summarise_period(own, "high", (1 - level) / 2), tuple(earlier), tuple(notes))
 
 
-def _that_answered(log: Log, packs: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the packs that answered a recall of the log, in the order in which they first did.
+def _answering_packs(log: Log, packs: Sequence[str]) -> tuple[str, ...]:
+    """Return the packs that answered a recall of the log, in the order of their first recall.
 
-    A pack that was live and answered nothing, such as the one with which a lab was opened, begins no comparison.
+    A pack that was live and answered nothing, such as the first pack of a lab, begins no
+    comparison.
     """
     if "pack_hash" not in log.decisions.columns:
-        raise InputError("The log does not say which pack answered: it has no column pack_hash.")
+        raise InputError(
+            "The log does not say which pack answered. Add the column pack_hash to the decisions."
+        )
     decisions = (
         log.decisions.sort("at", maintain_order=True)
         if "at" in log.decisions.columns
@@ -574,46 +721,54 @@ def _that_answered(log: Log, packs: Sequence[str]) -> tuple[str, ...]:
     return tuple(hash for hash in first if hash in packs)
 
 
-def _usual_delay(slates: Slates) -> int | None:
-    """The microseconds within which 90% of the judgements came; None where they came at once, or have no time."""
+def _default_horizon(slates: Slates) -> int | None:
+    """Return the microseconds within which 90% of the judgements came.
+
+    None without times or delays.
+    """
     tables = slates.decisions, slates.feedback
     if any("at" not in table.collect_schema() for table in tables):
         return None
-    asked = slates.decisions.select("decision", asked=pl.col("at").dt.epoch("us"))
+    recalls = slates.decisions.select("decision", asked=pl.col("at").dt.epoch("us"))
     delays = slates.feedback.select("decision", came=pl.col("at").dt.epoch("us")).join(
-        asked, on="decision"
+        recalls, on="decision"
     )
-    late = (
-        delays.select((pl.col("came") - pl.col("asked")).quantile(_LATE, "higher")).collect().item()
+    delay = (
+        delays.select((pl.col("came") - pl.col("asked")).quantile(_JUDGED_SHARE, "higher"))
+        .collect()
+        .item()
     )
-    return int(late) if late is not None and late > 0 else None
+    return int(delay) if delay is not None and delay > 0 else None
 
 
-def _recalls(
+def _judged_memories(
     log: Log,
     slates: Slates,
     reward_range: tuple[float, float],
     anything: bool,
     hashes: Sequence[str],
 ) -> pl.DataFrame:
-    """Return a row for each judged memory: ``pack_hash``, ``time``, ``recall``, ``cluster``, ``low`` and ``high``.
+    """Return a row for each judged memory.
 
-    ``low`` and ``high`` are its reward, scaled to 0..1; they differ where a reward is unknown and may be ``anything``.
-    ``last`` marks the rows of the cluster in which the latest recall is.
+    The columns are ``pack_hash``, ``time``, ``recall``, ``cluster``, ``low``, ``high`` and
+    ``last``.
+
+    ``low`` and ``high`` are its reward, scaled to 0..1. They differ if the reward is unknown and
+    may be ``anything``. ``last`` marks the rows of the cluster with the latest recall.
     """
     low, high = reward_range
-    shown = log.ids.with_columns(recall=pl.Series(log.recall), reward=pl.Series(log.reward)).filter(
-        pl.Series(log.shown)
+    items = log.ids.with_columns(recall=pl.Series(log.recall), reward=pl.Series(log.reward)).filter(
+        pl.Series(log.exposed)
     )
     exposures = slates.exposures.collect()
     if "probe" in exposures.columns:
         probes = exposures.filter(pl.col("probe")).select("decision", "memory_id")
-        shown = shown.join(probes, on=["decision", "memory_id"], how="anti", maintain_order="left")
+        items = items.join(probes, on=["decision", "memory_id"], how="anti", maintain_order="left")
     reward = (pl.col("reward").fill_nan(None) - low) / (high - low)
     low_reward, high_reward = (
         (reward.fill_null(0.0), reward.fill_null(1.0)) if anything else (reward, reward)
     )
-    shown = shown.select("recall", low=low_reward, high=high_reward).drop_nulls()
+    items = items.select("recall", low=low_reward, high=high_reward).drop_nulls()
     columns = log.decisions.columns
     decisions = log.decisions.select(
         "pack_hash",
@@ -628,16 +783,16 @@ def _recalls(
         decisions.with_columns(
             last=pl.col("cluster") == pl.col("cluster").last(), part=pl.lit(0, pl.UInt32)
         )
-        .join(shown, on="recall", maintain_order="left")
+        .join(items, on="recall", maintain_order="left")
         .filter(
             pl.col("pack_hash").is_in(list(hashes)),
-            ~pl.col("sampler").fill_null("").is_in(_OF_OTHERS),
+            ~pl.col("sampler").fill_null("").is_in(_MIXED_SAMPLERS),
         )
     )
 
 
-def _in_parts(recalls: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of ``_recalls`` with each version's days in parts of a few judged recalls."""
+def _split_days(recalls: pl.DataFrame) -> pl.DataFrame:
+    """Split each version's days into parts of a few judged recalls."""
     parts = recalls.with_columns(number=pl.col("recall").rle_id()).with_columns(
         part=((pl.col("number").rank("dense").over("pack_hash", "cluster") - 1) // PART).clip(
             upper_bound=PARTS - 1
@@ -647,10 +802,12 @@ def _in_parts(recalls: pl.DataFrame) -> pl.DataFrame:
     return parts.with_columns(last=pl.all_horizontal("last", *latest))
 
 
-def _blocks(recalls: pl.DataFrame, in_turn: bool) -> pl.DataFrame:
-    """Return a row for each block of each version in the order of time, with the means of ``low`` and ``high``.
+def _form_blocks(recalls: pl.DataFrame, in_turn: bool) -> pl.DataFrame:
+    """Return a row for each block of each version, in order of time.
 
-    ``in_turn``: a block ends when the next one begins, and the latest is left out.
+    A row has the means of ``low`` and ``high``.
+
+    ``in_turn``: a block ends when the next one begins, and the latest block is left out.
     """
     return (
         (recalls.filter(~pl.col("last")) if in_turn else recalls)
@@ -667,7 +824,8 @@ def _blocks(recalls: pl.DataFrame, in_turn: bool) -> pl.DataFrame:
     )
 
 
-def _period(blocks: pl.DataFrame, side: str, alpha: float) -> Period:
+def _summarise_period(blocks: pl.DataFrame, side: str, alpha: float) -> Period:
+    """Return the rewards of one version from its blocks."""
     values = blocks[side].to_numpy()
     return Period(
         pack_hash=str(blocks["pack_hash"][0]),
@@ -681,11 +839,14 @@ def _period(blocks: pl.DataFrame, side: str, alpha: float) -> Period:
     )
 
 
-def _compared(other: pl.DataFrame, own: pl.DataFrame, alpha: float, gap: int) -> Period:
-    """An earlier version, with the bet that the live one earns less. Each end of an interval fails with ``alpha``."""
-    period = _period(other, "low", alpha)
-    least, most = Bets(other["low"].to_numpy()), Bets(own["high"].to_numpy())
-    evidence = least.evidence_above(most, gap)
+def _compare_period(other: pl.DataFrame, own: pl.DataFrame, alpha: float, gap: int) -> Period:
+    """Return an earlier version with the evidence that the live one does worse.
+
+    Each end of an interval fails with probability ``alpha``.
+    """
+    period = _summarise_period(other, "low", alpha)
+    lowest, highest = Bets(other["low"].to_numpy()), Bets(own["high"].to_numpy())
+    evidence = lowest.evidence_above(highest, gap)
     begins = None
     if min(period.blocks, own.height) >= _MIN_BLOCKS and evidence >= 1 / alpha:
         both = pl.concat(
@@ -695,7 +856,7 @@ def _compared(other: pl.DataFrame, own: pl.DataFrame, alpha: float, gap: int) ->
             ]
         ).sort("time", "order")
         begins = falls_at(*(both[name].to_numpy() for name in ("time", "value", "after")))
-    low = difference_bounds(least, most, alpha)[0]
+    low = difference_bounds(lowest, highest, alpha)[0]
     high = difference_bounds(Bets(other["high"].to_numpy()), Bets(own["low"].to_numpy()), alpha)[1]
     difference = period.earned - float(own["high"].mean()), low, high  # type: ignore[arg-type]
     return replace(

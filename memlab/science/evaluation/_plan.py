@@ -1,9 +1,12 @@
-"""``memlab.plan``: which design tells two policies apart, and after how many recalls.
+"""``memlab.plan``: which design distinguishes two policies, and after how many recalls.
 
-What both policies would show tells nothing about their difference. The designs differ in how often they show the rest,
-and so in the variance of one recall's observation; the difference itself is guessed by a model of rewards that was
-fitted on the log (the direct method). With d the mean difference and v the variance of an observation, one planned look
-needs (z_level + z_power)^2 v / d^2 recalls; a sequence, which may be looked at every day, about twice as many.
+Items that both policies would show say nothing about their difference. Designs differ in how
+often they show the other items, and so in the variance of one recall's observation. The
+difference is predicted by a model of rewards fitted on the log (the direct method).
+
+Let d be the mean difference and v the variance of an observation. A fixed-sample test needs
+(z_level + z_power)^2 v / d^2 recalls. A confidence sequence, which allows an interim analysis
+every day, needs about twice as many.
 """
 
 from __future__ import annotations
@@ -27,33 +30,66 @@ from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     Evidence,
-    Head,
-    gather,
-    known_features,
+    TopK,
+    gather_evidence,
     predicted_rewards,
+    select_features,
 )
 from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
 from memlab.science.evaluation._sequence import level_of, recalls_of_sequence
-from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, aim, logged
-from memlab.science.evaluation._tests import rounded
+from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, find_targets, logged
+from memlab.science.evaluation._tests import pluralise, rounded, signed
 
 __all__ = ["Plan", "plan"]
 
-_LOOK = 400
-_DEPTH = 90
-"""So many ranks below the head may a probe fall."""
-_MOST = 50_000
-"""Recalls above which a number would promise what nobody waits for."""
+_WIDTH_RECALLS = 400
+"""An illustrative number of recalls for the width of an interval, which falls with the square root of the number."""
+_PROBE_DEPTH = 90
+"""The number of ranks below the results from which a probe is drawn: about a pool of 100 without its results."""
+_MAX_RECALLS = 50_000
+"""The number of recalls above which no forecast is given: no experiment would run for so long."""
 
 
 @dataclass(frozen=True, repr=False)
 class Plan(Report):
-    """What tells each policy from the baseline, by design.
+    """The recalls that each design needs to distinguish each policy from the baseline.
 
-    ``frame``: ``policy``, ``design``, ``extra`` (items shown beside the head, a recall), ``difference`` (expected, by
-    the model), ``one_look`` and ``every_look`` (recalls that give a verdict four times out of five; null where
-    50,000 would not), ``half_width`` (of an interval after 400 recalls), ``unsupported`` (share of what the policy
-    would show that the design never shows).
+    Parameters
+    ----------
+    frame
+        A row for each policy and design. ``extra`` is the number of additional items shown per
+        recall, and ``difference`` the expected difference by the model. ``one_look`` and
+        ``every_look`` are the recalls needed by a fixed-sample test and by an anytime-valid test
+        with a power of 80% (null above 50,000). ``half_width`` is that of an interval after 400
+        recalls; ``unsupported`` is the share of the policy's items that the design never shows.
+    baseline
+        The policy that the others are compared with.
+    recalls
+        The number of recalls that the model was fitted on.
+    settings
+        The settings of the evaluation.
+    notes
+        Policies that cannot be evaluated on the log, and why.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> plan = memlab.plan(log, ["old_score", "new_score"], missing="zero", extra=[2])
+    >>> plan.baseline, plan.recalls
+    ('old_score', 418)
+    >>> plan.frame["design"].head(3).to_list()
+    ['probes as logged', 'one probe of 90, every recall', 'challenge, 2 extra']
     """
 
     frame: pl.DataFrame
@@ -64,44 +100,53 @@ class Plan(Report):
 
     @property
     def best(self) -> dict[str, str]:
-        """Of each policy, the design with the fewest recalls at every look, extra items being equal or fewer."""
-        known = self.frame.drop_nulls("every_look").sort("every_look", "extra")
+        """The design with the fewest recalls for each policy.
+
+        The test is anytime-valid; of equal designs, the one with fewer extra items.
+        """
+        feasible = self.frame.drop_nulls("every_look").sort("every_look", "extra")
         return {
             row["policy"]: row["design"]
-            for row in known.unique("policy", keep="first").iter_rows(named=True)
+            for row in feasible.unique("policy", keep="first").iter_rows(named=True)
         }
 
     def _display(self) -> object:
         legend = (
-            f"Compared with {self.baseline}, by a model of {self.recalls:,} recalls.",
-            "one look, every look: recalls after which a test at one planned time, or at any, has a power of 80%",
-            f"half-width: of the {self.settings.level:.0%} interval after {_LOOK} recalls",
-            "never shown: the share of what the policy would show that the design never shows",
+            f"Compared with {self.baseline}, by a model fitted on {pluralise(self.recalls, 'recall')}.",
+            "fixed-sample, anytime-valid: recalls after which the test has a power of 80%",
+            f"half-width: half the width of the {self.settings.level:.0%} interval after {_WIDTH_RECALLS} recalls",
+            "unsupported: the share of the policy's items that the design never shows",
         )
-        heads, rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
-        return Table("Recalls for a verdict", heads, rows, [*legend, *self.notes], left=(0, 1))
+        headings, rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
+        return Table(
+            "Recalls needed for a verdict", headings, rows, [*legend, *self.notes], left=(0, 1)
+        )
 
 
-def _recalls(name: str) -> Callable[[Mapping[str, Any]], str]:
+def _format_count(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return a function that formats a column of counts."""
     return lambda row: "-" if row[name] is None else rounded(row[name])
 
 
+# Headings name the tests; the frame keeps its older column names.
 _COLUMNS: Columns = (
     ("policy", "{policy}"),
     ("design", "{design}"),
     ("extra", "{extra:.1f}"),
-    ("difference", "{difference:+.3f}"),
-    ("one look", _recalls("one_look")),
-    ("every look", _recalls("every_look")),
+    ("difference", lambda row: signed(row["difference"], 3)),
+    ("fixed-sample", _format_count("one_look")),
+    ("anytime-valid", _format_count("every_look")),
     ("half-width", "{half_width:.3f}"),
-    ("never shown", "{unsupported:.0%}"),
+    ("unsupported", "{unsupported:.0%}"),
 )
 
 
 @dataclass(frozen=True)
-class _Apart:
-    """By recall (f64[recalls]): what only one head holds. ``size`` counts it, ``sum`` expects its rewards, ``noise`` is
-    their variance.
+class _Arm:
+    """The items that only one policy would show, by recall (f64[recalls]).
+
+    ``size`` is their number, ``sum`` their expected total reward, ``squares`` the sum of squared
+    expected rewards, and ``noise`` the variance of their total reward.
     """
 
     size: Floats
@@ -122,16 +167,59 @@ def plan(
     reward_range: tuple[float, float] | None = None,
     extra: Sequence[Annotated[int, Within(1, 20)]] = (1, 3),
 ) -> Plan:
-    """How many recalls each design needs to tell ``policies`` from the baseline, by what a log knows so far.
+    """Forecast how many recalls each design needs to compare policies.
 
-    Arguments as for ``memlab.evaluate``. The log needs rewards, some tens of them; whatever logged it will do. Designs:
-    the probes of the log as they are, one probe in every recall from the 90 ranks below the head, a challenge with as
-    many extra items as each of ``extra`` says (1 to 20), a challenge by lot, and an A/B test by recall. A look at every
-    recall has the share of the error that the next comparison of this log would have; see ``memlab.verdict``.
+    The designs without a challenge are the log's own probes and one probe per recall from the 90
+    ranks below the results. The others are a challenge with extra items, a challenge by lot, and
+    an A/B test by recall. The anytime-valid test has the error share of the log's next
+    comparison; see ``memlab.verdict``.
 
-    Raises InputError where the log has too few rewards for a model, and as ``evaluate`` does.
+    Parameters
+    ----------
+    slates
+        The tables of a log, or a lab. The log needs some tens of rewards; any policy may have
+        logged it.
+    policies
+        The policies to compare, as for ``memlab.evaluate``.
+    horizon
+        The time that each recall has to get feedback, such as "7d".
+    missing
+        What missing feedback counts as: "zero", "censor", "inverse" or "bounds".
+    level
+        The confidence level, between 0 and 1.
+    baseline
+        The policy that the others are compared with; the one that logged by default.
+    reward_range
+        The minimum and maximum reward; those of the log by default.
+    extra
+        Numbers of extra items of a challenge, 1 to 20.
 
-    >>> memlab.plan(lab, ["companion", "cascade"], missing="zero")                             # doctest: +SKIP
+    Returns
+    -------
+    Plan
+        The recalls needed by policy and design.
+
+    Raises
+    ------
+    InputError
+        If the log has too few rewards for a model, or contradicts itself.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> memlab.plan(log, ["old_score", "new_score"], missing="zero").best
+    {'new_score': 'challenge, 3 extra'}
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
     prepared = prepare(
@@ -148,38 +236,42 @@ def plan(
     rankers, base = with_baseline(
         prepared.rankers, baseline, log, logged(slates.candidates, schema)
     )
-    again: RecallsAgain | None = getattr(
+    recall_again: RecallsAgain | None = getattr(
         getattr(slates.lab, "policies", None), "recall_again", None
     )
-    targets, refused = aim(rankers, log, schema, prepared.fingerprints, again)
-    features = known_features(log, prepared.features, schema)
+    targets, refused = find_targets(rankers, log, schema, prepared.fingerprints, recall_again)
+    features = select_features(log, prepared.features, schema)
     expected = predicted_rewards(
         features, log.reward, log.answered, log.cluster[log.recall], settings.reward_range
     )
     if expected is None:
         raise InputError(
-            "The log has too few rewards, or too few clusters, for a model of them: there is nothing to plan by yet."
+            "The log has too few rewards or clusters for a model of rewards, so there is nothing to plan by yet. Log more "
+            "recalls with feedback."
         )
-    evidence = gather(log, settings, features)
-    heads = {target.name: evidence.head(target) for target in targets}
-    if base not in heads:
-        raise InputError(f"{base}, to which the others are compared, cannot be scored on this log.")
+    evidence = gather_evidence(log, settings, features)
+    top_ks = {target.name: evidence.top_k(target) for target in targets}
+    if base not in top_ks:
+        raise InputError(
+            f"The baseline {base} cannot be scored on this log. Pass another baseline."
+        )
     residual = log.reward[log.answered] - expected[log.answered]
     low, high = settings.reward_range
     binary = bool(np.isin(log.reward[log.answered], (low, high)).all())
+    # Rewards of 0 and 1 have the variance of a coin; others get the residual variance of the model.
     noise = (
         (expected - low) * (high - expected)
         if binary
         else np.full(len(expected), float(residual.var()))
     )
-    every = level_of(comparisons_begun(log) + 1, level)
+    anytime_level = level_of(comparisons_begun(log) + 1, level)
     rows: list[dict[str, Any]] = []
-    for name, head in heads.items():
+    for name, top_k in top_ks.items():
         if name != base:
             rows += _designs(
-                name, head, heads[base], evidence, expected, noise, level, every, extra
+                name, top_k, top_ks[base], evidence, expected, noise, level, anytime_level, extra
             )
-    notes = [f"{one.policy}: {one.reason}" for one in refused]
+    notes = [f"{refusal.policy}: {refusal.reason}" for refusal in refused]
     numbers = {"one_look": pl.Int64, "every_look": pl.Int64}
     return Plan(
         pl.DataFrame(rows, schema_overrides=numbers), base, len(log), settings, tuple(notes)
@@ -188,93 +280,123 @@ def plan(
 
 def _designs(
     name: str,
-    head: Head,
-    base: Head,
+    top_k: TopK,
+    base: TopK,
     evidence: Evidence,
     expected: Floats,
     noise: Floats,
     level: float,
-    every_level: float,
+    anytime_level: float,
     draws: Sequence[int],
 ) -> list[dict[str, Any]]:
+    """Return a row for each design."""
     log = evidence.log
-    own_rows, base_rows = evidence.apart(head, base)
+    own_rows, base_rows = evidence.differing_rows(top_k, base)
     typical = float(expected[own_rows].mean()) if len(own_rows) else float(expected.mean())
-    own = _apart(own_rows, head.outside, log, expected, noise, typical)
-    other = _apart(base_rows, base.outside, log, expected, noise, typical)
+    own = _sum_arm(own_rows, top_k.outside, log, expected, noise, typical)
+    other = _sum_arm(base_rows, base.outside, log, expected, noise, typical)
     gap = own.sum - other.sum
-    between, items = float(gap.var()), max(float(len(head)), 1.0)
+    between, items = float(gap.var()), max(float(len(top_k)), 1.0)
     unit = evidence.reward_range[1] - evidence.reward_range[0]
     reach = np.maximum(own.size, other.size) * unit
-    deep = np.full(1, _DEPTH * unit)
-    # of what is shown with probability p, the square counts 1/p times
-    second = own.squares + own.noise
-    found = []
+    deep = np.full(1, _PROBE_DEPTH * unit)
+    # A weight of 1/p, applied with probability p, multiplies squares by 1/p.
+    squares = own.squares + own.noise
+    rows = []
 
     def design(
         label: str, extra: float, variance: Floats, scale: Floats, unsupported: float = 0.0
     ) -> None:
+        """Add the row of a design with these variances and ranges of an observation."""
         spread = math.sqrt(float(variance.mean()) + between)
         mean = float(gap.mean())
-        one = math.ceil((_z(level) * spread / mean) ** 2) if mean else None
-        every = recalls_of_sequence(abs(mean), spread, scale, unit=unit, level=every_level)
-        lost = unsupported > 0.02  # what is never shown leaves an interval that does not shrink
-        half = _half(level) * spread / math.sqrt(_LOOK) + unsupported * items / len(log) * unit / 2
-        found.append(
+        fixed = math.ceil((_power_quantile(level) * spread / mean) ** 2) if mean else None
+        anytime = recalls_of_sequence(abs(mean), spread, scale, unit=unit, level=anytime_level)
+        is_unbounded = (
+            unsupported > 0.02
+        )  # Unsupported items widen the interval at any number of recalls.
+        half = (
+            _level_quantile(level) * spread / math.sqrt(_WIDTH_RECALLS)
+            + unsupported * items / len(log) * unit / 2
+        )
+        rows.append(
             {
                 "policy": name,
                 "design": label,
                 "extra": extra,
                 "difference": mean,
-                "one_look": None if one is None or one > _MOST or lost else one,
-                "every_look": None if every is None or every > _MOST or lost else every,
+                "one_look": None
+                if fixed is None or fixed > _MAX_RECALLS or is_unbounded
+                else fixed,
+                "every_look": None
+                if anytime is None or anytime > _MAX_RECALLS or is_unbounded
+                else anytime,
                 "half_width": half,
                 "unsupported": unsupported,
             }
         )
 
-    chance = log.propensity[own_rows]
-    never = float((chance == 0).sum() + head.outside.sum()) / items
-    left = own_rows[(chance > 0) & (chance < 1)]
-    shown = np.bincount(
-        log.recall[left],
-        weights=(expected[left] ** 2 + noise[left]) / log.propensity[left],
+    propensity = log.propensity[own_rows]
+    unsupported_share = float((propensity == 0).sum() + top_k.outside.sum()) / items
+    random_rows = own_rows[(propensity > 0) & (propensity < 1)]
+    probe_variance = np.bincount(
+        log.recall[random_rows],
+        weights=(expected[random_rows] ** 2 + noise[random_rows]) / log.propensity[random_rows],
         minlength=len(log),
     )
-    probes = (log.shown & evidence.probe).sum() / len(log)
-    design("probes as logged", float(probes), shown + other.noise, deep, never)
-    far = float(head.outside.sum()) / items
-    design("one probe of 90, every recall", 1.0, _DEPTH * second + other.noise, deep, far)
+    probes = (log.exposed & evidence.probe).sum() / len(log)
+    design("probes as logged", float(probes), probe_variance + other.noise, deep, unsupported_share)
+    outside_share = float(top_k.outside.sum()) / items
+    design(
+        "one probe of 90, every recall",
+        1.0,
+        _PROBE_DEPTH * squares + other.noise,
+        deep,
+        outside_share,
+    )
     for count in draws:
-        design(f"challenge, {count} extra", float(count), _drawn(own, count) + other.noise, reach)
-    both = 2 * (second + other.squares + other.noise) - (own.squares + other.squares)
+        design(
+            f"challenge, {count} extra",
+            float(count),
+            _draw_variance(own, count) + other.noise,
+            reach,
+        )
+    both = 2 * (squares + other.squares + other.noise) - (own.squares + other.squares)
     design("challenge by lot", 0.0, both, 2 * reach)
     design(
         "A/B by recall", 0.0, 2 * (own.sum**2 + own.noise + other.sum**2 + other.noise), 2 * reach
     )
-    return found
+    return rows
 
 
-def _drawn(arm: _Apart, draws: int) -> Floats:
-    """f64[recalls]: the variance of an arm's weighted sum, ``draws`` of its items shown without replacement."""
+def _draw_variance(arm: _Arm, draws: int) -> Floats:
+    """Return the variance of an arm's weighted sum, f64[recalls].
+
+    ``draws`` of its items are shown.
+    """
     size = np.maximum(arm.size, 1.0)
     rate = np.minimum(draws / size, 1.0)
     spread = (arm.squares - arm.sum**2 / size) / np.maximum(size - 1, 1.0)
     return np.asarray(size * (1 - rate) / rate * np.maximum(spread, 0.0) + arm.noise / rate)
 
 
-def _apart(
+def _sum_arm(
     rows: NDArray[np.int64],
     outside: Floats,
     log: Log,
     expected: Floats,
     noise: Floats,
     typical: float,
-) -> _Apart:
+) -> _Arm:
+    """Sum expected rewards and noise of the items of an arm by recall.
+
+    Items outside the pools have the reward ``typical``.
+    """
+
     def by_recall(values: Floats) -> Floats:
         return np.bincount(log.recall[rows], weights=values, minlength=len(log)).astype(np.float64)
 
-    return _Apart(
+    return _Arm(
         size=by_recall(np.ones(len(rows))) + outside,
         sum=by_recall(expected[rows]) + outside * typical,
         squares=by_recall(expected[rows] ** 2) + outside * typical**2,
@@ -282,9 +404,11 @@ def _apart(
     )
 
 
-def _z(level: float) -> float:
-    return _half(level) + float(ndtri(0.8))
+def _power_quantile(level: float) -> float:
+    """Return z of the level plus z of a power of .8."""
+    return _level_quantile(level) + float(ndtri(0.8))
 
 
-def _half(level: float) -> float:
+def _level_quantile(level: float) -> float:
+    """Return the two-sided normal quantile of a level."""
     return float(ndtri((1 + level) / 2))

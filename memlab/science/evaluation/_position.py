@@ -1,16 +1,19 @@
-"""How often each place of a slate is looked at, from items that stand at random places.
+"""Examination of the positions of a result list, from randomly placed items.
 
-A probe stands at a random place among the head, so an item of rank k stands at k or at k + 1 by chance: the same item,
-seen from two places. Of S items shown it moves with probability k/S; what it then earns less is the place's doing alone
-(intervention harvesting: Agarwal, Zaitsev, Wang, Li, Najork & Joachims 2019). The probe itself stands at each of the S
-places equally often. Under the position-based model an item earns what it is worth times theta of its place, here
-theta_k = k^-eta: given that an item earned at one of its places, at which one is a logistic regression on eta.
+A probe is at a random position among the results. So an item of rank k is at position k or k + 1
+at random: the same item, seen at two positions. Of S items shown, it moves with probability k/S;
+a lower reward after the move is an effect of the position alone. This is intervention harvesting
+(Agarwal, Zaitsev, Wang, Li, Najork & Joachims 2019). The probe itself is at each of the S
+positions equally often.
 
-Whether places are random is tested, not believed: a probe's place must follow neither its rank nor anything constant.
+Under the position-based model, the reward of an item is its value times theta of its position,
+here theta_k = k^-eta. Given that an item has a reward at one of its positions, the position
+follows a logistic regression on eta. The randomness of positions is tested, not assumed: the
+position of a probe must depend neither on its rank nor on a constant.
 
-A challenge by lot orders what it shows by the best rank that any pack gave an item, and what is better is seldom shown
-below what is worse. But how many of the items before it were drawn is chance, and so is an item's place less the mean
-of the places that it might have had.
+A challenge by lot orders its items by the best rank that any pack gives them, so a better item is
+rarely below a worse one. But the number of drawn items above an item is random, and so is its
+position less the mean of its possible positions.
 """
 
 from __future__ import annotations
@@ -23,23 +26,34 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.science.evaluation._intervals import Estimate, Floats, Ints, Sample
-from memlab.science.evaluation._log import CERTAIN, Log, challenges_of, left_to_chance
+from memlab.science.evaluation._log import CERTAIN, Log, is_randomised, read_challenges
 from memlab.science.evaluation._tests import by_recall, hotelling_p
 
-__all__ = ["Examination", "Places", "harvest", "lot_p", "moved_p", "random_places"]
+__all__ = [
+    "Examination",
+    "PairedItems",
+    "estimate_examination",
+    "lot_position_p",
+    "pair_probes",
+    "random_position_p",
+]
 
-_ODDS = 0.001
+_MIN_P = 0.001
+"""The p-value below which positions do not count as random; as for the gates."""
 _EVEN = 1e-6
-_MOST = 3
-"""So many probes of a recall are looked at, each beside all else that it shows."""
+"""The rounding of a logged propensity: up to it, a draw counts as an even lot."""
+_MAX_PROBES = 3
+"""The number of probes of a recall that are compared with its other items; more add work and little information."""
 
 
 @dataclass(frozen=True)
-class Places:
-    """Of each probe (``probe``, its row): every other item shown (``row``) in the order of what was shown without it.
+class PairedItems:
+    """The other items that each probe was shown with.
 
-    ``at`` is an item's place in that order, from 1; ``moved`` whether the probe stands before it; ``size`` how many
-    items were shown.
+    ``probe`` is the row of each probe and ``probe_size`` the number of items of its recall. For
+    each pair of a probe and another item: ``row`` is the item, ``at`` its position without the
+    probe (from 1), ``moved`` whether the probe is above it, and ``size`` the number of items
+    shown.
     """
 
     probe: Ints
@@ -50,99 +64,116 @@ class Places:
     size: Ints
 
 
-def random_places(log: Log, ranks: Floats) -> Places | None:
-    """Probes and what stands beside them; None where their places are not random. ``ranks`` is f64[n], 0..1."""
-    shown = np.flatnonzero(log.shown)
-    recall, position = log.recall[shown], log.position[shown]
+def pair_probes(log: Log, ranks: Floats) -> PairedItems | None:
+    """Return the pairs of probes and other items; None if positions are not random.
+
+    ``ranks`` is f64[n], scaled to 0..1.
+    """
+    exposed = np.flatnonzero(log.exposed)
+    recall, position = log.recall[exposed], log.position[exposed]
     size = np.bincount(recall, minlength=len(log))
-    seats = recall * (int(size.max(initial=0)) + 1) + position
+    # Each recall must have every position from 1 to its size exactly once.
+    seat = recall * (int(size.max(initial=0)) + 1) + position
     if (
-        not len(shown)
+        not len(exposed)
         or not ((position >= 1) & (position <= size[recall])).all()
-        or len(np.unique(seats)) < len(seats)
+        or len(np.unique(seat)) < len(seat)
     ):
         return None
-    chance = log.propensity[shown]
-    probes = np.flatnonzero(left_to_chance(chance) & (size[recall] > 1))
+    chance = log.propensity[exposed]
+    probes = np.flatnonzero(is_randomised(chance) & (size[recall] > 1))
     if not len(probes):
         return None
-    off = position[probes] - (size[recall[probes]] + 1) / 2
-    weighed = off[:, None] * np.column_stack([np.ones(len(probes)), ranks[shown[probes]]])
-    if not hotelling_p(by_recall(weighed, recall[probes])) >= _ODDS:
+    offset = position[probes] - (size[recall[probes]] + 1) / 2
+    weighed = offset[:, None] * np.column_stack([np.ones(len(probes)), ranks[exposed[probes]]])
+    if not hotelling_p(by_recall(weighed, recall[probes])) >= _MIN_P:
         return None
     first = np.concatenate([[True], recall[probes][1:] != recall[probes][:-1]])
     number = np.arange(len(probes)) - np.flatnonzero(first)[np.cumsum(first) - 1]
     parts = []
-    for order in range(min(_MOST, int(number.max()) + 1)):
+    for order in range(min(_MAX_PROBES, int(number.max()) + 1)):
         chosen = probes[number == order]
-        place, own = np.zeros(len(log), dtype=np.int64), np.zeros(len(shown), dtype=np.bool_)
-        place[recall[chosen]], own[chosen] = position[chosen], True
-        others = np.flatnonzero((place[recall] > 0) & ~own)
-        moved = position[others] > place[recall[others]]
+        probe_position, is_probe = (
+            np.zeros(len(log), dtype=np.int64),
+            np.zeros(len(exposed), dtype=np.bool_),
+        )
+        probe_position[recall[chosen]], is_probe[chosen] = position[chosen], True
+        others = np.flatnonzero((probe_position[recall] > 0) & ~is_probe)
+        moved = position[others] > probe_position[recall[others]]
         parts.append((chosen, others, position[others] - moved, moved))
     probe, others, at, moved = (
         np.concatenate([part[column] for part in parts]) for column in range(4)
     )
-    return Places(shown[probe], size[recall[probe]], shown[others], at, moved, size[recall[others]])
+    return PairedItems(
+        exposed[probe], size[recall[probe]], exposed[others], at, moved, size[recall[others]]
+    )
 
 
-def moved_p(places: Places, log: Log) -> float:
-    """The p-value of rewards that do not follow the place, by the random places alone: nothing else differs."""
+def random_position_p(places: PairedItems, log: Log) -> float:
+    """Test whether rewards depend on the position, from the random positions alone.
+
+    Nothing else differs between the positions of an item, so no model is needed.
+    """
     reward = np.nan_to_num(log.reward)
     stays = (places.size - places.at) / places.size
     here, next_ = np.log(places.at), np.log(places.at + 1.0)
     excess = np.where(places.moved, next_, here) - stays * here - (1 - stays) * next_
-    own = np.log(log.position[places.probe]) - _mean_log(places.probe_size)
+    own = np.log(log.position[places.probe]) - _mean_log_position(places.probe_size)
     parts = np.concatenate([reward[places.row] * excess, reward[places.probe] * own])
     return hotelling_p(
         by_recall(parts[:, None], log.recall[np.concatenate([places.row, places.probe])])
     )
 
 
-def lot_p(log: Log) -> float | None:
-    """The same for a challenge by lot, by which items stand before an item by chance; None where nothing was drawn so.
+def lot_position_p(log: Log) -> float | None:
+    """Test whether rewards depend on the position in a challenge by lot.
 
-    Of n items on which packs differ d are shown, each as likely: beside one that was drawn another one is with
-    probability (d - 1) / (n - 1), beside one that was certain with d / n.
+    None if there was none.
+
+    The number of drawn items above an item is random. Of n items on which packs differ, d are
+    shown, all with the same probability. Given a drawn item, another one is shown with
+    probability (d - 1) / (n - 1); given a certain item, with probability d / n.
     """
     parts = []
-    for number, one in enumerate(challenges_of(log)):
-        if one is not None and one.design == "lot":
-            heads = [one.live, *(head.ids for head in one.heads.values())]
+    for number, challenge in enumerate(read_challenges(log)):
+        if challenge is not None and challenge.design == "lot":
+            heads = [challenge.live, *(head.ids for head in challenge.heads.values())]
             parts += [
                 (number, item, rank, len(heads)) for head in heads for rank, item in enumerate(head)
             ]
     if not parts:
         return None
-    given = pl.DataFrame(parts, schema=["recall", "memory_id", "rank", "heads"], orient="row")
-    given = given.with_columns(pl.col("memory_id").cast(log.ids["memory_id"].dtype))
+    listed = pl.DataFrame(parts, schema=["recall", "memory_id", "rank", "heads"], orient="row")
+    listed = listed.with_columns(pl.col("memory_id").cast(log.ids["memory_id"].dtype))
     items = (
-        given.group_by("recall", "memory_id", "heads")
+        listed.group_by("recall", "memory_id", "heads")
         .agg(pl.col("rank").min(), votes=pl.len())
         .sort("recall", "rank")
     )
-    found = log.rows_of(items.select("recall", "memory_id"))
-    items, row = items.filter(found.is_not_null()), found.drop_nulls().to_numpy()
-    recall, place = items["recall"].to_numpy(), items["rank"].to_numpy()
+    rows = log.rows_of(items.select("recall", "memory_id"))
+    items, row = items.filter(rows.is_not_null()), rows.drop_nulls().to_numpy()
+    recall, rank = items["recall"].to_numpy(), items["rank"].to_numpy()
     free = (items["votes"] < items["heads"]).to_numpy()
     count = np.bincount(recall, weights=free, minlength=len(log))[recall]
-    draws = np.bincount(recall, weights=free & log.shown[row], minlength=len(log))[recall]
+    draws = np.bincount(recall, weights=free & log.exposed[row], minlength=len(log))[recall]
     with np.errstate(divide="ignore", invalid="ignore"):
-        beside = np.where(free, np.where(count > 1, (draws - 1) / (count - 1), 0.0), draws / count)
+        probability = np.where(
+            free, np.where(count > 1, (draws - 1) / (count - 1), 0.0), draws / count
+        )
         even = np.abs(log.propensity[row] - draws / count) < _EVEN
-    # not in every recall by lot
+    # Recalls whose items were not drawn by an even lot say nothing here.
     uneven = np.bincount(recall, weights=free & ~even, minlength=len(log))[recall] > 0
-    width = int(place.max()) + 1
-    key = recall * width + place
+    width = int(rank.max()) + 1
+    key = recall * width + rank
 
-    def before(among: NDArray[np.bool_]) -> Floats:
-        """How many of them stand before each item of its recall; of those of the same rank half."""
-        keys = key[among]
+    def before(subset: NDArray[np.bool_]) -> Floats:
+        """Return how many items of a subset rank above each item; items of equal rank count half."""
+        keys = key[subset]
         lower, upper = (np.searchsorted(keys, key, side=side) for side in ("left", "right"))
-        return np.asarray((lower + upper - among) / 2 - np.searchsorted(keys, recall * width))
+        return np.asarray((lower + upper - subset) / 2 - np.searchsorted(keys, recall * width))
 
     with np.errstate(invalid="ignore"):
-        usual = 1 + before(~free) + np.where(count > 0, before(free) * beside, 0.0)
+        usual = 1 + before(~free) + np.where(count > 0, before(free) * probability, 0.0)
     counted = log.answered[row] & (log.position[row] > 0) & ~uneven & (count > 0)
     if not counted.any():
         return None
@@ -150,38 +181,44 @@ def lot_p(log: Log) -> float | None:
     return hotelling_p(by_recall(((reward - reward.mean()) * off)[:, None], recall[counted]))
 
 
-def _mean_log(size: Ints) -> Floats:
+def _mean_log_position(size: Ints) -> Floats:
+    """Return the mean of log(position) over the positions 1..size."""
     return np.array(
-        [np.log(np.arange(1, most + 1)).mean() if most else 0.0 for most in range(size.max() + 1)]
+        [np.log(np.arange(1, last + 1)).mean() if last else 0.0 for last in range(size.max() + 1)]
     )[size]
 
 
 @dataclass(frozen=True)
 class Examination:
-    """theta_k = k^-eta. ``counts`` f64[recalls, c] are what eta is a function of, which ``solve`` is."""
+    """The estimated examination of positions, theta_k = k^-eta.
+
+    ``eta`` is a function, ``solve``, of the sums of ``counts`` (f64[recalls, c]).
+    """
 
     eta: Estimate
     counts: Floats = field(repr=False)
     _cells: _Cells = field(repr=False)
     _extras: Ints = field(repr=False)
-    """Of each candidate: how many items at random places its recall shows."""
+    """For each candidate: the number of items at random positions in its recall."""
     _others: Ints = field(repr=False)
-    """How many others, and the candidate's place among them, 0 for a probe and for what was not shown."""
+    """For each candidate: the number of other items in its recall."""
     _at: Ints = field(repr=False)
+    """For each candidate: its position among those, 0 for a probe and for items not shown."""
 
     def solve(self, counts: Floats) -> Floats:
-        """eta, f64[...], from sums of counts f64[..., c]."""
+        """Return eta, f64[...], from sums of counts f64[..., c]."""
         return self._cells.solve(counts)
 
-    def theta(self, place: Ints | Floats, eta: float) -> Floats:
-        """How often places are looked at, the first one always."""
-        return np.asarray(np.asarray(place, dtype=np.float64) ** -eta)
+    def theta(self, position: Ints | Floats, eta: float) -> Floats:
+        """Return how often positions are examined, relative to the first one."""
+        return np.asarray(np.asarray(position, dtype=np.float64) ** -eta)
 
-    def seen(self, eta: float) -> Floats:
-        """f64[n]: how often each candidate that was shown would be looked at, over the places at which it might have
-        stood; 1 for what was not shown.
+    def average(self, eta: float) -> Floats:
+        """Return the mean examination of each candidate over its possible positions, f64[n].
+
+        1 for candidates that were not shown.
         """
-        found = np.ones(len(self._at))
+        examination = np.ones(len(self._at))
         keys, inverse = np.unique(
             np.stack([self._extras, self._others, self._at]), axis=1, return_inverse=True
         )
@@ -192,6 +229,7 @@ class Examination:
                     self.theta(np.arange(1, extras + others + 1), eta).mean() if extras else 1.0
                 )
                 continue
+            # The number of extra items above the item is hypergeometric.
             before = np.arange(extras + 1)
             ways = [
                 math.comb(at - 1 + j, j) * math.comb(others - at + extras - j, extras - j)
@@ -200,12 +238,15 @@ class Examination:
             values[column] = float(np.array(ways) @ self.theta(at + before, eta)) / math.comb(
                 others + extras, extras
             )
-        found[:] = values[inverse.ravel()]
-        return found
+        examination[:] = values[inverse.ravel()]
+        return examination
 
 
-def harvest(places: Places, log: Log, level: float) -> Examination | None:
-    """The examination of places; None where nothing at a random place earned anything."""
+def estimate_examination(places: PairedItems, log: Log, level: float) -> Examination | None:
+    """Estimate the examination of positions.
+
+    None if no item at a random position has a reward.
+    """
     reward = np.nan_to_num(log.reward)
     cells = _Cells(np.unique(places.probe_size))
     counts = np.zeros((len(log), cells.width))
@@ -220,25 +261,35 @@ def harvest(places: Places, log: Log, level: float) -> Examination | None:
     sums = np.zeros((log.clusters, 1 + cells.width))
     np.add.at(sums, log.cluster, np.column_stack([np.ones(len(log)), counts]))
     eta = Sample(sums, level=level).estimate(lambda totals: cells.solve(totals[..., 1:]))
-    return Examination(eta, counts, cells, *_arranged(log))
+    return Examination(eta, counts, cells, *_arrange_items(log))
 
 
-def _arranged(log: Log) -> tuple[Ints, Ints, Ints]:
-    shown = np.flatnonzero(log.shown)
-    shown = shown[np.lexsort((log.position[shown], log.recall[shown]))]
-    recall, extra = log.recall[shown], log.propensity[shown] < CERTAIN
+def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints]:
+    """Return the extra items, other items and position of each candidate.
+
+    The position is that among the other items of its recall.
+    """
+    exposed = np.flatnonzero(log.exposed)
+    exposed = exposed[np.lexsort((log.position[exposed], log.recall[exposed]))]
+    recall, extra = log.recall[exposed], log.propensity[exposed] < CERTAIN
     extras = np.bincount(recall, weights=extra, minlength=len(log)).astype(np.int64)
     others = np.bincount(recall, weights=~extra, minlength=len(log)).astype(np.int64)
     before = np.cumsum(others) - others
     at = np.zeros(len(log.recall), dtype=np.int64)
-    at[shown] = np.where(extra, 0, np.cumsum(~extra) - before[recall])
-    by_row = np.where(log.shown, extras[log.recall], 0), np.where(log.shown, others[log.recall], 0)
+    at[exposed] = np.where(extra, 0, np.cumsum(~extra) - before[recall])
+    by_row = (
+        np.where(log.exposed, extras[log.recall], 0),
+        np.where(log.exposed, others[log.recall], 0),
+    )
     return by_row[0], by_row[1], at
 
 
 class _Cells:
-    """Columns of counts. Of each size S: for k below S what was earned at k and at k + 1 by what may stand at both,
-    and of probes what they earned, and that times the logarithm of the place.
+    """The layout of the counts that eta is estimated from, by the number S of items shown.
+
+    For each k below S there are two columns: the rewards at position k and at k + 1 of items that
+    may be at both. Two more columns hold the rewards of probes, and those times the logarithm of
+    the position.
     """
 
     def __init__(self, sizes: Ints) -> None:
@@ -250,7 +301,10 @@ class _Cells:
             self.width += 2 * size
 
     def solve(self, counts: Floats) -> Floats:
-        """The eta at which the likelihood is greatest, by Newton's steps; it is concave. NaN where nothing speaks."""
+        """Return the eta of maximum likelihood, by Newton's method; NaN without information.
+
+        The likelihood is concave, so the steps converge from any start.
+        """
         eta = np.zeros(counts.shape[:-1])
         with np.errstate(divide="ignore", invalid="ignore"):
             for _ in range(50):
@@ -262,6 +316,7 @@ class _Cells:
             return np.where(slope > 0, eta, np.nan)
 
     def _slopes(self, counts: Floats, eta: Floats) -> tuple[Floats, Floats]:
+        """Return the first derivative of the log likelihood and minus the second one."""
         score, slope = np.zeros(eta.shape), np.zeros(eta.shape)
         for size in self.sizes:
             part = counts[..., self.first[size] : self.first[size] + 2 * size]

@@ -1,4 +1,4 @@
-"""What ``evaluate`` and ``tune`` begin with: arguments checked, policies read, the log aligned."""
+"""Preparation of ``evaluate``, ``tune`` and ``plan``: arguments, policies, log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memlab.science.evaluation._targets import (
     Fingerprints,
     PolicySpec,
     Ranker,
-    rankers_of,
+    make_rankers,
     read_fingerprints,
 )
 
@@ -25,8 +25,8 @@ __all__ = [
     "HasSlates",
     "Prepared",
     "Settings",
+    "check_missing",
     "check_settings",
-    "check_silence",
     "feature_names",
     "prepare",
     "with_baseline",
@@ -38,14 +38,18 @@ Estimator = Literal["snips", "ht"]
 
 @runtime_checkable
 class HasSlates(Protocol):
-    """A lab, or whatever else has slates."""
+    """A lab, or another object that has slates."""
 
-    def slates(self) -> Slates: ...
+    def slates(self) -> Slates:
+        """Return the tables of the log."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for. ``measure`` is "feedback" or "labels"; ``metric`` names the label metric that ranks."""
+    """The settings of an evaluation.
+
+    ``measure`` is "feedback" or "labels"; ``metric`` is the label metric that ranks the policies.
+    """
 
     measure: Literal["feedback", "labels"]
     horizon: str | None
@@ -59,12 +63,17 @@ class Settings:
 
     @checked
     def by(self, metric: str) -> Settings:
+        """Return the settings with another metric."""
         return replace(self, metric=metric)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """``schema`` is that of the candidates, ``features`` names what describes them."""
+    """A log with the policies to evaluate on it.
+
+    ``schema`` is that of the candidates; ``features`` are the names of the columns that describe
+    them.
+    """
 
     settings: Settings
     rankers: list[Ranker]
@@ -87,13 +96,16 @@ def prepare(
     cluster: str | None = None,
     position: bool = False,
 ) -> Prepared:
-    """Arguments are those of ``evaluate``; InputError, UnknownName or PolicyError for what is wrong with them."""
+    """Check the arguments of ``evaluate``, read the policies and align the log.
+
+    Raises InputError, UnknownName or PolicyError for invalid arguments.
+    """
     bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range
     settings = check_settings(horizon, missing, estimator, level, bounds, labels, cluster)
     if position:
-        settings = _by_place(settings)
+        settings = _weight_positions(settings)
     schema = slates.candidates.collect_schema()
-    rankers = rankers_of(policies, schema)
+    rankers = make_rankers(policies, schema)
     log = read_log(
         slates,
         horizon=horizon_micros(horizon),
@@ -103,7 +115,7 @@ def prepare(
         cluster=cluster,
     )
     if missing is None and labels is None:
-        check_silence(log)
+        check_missing(log)
     embedder = getattr(getattr(slates.lab, "io", None), "embedder", None)
     fingerprints = read_fingerprints(
         log.decisions, None if embedder is None else embedder.fingerprint
@@ -111,21 +123,23 @@ def prepare(
     described = () if fingerprints.thinned else feature_names(slates)
     if fingerprints.thinned and missing == "inverse":
         raise InputError(
-            'missing="inverse" weighs by features, which lab.upkeep.thin took from the oldest recalls. Leave those out '
+            'missing="inverse" weights by features, which lab.upkeep.thin removed from the oldest recalls. Leave those out '
             "with slates.filter, or choose another treatment of missing feedback."
         )
     return Prepared(settings, rankers, log, schema, described, fingerprints)
 
 
 def feature_names(slates: Slates) -> tuple[str, ...]:
-    """What describes a candidate of a log: its features, or else the scores that it has."""
+    """Return the columns that describe a candidate: its features, or else its scores."""
     return slates.features or slates.policies or ("score",)
 
 
-def _by_place(settings: Settings) -> Settings:
+def _weight_positions(settings: Settings) -> Settings:
+    """Return the settings with rewards weighted by the examination of positions."""
     if settings.measure == "labels" or settings.reward_range[0] < 0:
         raise InputError(
-            "position=True weighs rewards by how often a place is looked at: feedback, and none below 0."
+            "position=True weights rewards by the examination of positions. It needs feedback and rewards of at least 0: "
+            "omit labels, and set reward_range=(0, ...)."
         )
     return replace(settings, position=True)
 
@@ -133,18 +147,19 @@ def _by_place(settings: Settings) -> Settings:
 def with_baseline(
     rankers: list[Ranker], baseline: str | None, log: Log, own: Ranker | None
 ) -> tuple[list[Ranker], str]:
-    """The rankers with whoever logged among them, and the name of the one that the others are compared to."""
+    """Return the rankers with the logged ranking among them, and the name of the baseline."""
     if own is not None and own.name in (ranker.name for ranker in rankers):
         own = None
     if baseline is not None:
-        known = [ranker.name for ranker in rankers]
+        names = [ranker.name for ranker in rankers]
         if own is not None and baseline == own.name:
             return [own, *rankers], baseline
-        if baseline not in known:
+        if baseline not in names:
             raise UnknownName(
-                "policy to compare with", baseline, known if own is None else [*known, own.name]
+                "policy to compare with", baseline, names if own is None else [*names, own.name]
             )
         return rankers, baseline
+    # Without a baseline, policies are compared with the one that logged, so that the difference is a change.
     hashes = (
         log.decisions["pack_hash"].unique().to_list()
         if "pack_hash" in log.decisions.columns
@@ -158,24 +173,28 @@ def with_baseline(
     return rankers, rankers[0].name
 
 
-_SILENT = 0.1
+_MAX_MISSING = 0.1
+"""The share of missing feedback up to which the caller need not say how it counts.
+
+Its treatment can move a mean reward by at most a tenth of the range.
+"""
 
 
-def check_silence(log: Log) -> None:
-    """InputError where the log cannot say what silence means, and it matters."""
+def check_missing(log: Log) -> None:
+    """Raise InputError if the treatment of missing feedback matters and is not set."""
     rewards = log.reward[log.answered]
-    one = len(rewards) > 0 and log.silent > 0 and bool((rewards == rewards[0]).all())
-    if not one and log.silent <= _SILENT:
+    single_reward = len(rewards) > 0 and log.silent > 0 and bool((rewards == rewards[0]).all())
+    if not single_reward and log.silent <= _MAX_MISSING:
         return
-    found = (
+    problem = (
         f"Every reward in the log is {rewards[0]:g}, and {log.silent:.0%} of what was shown has none"
-        if one
+        if single_reward
         else f"{log.silent:.0%} of what was shown has no reward"
     )
     raise InputError(
-        f'{found}: say what silence means. missing="zero": not useful (with a horizon, once it has closed); "censor": '
-        'nothing, as it does not depend on the item; "inverse": it depends on the features alone; "bounds": it may '
-        "mean anything. On the command line: --missing."
+        f'{problem}: set what missing feedback counts as. missing="zero": a reward of 0 (not useful); "censor": left '
+        'out (it does not depend on the item); "inverse": left out and reweighted (it depends on the features alone); '
+        '"bounds": any reward. On the command line: --missing.'
     )
 
 
@@ -188,14 +207,14 @@ def check_settings(
     labels: pl.DataFrame | None,
     cluster: str | None,
 ) -> Settings:
-    """The settings; UnknownName or InputError for what is wrong with them."""
+    """Return the checked settings; raise UnknownName or InputError for invalid ones."""
     chosen: Missing = "censor" if missing is None else missing
     if not 0 < level < 1:
         raise InputError(f"level is a probability between 0 and 1, such as .95; not {level!r}.")
     low, high = reward_range
     if low >= high:
         raise InputError(
-            f"reward_range runs from the least to the greatest reward, not {reward_range!r}."
+            f"reward_range is the minimum and the maximum reward, in this order; not {reward_range!r}."
         )
     span = (
         horizon

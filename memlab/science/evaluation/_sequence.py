@@ -1,23 +1,28 @@
-"""Confidence sequences: intervals that hold at every look, so that a result may be watched as it grows.
+"""Confidence sequences: intervals that hold at every interim analysis at once.
 
-The estimand is the running mean of what each observation was worth given the past, which may change from one to the
-next. Let x_t be an observation, m_t its mean given the past, e_t what was expected of it beforehand, and s a rate with
-1 + s (x_t - e_t) >= 0 whatever x_t turns out to be. Then
+The estimand is the running mean of the conditional mean of each observation given the past; it
+may change over time. Let x_t be an observation, m_t its mean
+given the past, and e_t its expectation from earlier data. Let s be a rate such that
+1 + s (x_t - e_t) >= 0 for every possible x_t. Then
 
     exp(s sum(e - m)) prod(1 + s (x - e))
 
-is a supermartingale, for 1 + y <= exp(y) (Mineiro 2022). It is never below the empirical Bernstein process of Howard,
-Ramdas, McAuliffe & Sekhon (2021, Theorem 4) and of Waudby-Smith, Wu, Ramdas, Karampatziakis & Mineiro (2022), which
-puts exp(s (x - e) - psi(s) (x - e)^2) in place of the factor. So is a mixture over rates, and by Ville's inequality it
-exceeds 1/alpha at any time with probability alpha at most; all means for which it does not are kept. Each end has half
-of alpha. How far an observation may fall below what is expected must be known before it: it comes from the range of the
-rewards and the probability of what was drawn.
+is a supermartingale, because 1 + y <= exp(y) (Mineiro 2022). It is never below the empirical
+Bernstein process, which has exp(s (x - e) - psi(s) (x - e)^2) as its factor. That process is due
+to Howard, Ramdas, McAuliffe & Sekhon (2021, Theorem 4) and Waudby-Smith, Wu, Ramdas,
+Karampatziakis & Mineiro (2022).
 
-An observation that may fall too far for a rate is drawn towards the least that it can be, f: in place of x, e and m
-stand f + c (x - f), f + c (e - f) and f + c (m - f), with c such that the condition holds. As m is at least the last of
-these, the process with m itself is smaller still, so the estimand stays the mean of all m with equal weights, and one
-recall with a large head costs the lower end at most its own share, (1 - c) (m - f) / t. Left out of every rate that it
-does not fit, it would set the range of all that follow.
+A mixture over rates is a supermartingale too. By Ville's inequality it ever exceeds 1/alpha with
+probability at most alpha; the confidence set holds all means for which it does not. Each end of
+the interval has half of alpha. The lower bound of an observation must be known in advance: it
+follows from the range of the rewards and the logged probabilities.
+
+An observation whose range is too wide for a rate is shrunk towards its lower bound f. The terms
+x, e and m are replaced by f + c (x - f), f + c (e - f) and f + c (m - f), with c such that the
+condition holds. Because m is at least the last of these, the process with m itself is smaller
+still. So the estimand stays the mean of all m with equal weights. A recall with many disputed
+items lowers the lower end by at most its own share, (1 - c) (m - f) / t. Without shrinking, each
+such recall would rule out all rates that are too large for it.
 """
 
 from __future__ import annotations
@@ -43,22 +48,26 @@ __all__ = [
 
 
 RATES: Floats = np.array([0.006, 0.015, 0.03, 0.045, 0.06, 0.075, 0.09, 0.13, 0.2])
-"""In units of 1 / the range of rewards; the best rate is the difference over the variance of an observation."""
+"""Rates in units of 1 / the range of rewards. The best rate is the difference over the variance of an observation."""
 
 WEIGHTS: Floats = np.array([0.02, 0.05, 0.1, 0.15, 0.24, 0.2, 0.15, 0.05, 0.04])
+"""The weight of each rate in the mixture. They sum to 1, and more than half of it is on rates of .06 to .09."""
 
 
 _POWER = 0.8416
-"""The quantile of the normal distribution below which .8 of it lies."""
+"""The .8 quantile of the standard normal distribution: forecasts have a power of 80%."""
 
 _REACH = 0.9
-"""How far below what is expected an observation may fall, in 1 / rate, where it does not fit. With one slate of 50
-items among slates of 5 the median of the recalls that a difference needs is 375 at .9, 387 at .7, 428 at 0."""
+"""How far below its expectation a shrunk observation may fall, in units of 1 / rate.
+
+With one slate of 50 items among slates of 5, the median number of recalls that a difference needs is 375 at .9, 387 at
+.7 and 428 at 0.
+"""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The running mean and what it may be, after each observation: f64[n] each."""
+    """The running mean and its confidence bounds after each observation, f64[n] each."""
 
     mean: Floats
     low: Floats
@@ -66,10 +75,11 @@ class Bounds:
 
 
 def level_of(number: int, level: float) -> float:
-    """Return the level of the comparison that was begun as the ``number``-th, so that all hold together at ``level``.
+    """Return the confidence level of the ``number``-th comparison of a log, counted from 1.
 
-    Its error is 6 / (pi number)^2 of 1 - ``level``. These shares sum to 1 over all numbers, so a share that is fixed
-    when a comparison begins never has to change, however many begin later.
+    Its error is 6 / (pi number)^2 of 1 - ``level``. These shares sum to 1 over all numbers. So
+    all comparisons hold together at ``level``, and a level that is fixed when a comparison begins
+    never has to change.
 
     >>> [round(level_of(number, 0.95), 4) for number in (1, 2, 3)]
     [0.9696, 0.9924, 0.9966]
@@ -78,8 +88,8 @@ def level_of(number: int, level: float) -> float:
 
 
 def sequence(
-    least: Floats,
-    most: Floats | None = None,
+    lower: Floats,
+    upper: Floats | None = None,
     *,
     floor: Floats,
     ceiling: Floats,
@@ -87,60 +97,65 @@ def sequence(
     unit: float = 1.0,
     level: float = 0.95,
 ) -> Bounds:
-    """The sequence of f64[n] observations, each of which could lie between ``floor`` and ``ceiling`` (f64[n]).
+    """Compute the confidence sequence of f64[n] observations.
 
-    An observation may be the sum of a block of ``sizes`` (f64[n], 1 unless given) that belong together. Where an
-    observation is known within bounds only, they are ``least`` and ``most``: the lower end then holds for the one,
-    the upper end for the other. ``unit`` is the range of the rewards.
+    Each observation must lie between ``floor`` and ``ceiling`` (f64[n]), which are known in
+    advance. An observation may be the sum of a block of ``sizes`` (f64[n], 1 by default)
+    dependent recalls. Observations that are known only within bounds are ``lower`` and ``upper``:
+    the lower end of the sequence then holds for the former, the upper end for the latter.
+    ``unit`` is the range of the rewards.
 
     >>> ones = np.ones(400)
-    >>> found = sequence(ones, floor=0 * ones, ceiling=ones)
-    >>> float(found.mean[-1]), bool(found.low[-1] > 0.9), bool(found.high[-1] >= 1)
+    >>> bounds = sequence(ones, floor=0 * ones, ceiling=ones)
+    >>> float(bounds.mean[-1]), bool(bounds.low[-1] > 0.9), bool(bounds.high[-1] >= 1)
     (1.0, True, True)
     """
-    most = least if most is None else most
-    if not (np.isfinite(least).all() and np.isfinite(most).all()):
-        raise InputError("A sequence is of finite numbers.")
-    if ((least < floor - 1e-9) | (most > ceiling + 1e-9)).any():
-        raise InputError("An observation lies outside of the bounds that were stated beforehand.")
+    upper = lower if upper is None else upper
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        raise InputError("A confidence sequence needs finite observations.")
+    if ((lower < floor - 1e-9) | (upper > ceiling + 1e-9)).any():
+        raise InputError("An observation lies outside the bounds that were fixed before it.")
     alpha = (1 - level) / 2
-    sizes = np.ones(len(least)) if sizes is None else sizes
-    low = _lower(least, floor, sizes, unit, alpha)
-    high = -_lower(-most, -ceiling, sizes, unit, alpha)
+    sizes = np.ones(len(lower)) if sizes is None else sizes
+    low = _lower(lower, floor, sizes, unit, alpha)
+    high = -_lower(-upper, -ceiling, sizes, unit, alpha)
     count = np.cumsum(sizes)
-    return Bounds(np.cumsum((least + most) / 2) / count, low, high)
+    return Bounds(np.cumsum((lower + upper) / 2) / count, low, high)
 
 
 def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: float) -> Floats:
-    """f64[n]: the lower end for the running mean."""
+    """Return the lower confidence bound of the running mean after each observation, f64[n]."""
     count = np.cumsum(sizes)
-    before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
-    # what was expected: the mean so far, drawn towards zero by one observation
-    expected = np.maximum(before / (count - sizes + 1) * sizes, floor)
-    # a scale of zero would be a promise that nothing is below what is expected
+    earlier = np.concatenate([[0.0], np.cumsum(values)[:-1]])
+    # The expectation is the mean so far, shrunk towards zero as if by one more observation of 0.
+    expected = np.maximum(earlier / (count - sizes + 1) * sizes, floor)
+    # A scale of zero would claim that no observation can be below its expectation.
     scale = np.maximum(expected - floor, 1e-6 * unit)
     sums, rates = np.cumsum(values), RATES / unit
-    part = _kept(rates[:, None] * scale)
-    lost = rates[:, None] * (values - expected + (1 - part) * (expected - floor))
-    factor = np.log1p(np.maximum(rates[:, None] * part * (values - expected), -1 + 1e-12))
-    penalty = np.cumsum(lost - factor, axis=1)
+    shrinkage = _shrink_factor(rates[:, None] * scale)
+    penalties = rates[:, None] * (values - expected + (1 - shrinkage) * (expected - floor))
+    factor = np.log1p(np.maximum(rates[:, None] * shrinkage * (values - expected), -1 + 1e-12))
+    penalty = np.cumsum(penalties - factor, axis=1)
     low, high = np.minimum.accumulate(np.minimum(floor, values) / sizes), sums / count
     for _ in range(50):
         middle = (low + high) / 2
-        out = log_mixture(sums - count * middle, penalty, rates) >= -np.log(alpha)
-        low, high = np.where(out, middle, low), np.where(out, high, middle)
+        excluded = log_mixture(sums - count * middle, penalty, rates) >= -np.log(alpha)
+        low, high = np.where(excluded, middle, low), np.where(excluded, high, middle)
     return low
 
 
-def _kept(reach: Floats) -> Floats:
-    """How much of an observation is kept that may fall ``reach`` below what is expected, in 1 / rate."""
+def _shrink_factor(reach: Floats) -> Floats:
+    """Return the factor c by which an observation is shrunk.
+
+    ``reach`` is its range times the rate.
+    """
     return np.where(reach < 1, 1.0, _REACH / np.maximum(reach, 1.0))
 
 
 def rate_penalty(rate: Floats, scale: Floats) -> Floats:
-    """The psi of the empirical Bernstein process, by which squares count at most against a rate below 1 / scale.
+    """Return psi of the empirical Bernstein process, for rates below 1 / ``scale``.
 
-    (-log(1 - c s) - c s) / c^2 for the rate s and the scale c (Fan, Grama & Liu 2015).
+    It is (-log(1 - c s) - c s) / c^2 for the rate s and the scale c (Fan, Grama & Liu 2015).
     """
     reach = np.minimum(rate * scale, 1 - 1e-12)
     return np.asarray((-np.log1p(-reach) - reach) / scale**2)
@@ -149,7 +164,10 @@ def rate_penalty(rate: Floats, scale: Floats) -> Floats:
 def log_mixture(
     excess: Floats, penalty: Floats, rates: Floats, weights: Floats = WEIGHTS
 ) -> Floats:
-    """f64[n]: the logarithm of the mixture, from excess sums f64[n] and penalties f64[rates, n]."""
+    """Return the logarithm of the mixture over rates, f64[n].
+
+    ``excess`` is f64[n]; ``penalty`` is f64[rates, n].
+    """
     exponent = rates[:, None] * excess - penalty + np.log(weights)[:, None]
     top = exponent.max(axis=0)
     return np.asarray(top + np.log(np.exp(exponent - top).sum(axis=0)))
@@ -158,36 +176,45 @@ def log_mixture(
 def recalls_of_sequence(
     gap: float, spread: float, scale: Floats, *, unit: float, level: float
 ) -> int | None:
-    """After how many observations a sequence leaves zero with a power of .8; None where ten million would not do.
+    """Forecast after how many observations a sequence excludes zero with a power of .8.
 
-    ``gap`` is the mean of an observation (above 0), ``spread`` its standard deviation, ``scale`` f64[n] how far below
-    zero observations can be, which stand for all that come.
+    ``gap`` is the mean of an observation and above 0; ``spread`` is its standard deviation.
+    ``scale`` (f64[n]) is a sample of how far below zero observations can be. None if more than
+    ten million observations are needed.
     """
     if not gap > 0:
         return None
     rates, below = (RATES / unit)[:, None], scale + gap
-    part = _kept(rates * below)
-    growth = rates * (gap - (1 - part) * below) - rate_penalty(rates * part, below) * spread**2
-    return _first_count(growth.mean(axis=1), (rates * part).mean(axis=1) * spread, level)
+    shrinkage = _shrink_factor(rates * below)
+    growth = (
+        rates * (gap - (1 - shrinkage) * below) - rate_penalty(rates * shrinkage, below) * spread**2
+    )
+    return _first_count(growth.mean(axis=1), (rates * shrinkage).mean(axis=1) * spread, level)
 
 
 def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
-    """After how many observations like these (f64[n], of a mean above 0) a sequence leaves zero with a power of .8.
+    """Forecast after how many observations like ``values`` a sequence excludes zero.
 
-    By the growth of the process at each rate, as it was on average; None where ten million would not do.
+    The forecast has a power of .8 and uses the mean growth of the process at each rate.
+    ``values`` is f64[n] with a mean above 0; ``floor`` is f64[n]. None if more than ten million
+    observations are needed.
     """
     mean = float(values.mean())
     if len(values) < 2 or not mean > 0:
         return None
     rates, below = (RATES / unit)[:, None], np.maximum(mean - floor, 0.0)
-    part = _kept(rates * below)
-    factor = np.log1p(np.maximum(rates * part * (values - mean), -1 + 1e-12))
-    growth = rates * (mean - (1 - part) * below) + factor
+    shrinkage = _shrink_factor(rates * below)
+    factor = np.log1p(np.maximum(rates * shrinkage * (values - mean), -1 + 1e-12))
+    growth = rates * (mean - (1 - shrinkage) * below) + factor
     return _first_count(growth.mean(axis=1), growth.std(axis=1, ddof=1), level)
 
 
 def _first_count(growth: Floats, spread: Floats, level: float) -> int | None:
-    """The first count at which a mixture that grows by ``growth`` a step (f64[rates]) ends, four times out of five."""
+    """Return the first count at which the mixture excludes zero with a power of .8.
+
+    ``growth`` and ``spread`` (f64[rates]) are the mean and deviation of the growth of each rate
+    per observation.
+    """
     counts = np.unique(np.geomspace(10, 1e7, 600).astype(np.int64)).astype(np.float64)
     reached = growth[:, None] * counts - _POWER * spread[:, None] * np.sqrt(counts)
     enough = np.flatnonzero(

@@ -1,4 +1,4 @@
-"""What each policy would have shown: re-scored on the logged pool, re-recalled by the lab, or refused by name."""
+"""The items that each policy would have shown, re-scored or re-recalled."""
 
 from __future__ import annotations
 
@@ -41,40 +41,46 @@ __all__ = [
     "RecallsAgain",
     "Refused",
     "Target",
-    "aim",
-    "best_of_each",
+    "find_targets",
     "logged",
-    "padded",
-    "pool_of",
-    "rankers_of",
+    "make_rankers",
+    "pad_scores",
+    "rank_top_k",
     "read_fingerprints",
-    "rescored",
+    "rescore",
+    "select_pool",
 ]
 
 
-# What may be evaluated: packs, single policies, expressions and columns of scores, each as a ranker with a name.
+# Rankers: packs, single policies, expressions and columns of scores, under one interface.
 
 
 SLOT = "recall-score"
+"""The slot whose policy orders the candidates."""
 
 
-def _form_as_text(given: object) -> Any:
-    """Return a Hy form as text, and a ``Misfit`` for anything else."""
-    text = policy_form_text(given)
-    return Misfit("a Hy form", describe_value(given)) if text is None else text
+def _form_as_text(form: object) -> Any:
+    """Return a Hy form as text, and a ``Misfit`` for any other object."""
+    text = policy_form_text(form)
+    return Misfit("a Hy form", describe_value(form)) if text is None else text
 
 
 PolicySpec: TypeAlias = (
     str | Path | Pack | Policy | pl.Expr | Annotated[Any, Taken("a Hy form", by=_form_as_text)]
 )
-"""The name, path, text or object of a pack; the text or object of a recall-score; an expression over candidates; the
-name of a column of scores."""
+"""A policy to evaluate.
+
+The name, path, text or object of a pack; the text or object of a recall-score; a Polars expression over the candidates;
+or the name of a column of scores.
+"""
 
 
 @dataclass(frozen=True)
 class Ranker:
-    """One policy: ``reads`` are the columns of candidates that it needs, ``source`` what it says, ``hash`` its
-    version.
+    """One policy that ranks candidates.
+
+    ``reads`` are the columns of candidates that it needs, ``source`` is its text, and ``hash``
+    its version.
     """
 
     name: str
@@ -87,35 +93,39 @@ class Ranker:
     expression: pl.Expr | None = None
 
 
-def rankers_of(
+def make_rankers(
     policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec], schema: pl.Schema
 ) -> list[Ranker]:
-    """The rankers, in the order given, under names of their own; ``schema`` is that of the candidates."""
+    """Return a ranker for each policy, in the given order and under unique names."""
     if isinstance(policies, Mapping):
-        found = [replace(_ranker(spec, schema), name=name) for name, spec in policies.items()]
+        rankers = [
+            replace(_make_ranker(spec, schema), name=name) for name, spec in policies.items()
+        ]
     else:
         single = isinstance(policies, str | Path | Pack | Policy | pl.Expr)
-        given: Sequence[PolicySpec] = [policies] if single else policies  # type: ignore[assignment]
-        found = [_ranker(spec, schema) for spec in given]
-    if not found:
+        listed: Sequence[PolicySpec] = [policies] if single else policies  # type: ignore[assignment]
+        rankers = [_make_ranker(spec, schema) for spec in listed]
+    if not rankers:
         raise InputError(
-            "No policies are given: name a pack, a column of scores, or pass the text of a recall-score."
+            "There are no policies to evaluate. Pass the name of a pack, a column of scores or the text of a recall-score."
         )
     hashes: dict[str, str] = {}
-    for ranker in found:
+    for ranker in rankers:
         if ranker.name in hashes and hashes[ranker.name] == ranker.hash:
             raise InputError(f"The policy {ranker.name} is given twice.")
         hashes[ranker.name] = ranker.hash
-    names = [ranker.name for ranker in found]
+    names = [ranker.name for ranker in rankers]
     return [
         replace(ranker, name=f"{ranker.name} [{ranker.hash[:8]}]")
         if names.count(ranker.name) > 1
         else ranker
-        for ranker in found
+        for ranker in rankers
     ]
 
 
-def _ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
+def _make_ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
+    """Return the ranker of a policy."""
+    # Texts and paths are recognised before names, so that a name can never hide a policy.
     if isinstance(spec, pl.Expr):
         return _of_expression(spec, schema)
     if isinstance(spec, Pack | Path):
@@ -133,16 +143,17 @@ def _ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
         return _of_pack(load_pack(text), schema)
     if text in schema.names() and text in pack_names():
         raise InputError(
-            f'"{text}" is a pack and a column of the candidates: say load_pack("{text}") or pl.col("{text}").'
+            f'"{text}" is a pack and a column of the candidates: pass load_pack("{text}") or pl.col("{text}").'
         )
     if text in pack_names():
         return _of_pack(load_pack(text), schema)
     if text in schema.names():
         return _of_column(text, schema)
-    raise UnknownName("pack or column of scores", text, (*pack_names(), *_numbers(schema)))
+    raise UnknownName("pack or column of scores", text, (*pack_names(), *_numeric_columns(schema)))
 
 
 def _is_pack(text: str) -> bool:
+    """Return whether a text is that of a pack."""
     lines = (
         line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(";")
     )
@@ -150,11 +161,12 @@ def _is_pack(text: str) -> bool:
 
 
 def _of_pack(pack: Pack, schema: pl.Schema) -> Ranker:
+    """Return the ranker of a pack."""
     policy = pack.policies[SLOT]
     return Ranker(
         pack.name,
         "pack",
-        _reads(policy, schema),
+        _columns_read(policy, schema),
         "\n".join(pack.sources[:1]),
         pack.hash,
         policy,
@@ -162,39 +174,47 @@ def _of_pack(pack: Pack, schema: pl.Schema) -> Ranker:
     )
 
 
-def _reads(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
-    """The columns that a policy needs: a test of sets that the log does not hold is made from its sets."""
+def _columns_read(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
+    """Return the columns that a policy needs.
+
+    A test of sets that the log lacks is computed from its sets.
+    """
     names: dict[str, None] = {}
     for name in policy.inputs:
-        made = name in policy.derived and name not in schema.names()
-        names.update(dict.fromkeys(policy.derived[name].sets if made else (name,)))
+        is_derived = name in policy.derived and name not in schema.names()
+        names.update(dict.fromkeys(policy.derived[name].sets if is_derived else (name,)))
     return tuple(names)
 
 
 def _of_text(text: str, schema: pl.Schema) -> Ranker:
-    """A policy of its own may read every feature that is declared, and every column that the log has beside them."""
+    """Return the ranker of a policy text.
+
+    It may read declared features and all columns of the log.
+    """
     declared = get_slot(SLOT).signature
-    own = {
+    columns = {
         item.name: item
         for name, dtype in schema.items()
-        if name not in RESERVED and (kind := _type(dtype)) is not None
+        if name not in RESERVED and (kind := _policy_type(dtype)) is not None
         for item in [Input(name, kind)]
         if item.name not in declared.inputs
     }
-    signature = Signature(SLOT, {**own, **declared.inputs}, aggregates=True)
+    signature = Signature(SLOT, {**columns, **declared.inputs}, aggregates=True)
     return _of_policy(compile_policy(text, signature), text, schema)
 
 
 def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:
+    """Return the ranker of a compiled policy."""
     if policy.signature.returns not in ("num", "bool"):
         raise InputError(
             f"The policy {policy.name} returns a {policy.signature.returns}; a ranking needs a number."
         )
     name = policy.name if policy.name != SLOT else f"{SLOT} [{policy.hash[:8]}]"
-    return Ranker(name, "policy", _reads(policy, schema), text, policy.hash, policy)
+    return Ranker(name, "policy", _columns_read(policy, schema), text, policy.hash, policy)
 
 
-def _type(dtype: pl.DataType) -> InputType | None:
+def _policy_type(dtype: pl.DataType) -> InputType | None:
+    """Return the type of a column in the policy language; None if it has none."""
     if dtype.is_numeric():
         return "num"
     if dtype == pl.Boolean:
@@ -205,6 +225,7 @@ def _type(dtype: pl.DataType) -> InputType | None:
 
 
 def _of_expression(expression: pl.Expr, schema: pl.Schema) -> Ranker:
+    """Return the ranker of a Polars expression."""
     reads = tuple(dict.fromkeys(expression.meta.root_names()))
     for column in reads:
         if column not in schema.names():
@@ -217,6 +238,7 @@ def _of_expression(expression: pl.Expr, schema: pl.Schema) -> Ranker:
 
 
 def _of_column(name: str, schema: pl.Schema) -> Ranker:
+    """Return the ranker of a column of scores."""
     if not (schema[name].is_numeric() or schema[name] == pl.Boolean):
         raise InputError(
             f"Column {name} of the candidates holds {schema[name]}; scores are numbers."
@@ -227,13 +249,13 @@ def _of_column(name: str, schema: pl.Schema) -> Ranker:
 
 
 def logged(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
-    """The ranking of whoever logged, by its own scores or ranks; none if the log holds neither."""
-    held = candidates.select(
+    """Return the logged ranking by its own scores or ranks; None if the log has neither."""
+    present = candidates.select(
         pl.col(name).is_not_null().any() for name in ("score", "rank") if name in schema.names()
     ).collect()
-    scored = "score" in held.columns and bool(held["score"].item())
-    if scored and "rank" in held.columns and bool(held["rank"].item()):
-        # ranks tell what scores do not: an order by likeness. What has no finite score is never shown.
+    scored = "score" in present.columns and bool(present["score"].item())
+    if scored and "rank" in present.columns and bool(present["rank"].item()):
+        # Ranks include an order by similarity, which scores do not. Items without a finite score are not shown.
         expression = (
             pl.when(pl.col("score").is_finite())
             .then(-pl.col("rank").cast(pl.Float64))
@@ -256,7 +278,7 @@ def logged(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
             _hash("score"),
             expression=pl.col("score"),
         )
-    if "rank" in held.columns and held["rank"].item():
+    if "rank" in present.columns and present["rank"].item():
         expression = -pl.col("rank").cast(pl.Float64)
         return Ranker(
             "logged",
@@ -269,25 +291,29 @@ def logged(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
     return None
 
 
-def _numbers(schema: pl.Schema) -> list[str]:
+def _numeric_columns(schema: pl.Schema) -> list[str]:
+    """Return the numeric columns that may be scores."""
     return [name for name, dtype in schema.items() if dtype.is_numeric() and name not in RESERVED]
 
 
 def _hash(text: str) -> str:
+    """Return the sha256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# Whether a log's features are those that a policy would have read.
+# Fingerprints: whether a log's features are those that a policy would have read.
 #
-# A feature that depends on settings, slots or the embedder was logged under a fingerprint. A policy may be scored again
-# on the logged pool only where each feature that it reads has, in every recall, the fingerprint that the policy's own
-# pack gives it. A log without fingerprints (anybody's frame) is taken at its word, and the evaluation says so.
+# A feature that depends on settings, slots or the embedder is logged with a fingerprint. A policy may be re-scored on
+# the logged pool only if each feature that it reads has, in every recall, the fingerprint of the policy's own pack. The
+# features of a log without fingerprints (an imported frame) are trusted, and the evaluation says so.
 
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """``logged`` has one mapping of feature to fingerprint for each that occurs; ``embedder`` is the one that a policy
-    would meet.
+    """The fingerprints of a log's features.
+
+    ``logged`` has one mapping of feature to fingerprint for each that occurs; ``embedder`` is the
+    fingerprint of the embedder that a policy would use.
     """
 
     logged: tuple[Mapping[str, str], ...]
@@ -295,70 +321,76 @@ class Fingerprints:
 
     @property
     def thinned(self) -> bool:
-        """Whether some recalls have no features any more."""
-        return any(THINNED in given for given in self.logged)
+        """Whether the features of some recalls were removed."""
+        return any(THINNED in fingerprints for fingerprints in self.logged)
 
     @property
     def any(self) -> bool:
+        """Whether the log has fingerprints."""
         return any(self.logged)
 
     def objections(self, ranker: Ranker, schema: pl.Schema) -> list[str]:
-        """Why the logged pool cannot be scored again by this ranker; nothing if it can."""
-        thinned = sorted({given[THINNED] for given in self.logged if THINNED in given})
-        lost = [name for name in ranker.reads if name not in RESERVED]
-        if thinned and lost:
+        """Return the reasons why a ranker cannot re-score the logged pool; empty if it can."""
+        # Reasons are listed from the coarsest: a column that is absent has no fingerprint to compare.
+        thinned = sorted(
+            {fingerprints[THINNED] for fingerprints in self.logged if THINNED in fingerprints}
+        )
+        read = [name for name in ranker.reads if name not in RESERVED]
+        if thinned and read:
             return [
-                f"it reads {', '.join(lost[:3])}{' and more' * (len(lost) > 3)}, which lab.upkeep.thin took from the "
-                f"oldest recalls on {thinned[-1]}"
+                f"it reads {', '.join(read[:3])}{' and more' * (len(read) > 3)}, which lab.upkeep.thin removed from "
+                f"the oldest recalls on {thinned[-1]}"
             ]
         spelled = {name.replace("_", "-") for name in schema.names()}
-        found = [
-            f"it reads {name}, which the log does not hold"
+        reasons = [
+            f"it reads {name}, which is not in the log"
             for name in ranker.reads
-            if _bare(name) not in spelled
+            if _hyphenate(name) not in spelled
         ]
-        if found or ranker.policy is None or not self.any:
-            return found
+        if reasons or ranker.policy is None or not self.any:
+            return reasons
         embedder = self.embedder or load_embedder().fingerprint
         wanted = ranker.pack.fingerprints(embedder) if ranker.pack is not None else {}
         for name in ranker.reads:
-            held = {given.get(name) for given in self.logged}
+            logged = {fingerprints.get(name) for fingerprints in self.logged}
             if name not in FEATURES:
                 owners = sorted(
-                    {owner for value in held if (owner := logged_owner(value)) is not None}
+                    {owner for value in logged if (owner := logged_owner(value)) is not None}
                 )
                 if owners:
-                    found.append(
+                    reasons.append(
                         f"it reads {name}, a feature of the extension {owners[-1]}, which is not registered"
                     )
                 continue
-            if None in held:
+            if None in logged:
                 unread = (
                     "under a pack that does not read it, or " if FEATURES[name].on_demand else ""
                 )
-                found.append(
+                reasons.append(
                     f"some recalls were logged {unread}by an older schema, without a fingerprint of {name}"
                 )
-            elif len(held) > 1:
-                found.append(
-                    f"it reads {name}, which means different things in different recalls ({_short(held)})"
+            elif len(logged) > 1:
+                reasons.append(
+                    f"it reads {name}, which has different fingerprints in different recalls ({_join_fingerprints(logged)})"
                 )
-            elif name in wanted and held != {wanted[name]}:
+            elif name in wanted and logged != {wanted[name]}:
                 depends = (
                     f", which depends on {', '.join(FEATURES[name].depends)}"
                     if FEATURES[name].depends
                     else ""
                 )
-                found.append(
-                    f"it reads {name}{depends}: logged with fingerprint {_short(held)}, where this policy would "
-                    f"have {wanted[name]}"
+                reasons.append(
+                    f"it reads {name}{depends}: the logged fingerprint is {_join_fingerprints(logged)}, and that of this "
+                    f"policy {wanted[name]}"
                 )
-        return found
+        return reasons
 
 
 def read_fingerprints(decisions: pl.DataFrame, lab_embedder: str | None) -> Fingerprints:
-    """Those of a table of decisions. ``lab_embedder`` is the fingerprint of the lab's embedder, if there is a lab; the
-    log's own counts otherwise, where it is known, and then the one that memlab ships.
+    """Read the fingerprints of a table of decisions.
+
+    ``lab_embedder`` is the fingerprint of the lab's embedder, if there is a lab. Otherwise the
+    log's own counts, or that of the embedder shipped with memlab.
     """
     if "fingerprints" not in decisions.columns:
         return Fingerprints(({},), lab_embedder)
@@ -367,34 +399,41 @@ def read_fingerprints(decisions: pl.DataFrame, lab_embedder: str | None) -> Fing
         try:
             read = json.loads(text) if text else {}
         except json.JSONDecodeError as error:
-            raise InputError(f"A fingerprints of decisions is no JSON object: {error}.") from None
+            raise InputError(
+                f"A value of fingerprints in decisions is no JSON object: {error}."
+            ) from None
         if not isinstance(read, dict):
             raise InputError(
-                f"A fingerprints of decisions is no JSON object but {type(read).__name__}."
+                f"A value of fingerprints in decisions is no JSON object but {type(read).__name__}."
             )
         logged.append(read)
-    own = {given["embedder"] for given in logged if "embedder" in given}
-    return Fingerprints(tuple(logged), lab_embedder or (own.pop() if len(own) == 1 else None))
+    embedders = {fingerprints["embedder"] for fingerprints in logged if "embedder" in fingerprints}
+    return Fingerprints(
+        tuple(logged), lab_embedder or (embedders.pop() if len(embedders) == 1 else None)
+    )
 
 
-def _bare(name: str) -> str:
+def _hyphenate(name: str) -> str:
+    """Return a name with hyphens for underscores."""
     return name.replace("_", "-")
 
 
-def _short(held: set[str | None]) -> str:
-    return ", ".join(sorted(str(value) for value in held))
+def _join_fingerprints(fingerprints: set[str | None]) -> str:
+    """Join fingerprints for a message."""
+    return ", ".join(sorted(str(value) for value in fingerprints))
 
 
-# The items that a policy would show: the best of each recall by strict rank.
+# The items that a policy would show: the top-k of each recall by strict rank.
 
 
-def best_of_each(scores: Floats, recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
-    """Rows and ranks (from 1) of the ``limit[d]`` best scores of each recall ``d``, best first, recall by recall.
+def rank_top_k(scores: Floats, recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
+    """Return the rows and ranks (from 1) of the ``limit[d]`` best scores of each recall ``d``.
 
-    ``recall`` (int64[n]) ascends, and rows of one recall stand in the order of their memory ids, by which ties break.
-    A score that is NaN or infinite is never shown, as in the engine.
+    ``recall`` (int64[n]) ascends; rows of one recall are ordered by memory id, which breaks ties.
+    Items with a NaN or infinite score are left out, as in the
+    engine.
 
-    >>> rows, ranks = best_of_each(np.array([0.1, 0.9, 0.9]), np.zeros(3, np.int64), np.array([2]))
+    >>> rows, ranks = rank_top_k(np.array([0.1, 0.9, 0.9]), np.zeros(3, np.int64), np.array([2]))
     >>> rows.tolist(), ranks.tolist()
     ([1, 2], [1, 2])
     """
@@ -402,25 +441,31 @@ def best_of_each(scores: Floats, recall: Ints, limit: Ints) -> tuple[Ints, Ints]
     finite = np.isfinite(scores)
     if not finite.all():
         scores = np.where(finite, scores, -np.inf)
-    kept = np.flatnonzero(finite & (scores >= _least(scores, recall, sizes, limit)[recall]))
-    kept = kept[np.lexsort((-scores[kept], recall[kept]))]
-    counts = np.bincount(recall[kept], minlength=len(limit))
-    rank = np.arange(len(kept)) - (np.cumsum(counts) - counts)[recall[kept]] + 1
-    first = rank <= limit[recall[kept]]
-    return kept[first], rank[first]
+    rows = np.flatnonzero(finite & (scores >= _score_bound(scores, recall, sizes, limit)[recall]))
+    rows = rows[np.lexsort((-scores[rows], recall[rows]))]
+    counts = np.bincount(recall[rows], minlength=len(limit))
+    rank = np.arange(len(rows)) - (np.cumsum(counts) - counts)[recall[rows]] + 1
+    first = rank <= limit[recall[rows]]
+    return rows[first], rank[first]
 
 
-def _least(scores: Floats, recall: Ints, sizes: Ints, limit: Ints) -> Floats:
-    """A score for each recall below which nothing is shown: sorting only what is left is ten times as quick."""
-    pool, most = int(sizes.max(initial=0)), int(limit.max(initial=1))
-    rows = None if most >= pool else padded(scores, recall, sizes)
+def _score_bound(scores: Floats, recall: Ints, sizes: Ints, limit: Ints) -> Floats:
+    """Return a score for each recall below which no item is shown.
+
+    Sorting only the items above it is ten times faster.
+    """
+    pool, largest = int(sizes.max(initial=0)), int(limit.max(initial=1))
+    rows = None if largest >= pool else pad_scores(scores, recall, sizes)
     if rows is None:
         return np.full(len(sizes), -np.inf)
-    return np.asarray(np.partition(rows, pool - most, axis=1)[:, pool - most])
+    return np.asarray(np.partition(rows, pool - largest, axis=1)[:, pool - largest])
 
 
-def padded(scores: Floats, recall: Ints, sizes: Ints) -> Floats | None:
-    """f64[recalls, pool]: the scores of each recall, and -inf up to the largest; None where that is most of it."""
+def pad_scores(scores: Floats, recall: Ints, sizes: Ints) -> Floats | None:
+    """Return scores by recall, pad_scores with -inf: f64[recalls, pool].
+
+    None if more than three quarters of the array would be padding.
+    """
     pool = int(sizes.max(initial=0))
     if pool * len(sizes) > 4 * len(scores):
         return None
@@ -432,10 +477,12 @@ def padded(scores: Floats, recall: Ints, sizes: Ints) -> Floats | None:
 
 
 class RecallsAgain(Protocol):
-    """A lab that can answer a logged recall once more, on the state before it, under another pack.
+    """A function of a lab that repeats a logged recall under another pack.
 
-    ``decision`` is the recall's row of ``decisions``. The frame has ``memory_id`` (of the log's type), ``score`` and
-    the features of every candidate. None where that state cannot be had.
+    It uses the state before the recall.
+
+    ``decision`` is the recall's row of ``decisions``. The result has ``memory_id`` (of the log's
+    type), ``score`` and the features of every candidate; None if that state cannot be restored.
     """
 
     def __call__(self, decision: dict[str, Any], pack: Pack, /) -> pl.DataFrame | None: ...
@@ -443,7 +490,15 @@ class RecallsAgain(Protocol):
 
 @dataclass(frozen=True)
 class Refused:
-    """A policy that cannot be evaluated on this log, and why."""
+    """A policy that cannot be evaluated on a log.
+
+    Parameters
+    ----------
+    policy
+        The name of the policy.
+    reason
+        Why it cannot be evaluated, and what to do.
+    """
 
     policy: str
     reason: str
@@ -451,10 +506,12 @@ class Refused:
 
 @dataclass(frozen=True)
 class Target:
-    """The items that a policy would have shown, best first, recall by recall (arrays over these items, t).
+    """The items that a policy would have shown, best first by recall.
 
-    ``row`` points into the log's arrays, -1 for what the log's pool does not hold. ``unscored`` counts candidates whose
-    score is NaN, null or infinite: they are never shown.
+    Arrays are over these t items.
+
+    ``row`` is the candidate of the log, -1 for items outside the log's pool. ``unscored`` is the
+    number of candidates whose score is NaN, null or infinite.
     """
 
     ranker: Ranker
@@ -466,82 +523,91 @@ class Target:
     score: Floats = field(repr=False)
     unscored: int
     scores: Floats | None = field(repr=False)
-    """Of every candidate of the log, f64[n]; none if it was re-recalled."""
+    """The score of every candidate of the log, f64[n]; None if re-recalled."""
     pool: pl.DataFrame | None = field(repr=False)
-    """The re-recalled pools with a column ``recall``; none if it was re-scored."""
+    """The re-recalled pools with a column ``recall``; None if re-scored."""
 
     @property
     def name(self) -> str:
+        """The name of the policy."""
         return self.ranker.name
 
 
-def aim(
+def find_targets(
     rankers: Sequence[Ranker],
     log: Log,
     schema: pl.Schema,
     fingerprints: Fingerprints,
     recall_again: RecallsAgain | None,
 ) -> tuple[list[Target], list[Refused]]:
-    """A target for each ranker, or the reason why there is none."""
+    """Return a target for each ranker, or the reason why there is none."""
+    # Re-scoring is cheap and exact; a pack is re-recalled only if the log lacks what it reads.
     targets: list[Target] = []
     refused: list[Refused] = []
-    rescorable, again = [], []
+    rescorable, repeated = [], []
     for ranker in rankers:
-        objections = [*fingerprints.objections(ranker, schema), *_likeness(ranker)]
+        objections = [*fingerprints.objections(ranker, schema), *_object_to_similarity(ranker)]
         if not objections:
             rescorable.append(ranker)
         elif ranker.pack is not None and recall_again is not None:
-            again.append((ranker, ranker.pack))
+            repeated.append((ranker, ranker.pack))
         else:
-            refused.append(Refused(ranker.name, _way_out(ranker, objections)))
-    pool = pool_of(rescorable, log, schema) if rescorable else pl.DataFrame()
-    found = [rescored(ranker, log, pool) for ranker in rescorable]
-    if again and recall_again is not None:
-        found += _recalled(again, log, recall_again)
-    for one in found:
-        if isinstance(one, Refused):
-            refused.append(one)
+            refused.append(Refused(ranker.name, _explain_refusal(ranker, objections)))
+    pool = select_pool(rescorable, log, schema) if rescorable else pl.DataFrame()
+    results = [rescore(ranker, log, pool) for ranker in rescorable]
+    if repeated and recall_again is not None:
+        results += _repeat_recalls(repeated, log, recall_again)
+    for result in results:
+        if isinstance(result, Refused):
+            refused.append(result)
         else:
-            targets.append(one)
-    place = {ranker.name: index for index, ranker in enumerate(rankers)}
-    return sorted(targets, key=lambda target: place[target.name]), refused
+            targets.append(result)
+    position = {ranker.name: index for index, ranker in enumerate(rankers)}
+    return sorted(targets, key=lambda target: position[target.name]), refused
 
 
-def _likeness(ranker: Ranker) -> list[str]:
-    """A pack that orders by more than its scores shows what no scores of the logged pool can tell."""
+def _object_to_similarity(ranker: Ranker) -> list[str]:
+    """Return an objection to packs that order by similarity.
+
+    The logged scores do not contain similarity between candidates.
+    """
     if ranker.pack is None or not diversifies(ranker.pack):
         return []
-    given = ", ".join(
+    settings = ", ".join(
         f"{name} {ranker.pack.number(name):g}" for name in ("mmr-weight", "collapse-above")
     )
     return [
-        f"what it shows depends on the likeness of candidates ({given}), and the log holds no vectors"
+        f"its results depend on the similarity of candidates ({settings}), and the log has no vectors"
     ]
 
 
-def _way_out(ranker: Ranker, objections: Sequence[str]) -> str:
+def _explain_refusal(ranker: Ranker, objections: Sequence[str]) -> str:
+    """Return the reason of a refusal with an action to take."""
     sentence = "; ".join(objections)
     sentence = f"{sentence[0].upper()}{sentence[1:]}."
     if ranker.pack is not None:
-        return f"{sentence} Evaluate on the slates of a lab, which can recall again, or log with this pack for a while."
-    return f"{sentence} Log that feature, or evaluate a policy that does without it."
+        return f"{sentence} Evaluate on the slates of a lab, which can repeat recalls, or log with this pack for a while."
+    return f"{sentence} Log that feature, or evaluate a policy that does not read it."
 
 
-def _spelled(name: str, schema: pl.Schema) -> str:
-    known = schema.names()
-    if name in known:
+def _find_column(name: str, schema: pl.Schema) -> str:
+    """Return the column of a feature, whose name may have underscores for hyphens."""
+    names = schema.names()
+    if name in names:
         return name
-    return next(column for column in known if column.replace("_", "-") == name.replace("_", "-"))
+    return next(column for column in names if column.replace("_", "-") == name.replace("_", "-"))
 
 
-def pool_of(rankers: Sequence[Ranker], log: Log, schema: pl.Schema) -> pl.DataFrame:
-    """The candidates with every column that one of the rankers reads."""
-    columns = dict.fromkeys(_spelled(name, schema) for ranker in rankers for name in ranker.reads)
+def select_pool(rankers: Sequence[Ranker], log: Log, schema: pl.Schema) -> pl.DataFrame:
+    """Return the candidates with every column that one of the rankers reads."""
+    columns = dict.fromkeys(
+        _find_column(name, schema) for ranker in rankers for name in ranker.reads
+    )
     return log.pool([name for name in columns if name not in ("decision", "memory_id")])
 
 
-def rescored(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
-    """What the ranker makes of the logged candidates."""
+def rescore(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
+    """Rank the logged candidates by a ranker."""
     if ranker.policy is not None:
         values = ranker.policy.columns(pool, by="decision")
     else:
@@ -557,20 +623,24 @@ def rescored(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
     unscored = int((~np.isfinite(scores)).sum())
     if unscored == len(scores) and unscored:
         return Refused(
-            ranker.name, f"None of its {unscored} scores is a finite number: it would show nothing."
+            ranker.name,
+            f"None of its {unscored} scores is a finite number, so it would show no item.",
         )
-    row, rank = best_of_each(scores, log.recall, log.limit)
+    row, rank = rank_top_k(scores, log.recall, log.limit)
     memory = log.ids["memory_id"][row]
     return Target(
         ranker, "re-scored", log.recall[row], rank, row, memory, scores[row], unscored, scores, None
     )
 
 
-def _recalled(
+def _repeat_recalls(
     rankers: Sequence[tuple[Ranker, Pack]], log: Log, recall_again: RecallsAgain
 ) -> list[Target | Refused]:
-    """Recalls in time order, each under every pack, so that a lab that folds its journal forward does so once."""
-    again: dict[str, dict[int, pl.DataFrame]] = {ranker.name: {} for ranker, _ in rankers}
+    """Repeat recalls in order of time under every pack.
+
+    So a lab rebuilds its past only once.
+    """
+    pools: dict[str, dict[int, pl.DataFrame]] = {ranker.name: {} for ranker, _ in rankers}
     refused: dict[str, Refused] = {}
     order = (
         log.decisions["at"].arg_sort().to_list()
@@ -584,50 +654,56 @@ def _recalled(
                 continue
             frame = recall_again(decision, pack)
             if frame is not None:
-                again[ranker.name][number] = frame.with_columns(
+                pools[ranker.name][number] = frame.with_columns(
                     recall=pl.lit(number, dtype=pl.Int64)
                 )
                 continue
-            why = f"Its features differ from the logged ones, and recall {decision['decision']} cannot be had again."
-            refused[ranker.name] = Refused(ranker.name, why)
+            reason = f"Its features differ from the logged ones, and recall {decision['decision']} cannot be repeated."
+            refused[ranker.name] = Refused(ranker.name, reason)
     return [
-        refused.get(ranker.name) or _aimed(ranker, pack, log, again[ranker.name])
+        refused.get(ranker.name) or _target_repeated(ranker, pack, log, pools[ranker.name])
         for ranker, pack in rankers
     ]
 
 
-def _aimed(ranker: Ranker, pack: Pack, log: Log, again: dict[int, pl.DataFrame]) -> Target:
-    """What a pack shows of the pools that it found, which are by the number of their recall."""
-    pool = pl.concat([again[number] for number in sorted(again)], how="diagonal").sort(
+def _target_repeated(
+    ranker: Ranker, pack: Pack, log: Log, pools: dict[int, pl.DataFrame]
+) -> Target:
+    """Return the target of a pack from its pools.
+
+    Pools are keyed by the number of their recall.
+    """
+    pool = pl.concat([pools[number] for number in sorted(pools)], how="diagonal").sort(
         "recall", "memory_id"
     )
     scores = pool["score"].cast(pl.Float64).to_numpy()
     recall = pool["recall"].to_numpy()
-    worth = scores
+    order = scores
     if diversifies(pack):
-        # the head of the slate is what would have been shown, in the order of its ranks
-        worth = np.where(
+        # The pack reorders by similarity, so its results are those of the slate, in the order of their ranks.
+        order = np.where(
             pool["propensity"].to_numpy() > 0, -pool["rank"].to_numpy().astype(np.float64), np.nan
         )
-    chosen, rank = best_of_each(worth, recall, log.limit)
-    shown = pool.select("recall", "memory_id")[chosen]
+    rows, rank = rank_top_k(order, recall, log.limit)
+    items = pool.select("recall", "memory_id")[rows]
     return Target(
         ranker,
         "re-recalled",
-        recall[chosen],
+        recall[rows],
         rank,
-        log.rows_of(shown).fill_null(-1).to_numpy(),
-        shown["memory_id"],
-        scores[chosen],
+        log.rows_of(items).fill_null(-1).to_numpy(),
+        items["memory_id"],
+        scores[rows],
         int((~np.isfinite(scores)).sum()),
         None,
         pool,
     )
 
 
-# Two yardsticks, as packs: they run through the same engine, log the same slates and pay the same costs.
+# Baselines are packs: they run through the same engine, log the same slates and have the same overhead.
 
 
+# Okapi BM25 on the words alone.
 BM25 = """(pack bm25
   "The words alone: Okapi BM25.")
 
@@ -640,6 +716,7 @@ BM25 = """(pack bm25
 (defpolicy recall-score [lexical] lexical)
 """
 
+# Cosine similarity of the vectors alone.
 DENSE = """(pack dense
   "The vectors alone: cosine similarity.")
 
@@ -653,4 +730,4 @@ DENSE = """(pack dense
 """
 
 BASELINES = {"bm25": BM25, "dense": DENSE}
-"""Name and source text."""
+"""The source texts of the baseline packs, by name."""

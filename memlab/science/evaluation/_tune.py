@@ -1,11 +1,14 @@
-"""Free parameters fitted on a log without gradients, and what the fitting is worth where it has not looked.
+"""``memlab.tune``: search the parameters of a policy, and estimate the gain.
 
-A ranking is piecewise constant in its parameters: gradients are zero or undefined. Differential evolution (Storn and
-Price 1997, scipy) needs none. The value that it reaches on the data it searched is too good by the search; the value to
-quote is *cross-fitted*: clusters fall into folds, each fold is scored with the parameters found on the others.
+A ranking is piecewise constant in its parameters, so gradients are zero or undefined.
+Differential evolution (Storn and Price 1997, scipy) needs none. The value of the best parameters
+on the searched data is too high, as a consequence of the search. The value to report is
+*cross-fitted*: clusters are split into folds, and each fold is scored with parameters found on
+the other folds.
 
-The same log, seed and budget give the same search on any processor: exponentials and sums differ there in their last
-digits, so values are compared by their first twelve, and the search ends with its budget, not when values seem equal.
+The same log, seed and budget give the same search on any processor. Exponentials and sums differ
+between processors in their last digits. Therefore values are compared by their first twelve
+digits, and the search ends with its budget, not when values seem equal.
 """
 
 from __future__ import annotations
@@ -32,9 +35,9 @@ from memlab.science.evaluation._measure import (
     Evidence,
     Tests,
     compare,
-    gather,
-    known_features,
+    gather_evidence,
     measure,
+    select_features,
 )
 from memlab.science.evaluation._measure import value_statistic as value_of
 from memlab.science.evaluation._prepared import Estimator, prepare
@@ -43,27 +46,68 @@ from memlab.science.evaluation._targets import (
     Ranker,
     Refused,
     Target,
-    aim,
-    pool_of,
-    rescored,
+    find_targets,
+    rescore,
+    select_pool,
 )
-from memlab.science.evaluation._tests import Gate, untested_sentence
+from memlab.science.evaluation._tests import Gate, signed, untested_sentence
 
 __all__ = ["Tuning", "tune"]
 
 _DIGITS = 12
-"""Digits of a value that count: what comes after them is the processor's."""
+"""Digits of a value that are compared: later ones depend on the processor."""
 
 Space = Mapping[str, tuple[float, float]]
+"""The lower and upper bound of each searched parameter, by name."""
 
 
 @dataclass(frozen=True, repr=False)
 class Tuning(Report):
-    """What a search over parameters found.
+    """The result of a search over parameters; made by ``memlab.tune``.
 
-    ``params`` and ``policy`` are those of the search over all clusters; ``value`` is theirs on the data that was
-    searched, and flatters. ``held_out`` is the value of the procedure on folds that it did not see, ``gain`` its
-    difference to the defaults, both with intervals over clusters. ``trials`` holds every point that was tried.
+    Parameters
+    ----------
+    params, policy
+        The best parameters of the search over all clusters, and the policy with them.
+    metric
+        The name of the metric that was maximised.
+    value
+        The value of ``params`` on the searched data; too high as an estimate.
+    default
+        The value of the default parameters.
+    held_out
+        The cross-fitted value: that of parameters on folds that they were not fitted on.
+    gain
+        The difference of ``held_out`` to the defaults, with its interval.
+    by_fold
+        A row for each fold: fold, clusters, a column for each parameter, value and default on the
+        fold.
+    trials
+        A row for each point: search (the fold left out, or -1), a column for each parameter, and
+        the value on the searched data.
+    budget, folds, seed
+        The settings of the search.
+    closed, untested
+        With feedback: the gates that withhold the gain, and those that the log cannot test.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> policy = "(fn [old_score new_score] (+ new_score (* (param :w 0.5 :low 0 :high 1) old_score)))"
+    >>> tuned = memlab.tune(log, policy, missing="zero", budget=20, folds=2)
+    >>> [gate.name for gate in tuned.closed], tuned.pays
+    (['answered probes', 'influence'], False)
     """
 
     params: Mapping[str, float]
@@ -74,20 +118,20 @@ class Tuning(Report):
     held_out: Estimate
     gain: Estimate
     by_fold: pl.DataFrame = field(repr=False)
-    """fold, clusters, one column a parameter, value (on the fold), default (on the fold)."""
     trials: pl.DataFrame = field(repr=False)
-    """search (a fold left out, or -1 for none), one column a parameter, value (where it searched)."""
     budget: int = 0
     folds: int = 0
     seed: int = 0
     closed: tuple[Gate, ...] = ()
-    """The gates that are closed, on feedback: the figures would mislead."""
     untested: tuple[Gate, ...] = ()
-    """The gates that the log cannot test, on feedback."""
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each parameter: default, low, high, value, and least and most over the folds."""
+        """A row for each parameter: default, bounds, value and its range over folds.
+
+        The columns are ``param``, ``default``, ``low``, ``high``, ``value``, ``least`` and
+        ``most``.
+        """
         declared = [self.policy.params[name] for name in self.params]
         return pl.DataFrame(
             {
@@ -103,18 +147,22 @@ class Tuning(Report):
 
     @property
     def pays(self) -> bool:
-        """Whether every gate is open and the whole interval of ``gain`` lies above zero, by more than rounding."""
+        """Whether all gates are open and the gain is significantly above zero.
+
+        Gains within rounding do not count.
+        """
         return bool(
-            not self.closed and np.isfinite(self.gain.low) and self.gain.low > self._nothing
+            not self.closed and np.isfinite(self.gain.low) and self.gain.low > self._rounding
         )
 
     @property
-    def _nothing(self) -> float:
+    def _rounding(self) -> float:
+        """The largest gain that may be rounding."""
         return float(10.0**-_DIGITS * max(1.0, abs(self.held_out.value)))
 
     @property
     def verdict(self) -> str:
-        """Whether fitting paid, in a sentence, and the gates that are untested."""
+        """Whether fitting improved the policy, in one sentence, and the untested gates."""
         return (
             self._finding
             if self.closed
@@ -123,31 +171,34 @@ class Tuning(Report):
 
     @property
     def _finding(self) -> str:
+        """The verdict without untested gates."""
         gain = self.gain
         if self.closed:
-            return f"The log does not tell whether fitting paid. {self.closed[0]}"
+            return f"No verdict on the fit: the gate {self.closed[0].title} is closed. {self.closed[0]}"
         if not np.isfinite(gain.low):
-            return "There are too few clusters to say whether fitting paid."
+            return "No verdict on the fit: the log has too few clusters for an interval."
+        span = f"{signed(gain.value, 4)} [{signed(gain.low, 4)}, {signed(gain.high, 4)}]"
         if self.pays:
-            return f"Fitting pays on what it has not seen: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
-        if gain.high < -self._nothing:
-            return f"Fitting does harm on what it has not seen: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
-        if max(-gain.low, gain.high) <= self._nothing:
-            return "Fitting changes nothing: on what it has not seen, other numbers earn what these earn."
-        return f"Fitting is not separated from the defaults: {gain.value:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]."
+            return f"The fit improves the policy on held-out data: {span}."
+        if gain.high < -self._rounding:
+            return f"The fit does harm on held-out data: {span}."
+        if max(-gain.low, gain.high) <= self._rounding:
+            return "The fit changes nothing: on held-out data, the fitted and the default values score the same."
+        return f"The fit and the defaults are indistinguishable on held-out data: {span}."
 
     def _display(self) -> object:
-        found = ", ".join(f":{name} {value:.4g}" for name, value in self.params.items())
+        fitted = ", ".join(f":{name} {value:.4g}" for name, value in self.params.items())
         held_out = self.held_out
         lines = [
-            f"{self.policy.name} [{self.policy.hash[:12]}] {found}",
+            f"{self.policy.name} [{self.policy.hash[:12]}] {fitted}",
             f"{self.metric}: {held_out.value:.4f} [{held_out.low:.4f}, {held_out.high:.4f}] held out in "
-            f"{self.folds} folds; {self.value:.4f} where it searched, {self.default:.4f} by default",
+            f"{self.folds} folds; {self.value:.4f} on the searched data, {self.default:.4f} with the defaults",
             self.verdict,
         ]
         return lines, Table("", *format_rows(self.frame.iter_rows(named=True), _COLUMNS))
 
 
+# Low and high are declared bounds; least and most are over the folds, and show how stable the fit is.
 _COLUMNS: Columns = (
     ("param", "{param}"),
     *((name, f"{{{name}:.4g}}") for name in ("default", "low", "high", "value", "least", "most")),
@@ -173,19 +224,76 @@ def tune(
     seed: Seed = 0,
     progress: bool = False,
 ) -> Tuning:
-    """Search the ``(param ...)`` of a recall-score for the best value on a log, and say what that is worth elsewhere.
+    """Search the parameters of a recall-score on a log, and estimate the gain.
 
-    ``slates`` and ``policy`` are as for ``evaluate``; the parameters searched are those of the recall-score whose
-    bounds are finite, or that ``bounds`` names (within what the policy declares). With ``labels`` the metric is recall
-    at the size of the smallest head; on feedback it is the value where whatever the log could not have shown earns the
-    least of ``reward_range``, so that the search does not walk to where nothing is known. With ``goal="order"`` it is
-    how often, of two memories that one recall showed and of which one earned more, the policy puts that one first. That
-    needs nothing that was left to chance, no drift moves it, and it speaks for what was shown alone. Each of the
-    ``folds + 1`` searches tries about ``budget`` points.
+    Parameters
+    ----------
+    slates
+        The tables of a log.
+    policy
+        The policy with ``(param ...)`` in its recall-score, as for ``memlab.evaluate``.
+    bounds
+        The lower and upper bound of parameters to search, within their declared bounds. By
+        default, all parameters with finite bounds.
+    labels
+        Labels as for ``memlab.evaluate``. The metric is then recall at the smallest limit of a
+        labelled recall.
+    horizon
+        The time that each recall has to get feedback, such as "7d".
+    missing
+        What missing feedback counts as: "zero", "censor", "inverse" or "bounds".
+    estimator
+        "snips" (self-normalised) or "ht" (Horvitz-Thompson).
+    cluster
+        The independent unit, as for ``memlab.evaluate``.
+    reward_range
+        The minimum and maximum reward; those of the log by default.
+    level
+        The confidence level, between 0 and 1.
+    goal
+        "value" maximises the value with the minimum reward for unsupported items, so that the
+        search stays within the support of the log. "order" maximises how often the
+        better-rewarded of two shown memories ranks first; it needs no exploration and covers
+        shown memories only.
+    folds
+        The number of folds, at least 2.
+    budget
+        The number of points that each of the ``folds + 1`` searches tries.
+    seed
+        The seed of the search and of the folds.
+    progress
+        Whether to show a progress bar.
 
-    Raises ``InputError`` for a policy without parameters, or that the log cannot score again; ``UnknownName``.
+    Returns
+    -------
+    Tuning
+        The best parameters, their cross-fitted value, and the gain over the defaults.
 
-    >>> memlab.tune(lab.slates(), "my.hy", labels=labels).held_out      # doctest: +SKIP
+    Raises
+    ------
+    InputError
+        If the policy has no parameters to search, or the log cannot re-score it.
+    UnknownName
+        If ``bounds`` names an unknown parameter.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> log = memlab.Slates.from_wide(
+    ...     pl.read_parquet(memlab.examples.LOG),
+    ...     decision="query_id",
+    ...     item="memory_id",
+    ...     shown="rank",
+    ...     reward="clicked",
+    ...     propensity="p",
+    ...     limit=3,
+    ...     scores=["old_score", "new_score"],
+    ... )
+    >>> policy = "(fn [old_score new_score] (+ new_score (* (param :w 0.5 :low 0 :high 1) old_score)))"
+    >>> tuned = memlab.tune(log, policy, missing="zero", goal="order", budget=20, folds=2)
+    >>> tuned.metric, list(tuned.params), tuned.trials.height
+    ('pairs in order', ['w'], 51)
     """
     prepared = prepare(
         slates,
@@ -199,67 +307,70 @@ def tune(
         cluster=cluster,
     )
     (ranker,), log, schema = prepared.rankers, prepared.log, prepared.schema
-    space = _space(ranker, bounds or {})
-    _, refused = aim([ranker], log, schema, prepared.fingerprints, None)
+    space = _check_space(ranker, bounds or {})
+    _, refused = find_targets([ranker], log, schema, prepared.fingerprints, None)
     if refused:
         raise InputError(
             f"The parameters of {ranker.name} cannot be searched on this log. {refused[0].reason}"
         )
     if log.clusters < 2:
         raise InputError(
-            "The log is one cluster: there is nothing to hold out. Name its clusters (project, user ...)."
+            "The log is one cluster, so there is nothing to hold out. Name its clusters (project, user ...)."
         )
-    features = known_features(log, prepared.features, schema)
+    features = select_features(log, prepared.features, schema)
     by_value = labels is None and goal == "value"
-    evidence = gather(log, prepared.settings, features) if by_value else None
+    # Labels and the order of shown items need no weights, so they have no gates.
+    evidence = gather_evidence(log, prepared.settings, features) if by_value else None
     if evidence is not None:
-        metric = _of_feedback(evidence)
+        metric = _feedback_metric(evidence)
     else:
-        metric = _of_order(log) if labels is None else _of_labels(log, labels)
-    objective = _Objective(ranker, log, pool_of([ranker], log, schema), space, metric)
+        metric = _order_metric(log) if labels is None else _label_metric(log, labels)
+    objective = _Objective(ranker, log, select_pool([ranker], log, schema), space, metric)
     if not np.isfinite(objective.value(objective.default, np.ones(log.clusters, dtype=np.bool_))):
         raise InputError(
-            "The log does not say what the policy is worth as it stands: there are no rewards with known propensities "
-            "for what it would show. memlab.evaluate tells why."
+            "The policy has no value with its default parameters: the log has no rewards with known propensities for "
+            "its items. Call memlab.evaluate for the reasons."
         )
-    found = _search(objective, min(folds, log.clusters), budget, seed, level, progress)
+    tuning = _search(objective, min(folds, log.clusters), budget, seed, level, progress)
     if evidence is None:
-        return found
+        return tuning
     tests = Tests(log, prepared.settings, features)
     best, default = (
-        evidence.head(target)
-        for point in (tuple(found.params.values()), objective.default)
+        evidence.top_k(target)
+        for point in (tuple(tuning.params.values()), objective.default)
         if isinstance(target := objective.target(point), Target)
     )
     compared = compare(evidence, best, None if (best.rows == default.rows).all() else default)
     gates = measure(evidence, compared, tests).gates
     return replace(
-        found,
+        tuning,
         closed=tuple(gate for gate in gates if gate.closed),
         untested=tuple(gate for gate in gates if gate.untested),
     )
 
 
-def _space(ranker: Ranker, bounds: Space) -> Space:
+def _check_space(ranker: Ranker, bounds: Space) -> Space:
+    """Return the bounds of the parameters to search."""
+    # Bounds are checked against the declaration here, because a search outside it would fail much later.
     declared: Mapping[str, Param] = {} if ranker.policy is None else ranker.policy.params
     if not declared:
         raise InputError(
             f"{ranker.name} has no (param :name default :low a :high b) in its recall-score."
         )
     chosen: dict[str, tuple[float, float]] = {}
-    for name, given in bounds.items():
+    for name, pair in bounds.items():
         if name not in declared:
             raise UnknownName("parameter", name, declared)
         try:
-            low, high = (float(bound) for bound in given)
+            low, high = (float(bound) for bound in pair)
         except (TypeError, ValueError):
             raise InputError(
-                f"The bounds of {name} are a pair of numbers, not {given!r}."
+                f"The bounds of {name} must be a pair of numbers, not {pair!r}."
             ) from None
         if not declared[name].low <= low < high <= declared[name].high:
             raise InputError(
-                f"The bounds of {name} lie within {declared[name].low:g} and {declared[name].high:g}, the lower one "
-                f"first; {low:g} and {high:g} do not."
+                f"The bounds of {name} must be within {declared[name].low:g} and {declared[name].high:g}, the lower one "
+                f"first; not {low:g} and {high:g}."
             )
         chosen[name] = (low, high)
     for name, param in declared.items():
@@ -274,7 +385,10 @@ def _space(ranker: Ranker, bounds: Space) -> Space:
 
 
 class _Objective:
-    """From a point to the totals of each cluster, f64[clusters, columns]; a point is computed once."""
+    """The objective of a search: from a point to the totals of each cluster.
+
+    Each point is computed once, because folds share points and cross-fitting needs them again.
+    """
 
     def __init__(
         self, ranker: Ranker, log: Log, pool: pl.DataFrame, space: Space, metric: Metric
@@ -288,36 +402,42 @@ class _Objective:
             space,
         )
         self.metric = metric
-        self.known: dict[tuple[float, ...], Floats] = {}
+        self.cache: dict[tuple[float, ...], Floats] = {}
         self.default = tuple(self.policy.params[name].value for name in space)
 
-    def at(self, point: tuple[float, ...]) -> Policy:
+    def policy_at(self, point: tuple[float, ...]) -> Policy:
+        """Return the policy with the parameters of a point."""
         return self.policy.with_params(dict(zip(self.space, point, strict=True)))
 
     def target(self, point: tuple[float, ...]) -> Target | Refused:
-        return rescored(replace(self.ranker, policy=self.at(point)), self.log, self.pool)
+        """Return the items that a point would show."""
+        return rescore(replace(self.ranker, policy=self.policy_at(point)), self.log, self.pool)
 
     def sums(self, point: tuple[float, ...]) -> Floats:
-        if point not in self.known:
-            found = self.target(point)
-            # Where no score is a number nothing is shown, and nothing can be worse.
+        """Return the totals of a point by cluster."""
+        if point not in self.cache:
+            target = self.target(point)
+            # A point without finite scores shows no item, which is the worst value.
             sums = np.full((self.log.clusters, self.metric.width), np.nan)
-            if isinstance(found, Target):
+            if isinstance(target, Target):
                 sums[:] = 0.0
-                np.add.at(sums, self.log.cluster, self.metric.totals(found))
-            self.known[point] = sums
-        return self.known[point]
+                np.add.at(sums, self.log.cluster, self.metric.totals(target))
+            self.cache[point] = sums
+        return self.cache[point]
 
     def value(self, point: tuple[float, ...], clusters: NDArray[np.bool_]) -> float:
-        """Over these clusters, to the digits that count; the least possible where it is undefined."""
+        """Return the value over some clusters; -inf if undefined.
+
+        It is rounded to the digits that are the same on all processors.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = float(self.metric.statistic(self.sums(point)[clusters].sum(axis=0)))
-        return float(f"{found:.{_DIGITS}g}") if np.isfinite(found) else -np.inf
+            value = float(self.metric.statistic(self.sums(point)[clusters].sum(axis=0)))
+        return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else -np.inf
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What is made as great as can be: a statistic of totals, f64[recalls, width]."""
+    """A quantity to maximise: a statistic of totals, f64[recalls, width]."""
 
     name: str
     width: int
@@ -325,32 +445,37 @@ class Metric:
     statistic: Statistic
 
 
-def _of_feedback(evidence: Evidence) -> Metric:
-    least = evidence.reward_range[0]
+def _feedback_metric(evidence: Evidence) -> Metric:
+    """Return the value with the minimum reward for unsupported items."""
+    minimum = evidence.reward_range[0]
     return Metric(
         "value, at worst",
         1 + ARM,
-        lambda target: evidence.totals(evidence.head(target))[:, : 1 + ARM],
-        value_of(evidence.estimator, least),
+        lambda target: evidence.totals(evidence.top_k(target))[:, : 1 + ARM],
+        value_of(evidence.estimator, minimum),
     )
 
 
-def _of_labels(log: Log, labels: pl.DataFrame | None) -> Metric:
+def _label_metric(log: Log, labels: pl.DataFrame | None) -> Metric:
+    """Return the ranking metric of labels."""
     assert labels is not None
     gold = read_gold(labels, log)
     return Metric(gold.metric, 2, lambda target: np.column_stack(gold.totals(target)), mean)
 
 
-def _of_order(log: Log) -> Metric:
+def _order_metric(log: Log) -> Metric:
+    """Return the metric of pairs of shown memories in the order of their rewards."""
     better, worse = _unequal_pairs(log)
     if not len(better):
         raise InputError(
-            "No recall of the log showed two memories of which one earned more: there is no order."
+            "No recall of the log showed two memories with different rewards, so there is no order to learn. Use "
+            'goal="value".'
         )
     recall = log.recall[better]
     counts = np.bincount(recall, minlength=len(log)).astype(np.float64)
 
     def totals(target: Target) -> Floats:
+        """Count the pairs of each recall, and those in order; ties count half."""
         assert target.scores is not None
         scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
         won = np.where(
@@ -362,7 +487,10 @@ def _of_order(log: Log) -> Metric:
 
 
 def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of what earned more, and of what earned less in the same recall: all such pairs of what was answered."""
+    """Return all pairs of answered items with different rewards, the better first.
+
+    Both items are of one recall.
+    """
     rows = np.flatnonzero(log.answered)
     frame = pl.DataFrame({"recall": log.recall[rows], "row": rows, "reward": log.reward[rows]})
     pairs = frame.join(frame, on="recall", suffix="_less").filter(
@@ -375,21 +503,22 @@ def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _search(
     objective: _Objective, folds: int, budget: int, seed: int, level: float, progress: bool
 ) -> Tuning:
+    """Search on all clusters and without each fold, and estimate the cross-fitted gain."""
     clusters, names = objective.log.clusters, list(objective.space)
     fold = np.random.default_rng(seed).permutation(clusters) % folds
     trials: list[pl.DataFrame] = []
-    chosen: list[tuple[float, ...]] = []
+    best_points: list[tuple[float, ...]] = []
     with bar(progress, budget * (folds + 1), unit="trial", desc="tuning") as step:
         for left_out in (*range(folds), -1):
             points, values = _evolve(
                 objective, fold != left_out, budget, (seed, left_out + 1), step
             )
-            chosen.append(points[int(np.argmax(values))])
+            best_points.append(points[int(np.argmax(values))])
             columns = dict(zip(names, np.array(points).T, strict=True))
             trials.append(
                 pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
             )
-    *by_fold, best = chosen
+    *by_fold, best = best_points
     default = objective.default
     rows = [
         {
@@ -410,7 +539,7 @@ def _search(
     everywhere = np.ones(clusters, dtype=np.bool_)
     return Tuning(
         params=dict(zip(names, best, strict=True)),
-        policy=objective.at(best),
+        policy=objective.policy_at(best),
         metric=objective.metric.name,
         value=objective.value(best, everywhere),
         default=objective.value(default, everywhere),
@@ -433,23 +562,25 @@ def _evolve(
     seed: tuple[int, int],
     step: Step,
 ) -> tuple[list[tuple[float, ...]], list[float]]:
-    """Every point that one search tries, the defaults first, and its value over ``clusters``."""
+    """Run one search; return every point that it tried, the defaults first, and the values."""
     from scipy.optimize import differential_evolution
 
     points: list[tuple[float, ...]] = [objective.default]
     values = [objective.value(objective.default, clusters)]
 
-    def worse(x: Floats) -> float:
+    def loss(x: Floats) -> float:
+        """Record a point and return its loss."""
         points.append(tuple(x.tolist()))
         values.append(objective.value(points[-1], clusters))
         step(1)
         return -values[-1] if np.isfinite(values[-1]) else 1e300
 
     bounds = list(objective.space.values())
+    # Five points per parameter, as is usual, within 8 to 40 and at least four generations.
     size = max(8, min(40, 5 * len(bounds), budget // 4))
     inside = np.clip(objective.default, *np.array(bounds).T)
     differential_evolution(
-        worse,
+        loss,
         bounds,
         x0=inside,
         popsize=-(-size // len(bounds)),
@@ -457,6 +588,6 @@ def _evolve(
         rng=np.random.default_rng(seed),
         polish=False,
         tol=0.0,
-        atol=-1.0,  # never: whether a spread is zero depends on the order in which a processor adds
+        atol=-1.0,  # never: convergence would depend on the processor
     )
     return points, values

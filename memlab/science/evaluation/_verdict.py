@@ -1,23 +1,32 @@
-"""``memlab.verdict``: which is better, the live pack or its challenger, at any look.
+"""``memlab.verdict``: whether a challenger or the live pack is better.
 
-While a pack is challenged, what only one of the two would show is shown with a known probability, and the rewards of
-each recall give one unbiased observation of the difference: the rewards of what only the challenger would show, each
-over its probability, less those of what only the live pack would. Where whole heads are shown (design "ab") it is the
-reward of the recall, less what recalls earned so far, over the probability of the head that was shown; nothing is then
-assumed of places, or of how items depend on one another. A recall enters once, when its horizon has closed.
-The interval is a confidence sequence: one may look every day, and stop at any. It is for the mean, over the recalls so
-far, of what each was worth given those before it; each counts alike, however large its head. Beside it stands the
-interval for a single look that was planned.
+The decision is valid at every interim analysis.
 
-The error of all verdicts of a log together is at most 1 - ``level``. Each comparison (a challenger's version against a
-live version, by whole heads or by items) has a share of it that is fixed when the comparison begins: the k-th that the
-log began has 6 / (pi k)^2 of it, and these shares sum to 1. So no later challenge changes an earlier verdict.
+While a pack is challenged, items that only one of the two packs would show are shown with a known
+probability. The rewards of each recall then give one unbiased observation of the difference. It
+is the sum of rewards of the challenger's items, each over its probability, minus the same sum for
+the live pack's items.
+
+With the design "ab" the results of one pack are shown as a whole. The observation is then the
+reward of the recall, minus the mean of earlier recalls, over the probability of the results
+shown. It needs no assumption on positions, or on how rewards of items depend on each other. A
+recall enters once, when its horizon has closed.
+
+The interval is a confidence sequence: it stays valid with an analysis every day and a stop at any
+time. The estimand is the mean, over the recalls so far, of the conditional difference given
+earlier recalls; each recall has equal weight. Reports show the interval of a fixed-sample test
+too.
+
+All verdicts of a log hold together: their total error is at most 1 - ``level``. Each comparison
+has a share of that error which is fixed when the comparison begins. The k-th comparison has the
+share 6 / (pi k)^2, and these shares sum to 1. So a later challenge never changes an earlier
+verdict.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,34 +45,43 @@ from memlab.kernel.version import __version__
 from memlab.science.evaluation._duels import (
     Course,
     Duel,
-    Seen,
+    Observations,
     answer_rate,
-    by_items,
-    by_recalls,
-    duels_of,
+    find_duels,
+    observe_items,
+    observe_recalls,
 )
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Horizon, Missing, horizon_micros, read_log
 from memlab.science.evaluation._measure import (
     Credited,
     Tests,
+    calibrate_rewards,
     compare,
     credited_note,
-    gather,
-    head_support,
-    known_features,
+    gather_evidence,
     measure,
-    recalibrate,
+    measure_support,
+    select_features,
 )
 from memlab.science.evaluation._prepared import (
     HasSlates,
     Settings,
+    check_missing,
     check_settings,
-    check_silence,
     feature_names,
 )
 from memlab.science.evaluation._sequence import level_of, recalls_to_end, sequence
-from memlab.science.evaluation._tests import Facts, Gate, arms_p, gates, rounded, untested_sentence
+from memlab.science.evaluation._tests import (
+    Facts,
+    Gate,
+    arms_p,
+    gates,
+    pluralise,
+    rounded,
+    signed,
+    untested_sentence,
+)
 from memlab.subjects.drawing import Draw, OnAxes, draw_figure, draw_svg, render_page, write_page
 
 if TYPE_CHECKING:
@@ -74,15 +92,51 @@ __all__ = ["Verdict", "Verdicts", "verdict"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """One challenger against the live pack, over the recalls while it was one.
+    """The comparison of one challenger with the live pack.
 
-    ``difference``: the challenger's reward a recall less the live pack's, with the interval that holds at every look;
-    ``planned`` the same for one look. ``better`` is the name of the better pack, None while they are not told apart;
-    ``since`` the time of the recall by which it was. ``closed`` are the gates that withhold a verdict, ``untested``
-    those that this log cannot test. ``number`` counts the comparisons that the log had begun with this one, and
-    ``level`` is the confidence with which the interval holds at every look, fixed by that number. ``needed`` is how
-    many recalls from the beginning would tell them apart four times out of five if the difference is what it seems;
-    None where no number would.
+    Parameters
+    ----------
+    challenger, live
+        The names of the two packs.
+    better
+        The name of the better pack; None while they are indistinguishable.
+    difference
+        The reward per recall of the challenger minus that of the live pack, with the
+        anytime-valid interval.
+    planned
+        The same difference with the interval of a fixed-sample test.
+    recalls
+        The number of recalls of the comparison.
+    needed
+        The forecast number of recalls, from the beginning, that gives a verdict with a power of
+        80%; None if no number would.
+    unsupported
+        The share of the challenger's items that could not be shown.
+    closed, untested
+        The gates that withhold a verdict, and those that the log cannot test.
+    since
+        The time of the recall from which on the verdict holds.
+    faster
+        Advice on how to reach a verdict sooner; may be empty.
+    track
+        A row for each recall or block: ``at``, ``recalls``, ``difference``, ``low`` and ``high``.
+    number
+        The number of this comparison in the log, from 1.
+    level
+        The confidence level of the anytime-valid interval, which follows from ``number``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> challenge = lab.challenge("companion", reason="an example")
+    >>> for number in range(3):
+    ...     hits = lab.recall("When do we deploy?", limit=1)
+    ...     judgement = lab.feedback(hits[0], "success")
+    >>> (verdict,) = lab.verdict(missing="zero")
+    >>> verdict.challenger, verdict.better, verdict.recalls
+    ('companion', None, 3)
     """
 
     challenger: str
@@ -97,46 +151,78 @@ class Verdict:
     since: Any
     faster: str
     track: pl.DataFrame = field(repr=False)
-    """A row a recall (or block): ``at``, ``recalls``, ``difference``, ``low``, ``high``."""
     untested: tuple[Gate, ...] = ()
     number: int = 1
     level: float = math.nan
 
     @property
-    def sentence(self) -> str:
-        """What a person can act on, and the untested gates that it rests on."""
-        return (
-            self._finding
-            if self.closed
-            else f"{self._finding} {untested_sentence(self.untested)}".rstrip()
-        )
+    def title(self) -> str:
+        """The finding in one short sentence."""
+        if self.closed:
+            return f"No verdict on {self.challenger}: the gate {self.closed[0].title} is closed."
+        after = f"After {pluralise(self.recalls, 'recall')}, "
+        if self.better is None:
+            return f"{after}{self.challenger} and {self.live} are indistinguishable."
+        worse = self.live if self.better == self.challenger else self.challenger
+        return f"{after}{self.better} is better than {worse} by {abs(self.difference.value):.2f} rewards per recall."
 
     @property
-    def _finding(self) -> str:
+    def details(self) -> str:
+        """The interval, the action to take, and the untested gates."""
         gap = self.difference
-        span = f"[{gap.low:+.2f}, {gap.high:+.2f}]"
         if self.closed:
-            return f"No verdict on {self.challenger}: {self.closed[0]}"
+            return str(self.closed[0])
+        untested = untested_sentence(self.untested)
+        level = f"{self.level:.1%} interval"
         if self.better is not None:
-            worse, advice = self.live, f"Install {self.challenger}."
-            if self.better == self.live:
-                worse, advice = self.challenger, f"Keep {self.live}."
-                # of the better less the worse, as the value
-                span = f"[{-gap.high:+.2f}, {-gap.low:+.2f}]"
-            return (
-                f"{self.better} is better than {worse} by {abs(gap.value):.2f} rewards a recall {span}, "
-                f"after {self.recalls:,} recalls. {advice}"
+            # The interval is that of the better pack minus the worse one, like the value in the title.
+            ends = (gap.low, gap.high) if self.better == self.challenger else (-gap.high, -gap.low)
+            advice = (
+                f"Keep {self.live}." if self.better == self.live else f"Install {self.challenger}."
             )
-        told = f"{self.challenger} and {self.live} are not told apart after {self.recalls:,} recalls: {gap.value:+.2f}"
-        if self.needed is None:
-            return f"{told} {span}. {self.faster}"
-        more = max(self.needed - self.recalls, 1)
-        return f"{told} {span}. About {rounded(more)} more would do at this rate. {self.faster}".rstrip()
+            return f"{level} [{signed(ends[0])}, {signed(ends[1])}]. {advice} {untested}".rstrip()
+        more = ""
+        if self.needed is not None:
+            more = f" About {rounded(max(self.needed - self.recalls, 1))} more recalls are needed at this rate."
+        estimate = (
+            f"Difference {signed(gap.value)}, {level} [{signed(gap.low)}, {signed(gap.high)}]."
+        )
+        return " ".join(f"{estimate}{more} {self.faster} {untested}".split())
+
+    @property
+    def sentence(self) -> str:
+        """The finding, its details and the action to take."""
+        return f"{self.title} {self.details}"
 
 
 @dataclass(frozen=True, repr=False)
 class Verdicts(Report):
-    """One verdict for each challenger, and the settings by which they were found."""
+    """One verdict for each challenger, and the settings of the comparison.
+
+    Index it by the name of a challenger, or iterate over the verdicts.
+
+    Parameters
+    ----------
+    verdicts
+        The verdicts, in the order of the challengers.
+    settings
+        The settings of the evaluation.
+    notes
+        Remarks on the recalls that were left out and on the assumptions.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> challenge = lab.challenge("companion", reason="an example")
+    >>> for number in range(3):
+    ...     hits = lab.recall("When do we deploy?", limit=1)
+    ...     judgement = lab.feedback(hits[0], "success")
+    >>> verdicts = lab.verdict(missing="zero")
+    >>> len(verdicts), verdicts["companion"].live
+    (1, 'memlab')
+    """
 
     verdicts: tuple[Verdict, ...]
     settings: Settings
@@ -150,47 +236,50 @@ class Verdicts(Report):
 
     @checked
     def __getitem__(self, challenger: str) -> Verdict:
-        for one in self.verdicts:
-            if one.challenger == challenger:
-                return one
-        raise UnknownName("challenger", challenger, [one.challenger for one in self.verdicts])
+        for verdict in self.verdicts:
+            if verdict.challenger == challenger:
+                return verdict
+        raise UnknownName(
+            "challenger", challenger, [verdict.challenger for verdict in self.verdicts]
+        )
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row a challenger.
+        """A row for each challenger.
 
-        ``difference``, ``low`` and ``high`` (at every look), ``planned_low`` and ``planned_high`` (one look),
-        ``level`` (of the interval at every look), ``recalls``, ``needed``, ``unsupported``, ``untested`` (names of the
-        untested gates), ``better``, ``sentence``.
+        ``difference``, ``low`` and ``high`` (anytime-valid), ``planned_low`` and ``planned_high``
+        (fixed-sample), ``level`` (of the anytime-valid interval), ``recalls``, ``needed``,
+        ``unsupported``, ``untested`` (ids of the untested gates), ``better``, ``sentence``.
         """
         rows = [
             {
-                "challenger": one.challenger,
-                "live": one.live,
-                "difference": one.difference.value,
-                "low": one.difference.low,
-                "high": one.difference.high,
-                "planned_low": None if one.planned is None else one.planned.low,
-                "planned_high": None if one.planned is None else one.planned.high,
-                "level": one.level,
-                "recalls": one.recalls,
-                "needed": one.needed,
-                "unsupported": one.unsupported,
-                "untested": ", ".join(gate.name for gate in one.untested),
-                "better": one.better,
-                "sentence": one.sentence,
+                "challenger": verdict.challenger,
+                "live": verdict.live,
+                "difference": verdict.difference.value,
+                "low": verdict.difference.low,
+                "high": verdict.difference.high,
+                "planned_low": None if verdict.planned is None else verdict.planned.low,
+                "planned_high": None if verdict.planned is None else verdict.planned.high,
+                "level": verdict.level,
+                "recalls": verdict.recalls,
+                "needed": verdict.needed,
+                "unsupported": verdict.unsupported,
+                "untested": ", ".join(gate.name for gate in verdict.untested),
+                "better": verdict.better,
+                "sentence": verdict.sentence,
             }
-            for one in self.verdicts
+            for verdict in self.verdicts
         ]
         overrides = {"planned_low": pl.Float64, "planned_high": pl.Float64, "needed": pl.Int64}
         return pl.DataFrame(rows, schema_overrides=overrides, infer_schema_length=None)
 
     def _table(self) -> Table:
+        """Return the table of the report."""
         columns: Columns = (
             ("challenger", "{challenger}"),
-            (f"to {self.verdicts[0].live}", "{difference:+.3f}"),
-            ("at every look", "[{low:+.3f}, {high:+.3f}]"),
-            ("one planned look", "[{planned_low:+.3f}, {planned_high:+.3f}]"),
+            (f"vs. {self.verdicts[0].live}", lambda row: signed(row["difference"], 3)),
+            ("anytime-valid", _interval("low", "high")),
+            ("fixed-sample", _interval("planned_low", "planned_high")),
             ("recalls", "{recalls:,}"),
             ("needed", lambda row: "-" if row["needed"] is None else rounded(row["needed"])),
             ("unsupported", "{unsupported:.0%}"),
@@ -202,35 +291,59 @@ class Verdicts(Report):
         )
 
     def _display(self) -> object:
-        return [one.sentence for one in self.verdicts], self._table()
+        return [verdict.sentence for verdict in self.verdicts], self._table()
 
     def to_dict(self) -> dict[str, Any]:
-        """The frame and the notes, as JSON values; each closed and each untested gate with its reason."""
+        """Return the frame and the notes as JSON values.
+
+        Closed and untested gates have their reasons.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         rows = self.frame.to_dicts()
-        for row, one in zip(rows, self.verdicts, strict=True):
+        for row, verdict in zip(rows, self.verdicts, strict=True):
             row |= {
-                "withheld": [str(gate) for gate in one.closed],
-                "untested": [{"gate": gate.name, "reason": str(gate)} for gate in one.untested],
-                "faster": one.faster,
+                "withheld": [str(gate) for gate in verdict.closed],
+                "untested": [{"gate": gate.name, "reason": str(gate)} for gate in verdict.untested],
+                "faster": verdict.faster,
             }
         return {"verdicts": rows, "notes": list(self.notes)}
 
     @property
     def withheld(self) -> tuple[tuple[str, Gate], ...]:
         """Each closed gate with the name of its challenger."""
-        return tuple((one.challenger, gate) for one in self for gate in one.closed)
+        return tuple((verdict.challenger, gate) for verdict in self for gate in verdict.closed)
 
     @property
     def untested(self) -> tuple[tuple[str, Gate], ...]:
         """Each untested gate with the name of its challenger."""
-        return tuple((one.challenger, gate) for one in self for gate in one.untested)
+        return tuple((verdict.challenger, gate) for verdict in self for gate in verdict.untested)
 
     @checked
     def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file, and return its path. InputError where that is not possible."""
+        """Write the verdicts as one self-contained HTML file.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+
+        Returns
+        -------
+        Path
+            The path of the file.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
         settings, table = self.settings, self._table()
         facts = [
-            ("recalls", f"{max(one.recalls for one in self):,}"),
+            ("recalls", f"{max(verdict.recalls for verdict in self):,}"),
             ("level", f"{settings.level:.0%}"),
         ]
         facts += [
@@ -243,7 +356,7 @@ class Verdicts(Report):
             verdicts=self,
             facts=facts,
             figure=Markup(draw_svg(self._draw(), name="track", width=7.6, height=3.2)),
-            head=table.heads,
+            headings=table.heads,
             rows=table.rows,
             version=__version__,
         )
@@ -251,16 +364,43 @@ class Verdicts(Report):
 
     @checked
     def figure(self, *, axes: OnAxes | None = None) -> Figure:
-        """The difference to the live pack as the recalls came in, with the interval that holds at every look.
+        """Draw the difference to the live pack by the number of recalls.
 
-        With ``axes`` it is drawn there, and their figure is returned.
+        The shaded area is its anytime-valid interval.
+
+        Parameters
+        ----------
+        axes
+            The matplotlib axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        Figure
+            The figure of the axes.
         """
         return draw_figure(self._draw(), width=7.6, height=3.2, axes=axes)
 
     def _draw(self) -> Draw:
+        """Return the drawing of the running differences."""
         from memlab.science.evaluation._figures import draw_sequences
 
-        return draw_sequences({one.challenger: one.track for one in self}, self.verdicts[0].live)
+        return draw_sequences(
+            {verdict.challenger: verdict.track for verdict in self}, self.verdicts[0].live
+        )
+
+
+def _interval(low: str, high: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return a function that formats the interval between two columns.
+
+    The text is empty where the interval is undefined.
+    """
+
+    def cell(row: Mapping[str, Any]) -> str:
+        ends = [row[name] for name in (low, high)]
+        unknown = any(end is None or math.isnan(end) for end in ends)
+        return "" if unknown else f"[{signed(ends[0], 3)}, {signed(ends[1], 3)}]"
+
+    return cell
 
 
 @checked
@@ -274,21 +414,61 @@ def verdict(
     level: float = 0.95,
     reward_range: tuple[float, float] | None = None,
 ) -> Verdicts:
-    """Which is better, the live pack or each of its challengers; valid at every look.
+    """Decide whether the live pack or a challenger is better, at any time.
 
-    ``slates`` of a lab in which ``lab.challenge`` was called, or the lab. ``horizon`` and ``missing`` are those of
-    ``memlab.evaluate``; a recall whose horizon is open is not counted yet. ``cluster`` ("session", "day", a column of
-    the decisions): recalls that belong together enter as one block; each by itself unless given.
+    Parameters
+    ----------
+    slates
+        The tables of a lab in which ``lab.challenge`` was called, or the lab.
+    challenger
+        The name of one challenger; all by default.
+    horizon
+        The time that each recall has to get feedback, such as "7d". A recall whose horizon is
+        open does not count yet.
+    missing
+        What missing feedback counts as: "zero", "censor" or "bounds". Required if more than a
+        tenth is missing.
+    cluster
+        Recalls that enter as one block: "session", "day" or a column of the decisions. By default
+        each recall is a block.
+    level
+        The confidence level at which all verdicts of a log hold together, between 0 and 1.
+    reward_range
+        The minimum and maximum reward; those of the log by default.
 
-    All verdicts of a log hold together at ``level``. The k-th comparison that the log began has 6 / (pi k)^2 of the
-    error 1 - ``level``: .61 of it for the first, .15 for the second, .07 for the third. The share is fixed when the
-    comparison begins, so another challenge, started or ended later, never changes a verdict. A challenger begins
-    another comparison when it or the live pack changes, and goes on with the old one when both are as they were.
+    Returns
+    -------
+    Verdicts
+        One verdict for each challenger.
 
-    A verdict is about one step: what these recalls would have earned. What becomes of a memory that lives under another
-    pack, ``memlab.trial`` tells. Raises InputError where nothing was challenged, UnknownName for a challenger.
+    Raises
+    ------
+    InputError
+        If no recall was challenged, or the log contradicts itself.
+    UnknownName
+        If there is no challenger of this name.
 
-    >>> memlab.verdict(lab, horizon="1d", missing="zero")                                      # doctest: +SKIP
+    Notes
+    -----
+    The k-th comparison of a log has 6 / (pi k)^2 of the error 1 - ``level``: .61 of it for the
+    first, .15 for the second, .07 for the third. The share is fixed when the comparison begins,
+    so another challenge never changes a verdict. A challenger begins a new comparison when it or
+    the live pack changes, and continues the old one when both are as they were.
+
+    A verdict is about one step: the rewards of these recalls. ``memlab.trial`` measures how
+    memory develops under each pack.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> challenge = lab.challenge("companion", reason="an example")
+    >>> for number in range(3):
+    ...     hits = lab.recall("When do we deploy?", limit=1)
+    ...     judgement = lab.feedback(hits[0], "success")
+    >>> print(memlab.verdict(lab, missing="zero")["companion"].title)
+    After 3 recalls, companion and memlab are indistinguishable.
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
     bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range
@@ -300,52 +480,59 @@ def verdict(
         reward_range=settings.reward_range,
         cluster=cluster,
     )
+    # Arguments that a sequence cannot honour are refused before the log is split into duels.
     if missing == "inverse":
         raise InputError(
-            "A model of who answers is learned from the whole log, and a sequence may look at the past alone: say "
-            'missing="censor", "bounds" or "zero"; memlab.evaluate knows "inverse".'
+            'missing="inverse" needs a model fitted on the whole log, and a sequence may use the past only. Set missing '
+            'to "censor", "bounds" or "zero", or call memlab.evaluate.'
         )
-    duels = duels_of(log, challenger)
+    duels = find_duels(log, challenger)
     if missing is None:
-        check_silence(log)
+        check_missing(log)
     schema, names = slates.candidates.collect_schema(), feature_names(slates)
-    found, more = zip(*(_judged(duel, settings, names, schema) for duel in duels), strict=True)
-    notes = [*log.notes, *dict.fromkeys(note for notes in more for note in notes)]
+    verdicts, remarks = zip(
+        *(_decide(duel, settings, names, schema) for duel in duels), strict=True
+    )
+    notes = [*log.notes, *dict.fromkeys(note for notes in remarks for note in notes)]
     if log.open:
-        notes.append(f"{log.open:,} recalls whose horizon had not closed are left out.")
+        notes.append(f"{pluralise(log.open, 'recall')} with an open horizon left out.")
     notes += [note for duel in duels for note in duel.notes]
     notes.append(
-        "One step: what these recalls would have earned. memlab.trial lives on with each pack."
+        "The verdict is about the rewards of these recalls; memlab.trial simulates how memory develops under each pack."
     )
-    return Verdicts(found, settings, tuple(notes))
+    return Verdicts(verdicts, settings, tuple(notes))
 
 
 @dataclass(frozen=True)
-class _Weighed:
-    """What the recalls of a duel say: observations, the interval of one planned look, and what speaks against them."""
+class _Evidence:
+    """The evidence of the recalls of a duel.
 
-    seen: Seen
+    It holds their observations, the interval of a fixed-sample test, the unsupported share, the
+    gates, and the calibration of attributed rewards.
+    """
+
+    observations: Observations
     planned: Estimate | None
     unsupported: float
     gates: tuple[Gate, ...]
     credited: Credited | None
 
 
-def _judged(
+def _decide(
     duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema
 ) -> tuple[Verdict, list[str]]:
-    """The verdict, and what is to be said of rewards that were read from answers."""
+    """Return the verdict of a duel, and remarks on attributed rewards."""
     level = level_of(duel.number, settings.level)
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
     course = Course.of(log, clustered=settings.cluster is not None)
     rate = answer_rate(log, course) if settings.missing == "censor" else np.ones(len(log))
-    weigh = _by_items if duel.shares is None else _by_recalls
-    weighed = weigh(duel, settings, known_features(log, names, schema), course, rate)
+    weigh = _weigh_items if duel.shares is None else _weigh_recalls
+    evidence = weigh(duel, settings, select_features(log, names, schema), course, rate)
     columns, sizes = (
-        [course.sums(values) for values in weighed.seen],
+        [course.sums(values) for values in evidence.observations],
         course.sizes.astype(np.float64),
     )
-    found = sequence(
+    bounds = sequence(
         columns[0],
         columns[1],
         floor=columns[2],
@@ -354,103 +541,111 @@ def _judged(
         unit=unit,
         level=level,
     )
-    at = log.decisions["at"][course.last] if "at" in log.decisions.columns else None
-    rested_on = [gate for gate in weighed.gates if gate.name not in _NOT_RESTED_ON]
-    closed = tuple(gate for gate in rested_on if gate.closed)
+    times = log.decisions["at"][course.last] if "at" in log.decisions.columns else None
+    required = [gate for gate in evidence.gates if gate.name not in _FIXED_SAMPLE_GATES]
+    closed = tuple(gate for gate in required if gate.closed)
     better, since = None, None
-    if not closed and (found.low[-1] > 0 or found.high[-1] < 0):
-        better = duel.challenger if found.low[-1] > 0 else duel.live
-        before = np.flatnonzero(~(found.low > 0 if found.low[-1] > 0 else found.high < 0))
-        since = None if at is None else at[int(before[-1]) + 1 if len(before) else 0]
+    if not closed and (bounds.low[-1] > 0 or bounds.high[-1] < 0):
+        better = duel.challenger if bounds.low[-1] > 0 else duel.live
+        undecided = np.flatnonzero(~(bounds.low > 0 if bounds.low[-1] > 0 else bounds.high < 0))
+        since = None if times is None else times[int(undecided[-1]) + 1 if len(undecided) else 0]
     pace = _Pace.of(columns, sizes, unit, level)
     track = pl.DataFrame(
         {
-            **({} if at is None else {"at": at}),
+            **({} if times is None else {"at": times}),
             "recalls": np.cumsum(sizes).astype(np.int64),
-            "difference": found.mean,
-            "low": found.low,
-            "high": found.high,
+            "difference": bounds.mean,
+            "low": bounds.low,
+            "high": bounds.high,
         }
     )
-    more = credited_note(log, weighed.credited)
-    if weighed.credited is not None:
-        which = (
-            "The interval that holds at every look takes"
-            if duel.shares is None
-            else "Both intervals take"
+    remarks = credited_note(log, evidence.credited)
+    if evidence.credited is not None:
+        subject = (
+            "The anytime-valid interval treats" if duel.shares is None else "Both intervals treat"
         )
-        more.append(f"{which} the line of attributed rewards for given.")
-    found_so_far = Verdict(
+        remarks.append(f"{subject} the calibration of attributed rewards as exact.")
+    verdict = Verdict(
         challenger=duel.challenger,
         live=duel.live,
         better=better,
         difference=Estimate(
-            float(found.mean[-1]), float(found.low[-1]), float(found.high[-1]), math.nan, math.nan
+            float(bounds.mean[-1]),
+            float(bounds.low[-1]),
+            float(bounds.high[-1]),
+            math.nan,
+            math.nan,
         ),
-        planned=weighed.planned,
+        planned=evidence.planned,
         recalls=len(log),
         needed=pace.needed,
-        unsupported=weighed.unsupported,
+        unsupported=evidence.unsupported,
         closed=closed,
         since=since,
-        faster="" if better else _faster(pace, weighed.unsupported, duel, course),
+        faster="" if better else _advise(pace, evidence.unsupported, duel, course),
         track=track,
-        untested=tuple(gate for gate in rested_on if gate.untested),
+        untested=tuple(gate for gate in required if gate.untested),
         number=duel.number,
         level=level,
     )
-    return found_so_far, more
+    return verdict, remarks
 
 
-def _by_items(
+def _weigh_items(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
-) -> _Weighed:
+) -> _Evidence:
+    """Weigh the evidence of a duel in which single items were drawn."""
     log = duel.log
-    evidence = gather(log, settings, features, answered=rate[log.recall])
+    evidence = gather_evidence(log, settings, features, answered=rate[log.recall])
     compared = compare(evidence, duel.own, duel.base)
     measured = measure(evidence, compared, Tests(log, settings, features))
-    seen = by_items(duel, evidence, compared, rate, settings)
-    return _Weighed(
-        seen, compared.difference, measured.unsupported, measured.gates, evidence.credited
+    observations = observe_items(duel, evidence, compared, rate, settings)
+    return _Evidence(
+        observations, compared.difference, measured.unsupported, measured.gates, evidence.credited
     )
 
 
-def _by_recalls(
+def _weigh_recalls(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
-) -> _Weighed:
-    """Whole heads: neither places nor what else is shown matter, and no sum over items is made."""
+) -> _Evidence:
+    """Weigh the evidence of a duel in which the results of one pack were shown as a whole.
+
+    Positions and other items do not matter, because no sum over items is formed.
+    """
     assert duel.shares is not None
-    log, credited = recalibrate(duel.log)
-    seen = by_recalls(duel, log, credited, course, rate, settings)
-    sums = cluster_sums([np.ones(len(log)), *seen[:2]], log.cluster, log.clusters)
+    log, credited = calibrate_rewards(duel.log)
+    observations = observe_recalls(duel, log, credited, course, rate, settings)
+    sums = cluster_sums([np.ones(len(log)), *observations[:2]], log.cluster, log.clusters)
     sample = Sample(sums, level=settings.level)
     planned = sample.estimate(
         *(lambda total, at=at: total[..., at] / total[..., 0] for at in (1, 2))
     )
     tests, (unsupported, unknown, _) = (
         Tests(duel.log, settings, features),
-        head_support(log, duel.own),
+        measure_support(log, duel.own),
     )
     facts = Facts(
         unknown=unknown,
         clusters=log.clusters,
         recalls=len(log),
         balance=arms_p(np.column_stack([duel.arm > 0, duel.arm < 0]), duel.shares),
-        silence=tests.silence,
+        missing=tests.missing,
     )
-    return _Weighed(seen, planned, unsupported, gates(facts), credited)
+    return _Evidence(observations, planned, unsupported, gates(facts), credited)
 
 
-_NOT_RESTED_ON = ("answered probes", "influence", "clusters", "independence")
-"""Gates of an interval for one look, which a sequence does without."""
+_FIXED_SAMPLE_GATES = ("answered probes", "influence", "clusters", "independence")
+"""Gates of the fixed-sample test. A sequence needs none of them: its interval holds at any number of recalls."""
 
 
 @dataclass(frozen=True)
 class _Pace:
-    """How many recalls like these would bring a sequence to a verdict; what lies between the bounds does not shrink.
+    """A forecast of the recalls that a sequence needs for a verdict.
 
-    ``wide`` are the blocks that may fall more than twice as far below the mean as half of all, ``reach`` f64[blocks]
-    how far that is, and ``without`` the number if there were none of them.
+    ``wide`` are the blocks that may fall more than twice as far below the mean as the median
+    block. ``reach`` (f64[blocks]) is that distance, and ``without`` is the forecast without the
+    wide blocks. The distance between bounds does not shrink, so the forecast is None if zero is
+    between them.
     """
 
     needed: int | None
@@ -460,17 +655,18 @@ class _Pace:
 
     @classmethod
     def of(cls, columns: Sequence[Floats], sizes: Floats, unit: float, level: float) -> _Pace:
-        least, most, floor, ceiling = columns
-        if np.sign(least.sum()) != np.sign(most.sum()):
-            return cls(None, np.zeros(0, dtype=np.int64), least, None)
-        values, bottom = (least, floor) if least.sum() > 0 else (-most, -ceiling)
-        reach = values.mean() - bottom
+        """Forecast from the observations of the blocks so far."""
+        lower, upper, floor, ceiling = columns
+        if np.sign(lower.sum()) != np.sign(upper.sum()):
+            return cls(None, np.zeros(0, dtype=np.int64), lower, None)
+        values, minimum = (lower, floor) if lower.sum() > 0 else (-upper, -ceiling)
+        reach = values.mean() - minimum
 
-        def needed(chosen: NDArray[np.bool_]) -> int | None:
-            if not chosen.any():
+        def needed(selected: NDArray[np.bool_]) -> int | None:
+            if not selected.any():
                 return None
-            blocks = recalls_to_end(values[chosen], bottom[chosen], unit=unit, level=level)
-            return None if blocks is None else math.ceil(blocks * sizes[chosen].mean())
+            blocks = recalls_to_end(values[selected], minimum[selected], unit=unit, level=level)
+            return None if blocks is None else math.ceil(blocks * sizes[selected].mean())
 
         wide = reach > 2 * np.median(reach)
         return cls(
@@ -478,27 +674,27 @@ class _Pace:
         )
 
 
-def _faster(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
+def _advise(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
+    """Return advice on how to reach a verdict sooner; "" if there is none."""
     needed, without = pace.needed, pace.without
     if needed is None and unsupported > 0.02:
         return (
-            f"{unsupported:.0%} of what {duel.challenger} would show may not be shown under {duel.live}: only a trial "
-            "(memlab.trial) or installing it for a while tells."
+            f"{unsupported:.0%} of the items of {duel.challenger} cannot be shown under {duel.live}. Run memlab.trial, "
+            f"or install {duel.challenger} for a while."
         )
     if len(pace.wide) and without is not None and (needed is None or 1.5 * without < needed):
         widest = int(pace.wide[np.argmax(pace.reach[pace.wide])])
-        which = (
-            "recall" if len(course.first) == len(course.order) else "block that ends with recall"
-        )
+        unit = "recall" if len(course.first) == len(course.order) else "block ending with recall"
         return (
-            f"Large heads delay it: the {which} {duel.log.decisions['decision'][int(course.last[widest])]} may change "
-            f"the sum by {pace.reach[widest]:.0f} rewards, {np.median(pace.reach):.0f} are usual. Without the "
-            f"{len(pace.wide):,} largest about {rounded(without)} recalls would do: ask with a smaller limit."
+            f"A few unusually long result lists dominate the comparison ({unit} "
+            f"{duel.log.decisions['decision'][int(course.last[widest])]} may move the sum by "
+            f"{pace.reach[widest]:.0f} rewards; {np.median(pace.reach):.0f} is typical). Recall with a smaller limit: "
+            f"without the {len(pace.wide):,} longest, about {rounded(without)} recalls would be enough."
         )
     if needed is None:
-        return "The difference, if there is one, is too small to be told in reasonable time."
+        return "The difference, if any, is too small to detect within ten million recalls."
     draws = math.inf if duel.shares is not None else float(duel.draws.max(initial=0.0))
-    # without a draw the live pack shows all that the challenger would show: nothing is extra
+    # Without a draw, the live pack already shows all items of the challenger.
     if not 0 < draws <= 2:
         return ""
-    return f"Showing {draws + 1:.0f} extra items (extra={draws + 1:.0f}) would be faster."
+    return f"Show {draws + 1:.0f} extra items (extra={draws + 1:.0f}) to get a verdict sooner."

@@ -1,4 +1,7 @@
-"""Parts of the evaluation that tests and slow references call; the interface is ``memlab.science.evaluation``."""
+"""Internal parts of the evaluation, exported for tests and slow reference implementations.
+
+The public interface is ``memlab.science.evaluation``.
+"""
 
 from memlab.science.evaluation._duels import Course
 from memlab.science.evaluation._intervals import (
@@ -17,7 +20,7 @@ from memlab.science.evaluation._measure import (
     COLUMNS,
     Compared,
     Credited,
-    Head,
+    TopK,
     difference_statistic,
     predicted_rewards,
     recalls_for,
@@ -31,7 +34,12 @@ from memlab.science.evaluation._periods import (
     lower_bound,
     pair_numbers,
 )
-from memlab.science.evaluation._position import harvest, lot_p, moved_p, random_places
+from memlab.science.evaluation._position import (
+    estimate_examination,
+    lot_position_p,
+    pair_probes,
+    random_position_p,
+)
 from memlab.science.evaluation._sequence import (
     RATES,
     WEIGHTS,
@@ -43,6 +51,7 @@ from memlab.science.evaluation._sequence import (
     sequence,
 )
 from memlab.science.evaluation._tests import (
+    GATE_TITLES,
     Balance,
     Facts,
     Gate,
@@ -59,6 +68,7 @@ __all__ = [
     "ARM",
     "COLUMNS",
     "FEW",
+    "GATE_TITLES",
     "RATES",
     "WEIGHTS",
     "Balance",
@@ -69,8 +79,8 @@ __all__ = [
     "Estimate",
     "Facts",
     "Gate",
-    "Head",
     "Sample",
+    "TopK",
     "benjamini_hochberg",
     "closed",
     "cluster_interval",
@@ -79,21 +89,21 @@ __all__ = [
     "difference_bounds",
     "difference_statistic",
     "effective_count",
+    "estimate_examination",
     "falls_at",
     "gates",
-    "harvest",
     "holm",
     "horizon_micros",
     "independence_p",
     "level_of",
     "log_mixture",
-    "lot_p",
+    "lot_position_p",
     "lower_bound",
-    "moved_p",
     "pair_numbers",
+    "pair_probes",
     "position_p",
     "predicted_rewards",
-    "random_places",
+    "random_position_p",
     "rate_penalty",
     "read_answers",
     "read_log",

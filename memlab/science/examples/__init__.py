@@ -1,11 +1,14 @@
-"""Small data to try things on.
+"""Example data of a small log.
 
-    slates = memlab.Slates.from_wide(pl.read_parquet(memlab.examples.LOG), decision="query_id", item="memory_id", ...)
+    slates = memlab.Slates.from_wide(pl.read_parquet(memlab.examples.LOG), decision="query_id",
+    item="memory_id", ...)
 
-``LOG`` is the path of a log of 418 recalls, one row a candidate: ``query_id``, ``memory_id``, ``rank`` (null: not
-shown), ``clicked`` (1, 0 or null: no answer), ``p`` (the probability with which it was to be shown), ``old_score`` (of
-the policy that was live: what is near, and what is old) and ``new_score`` (what is near, and what is new). Three were
-shown by rank and one probe from the seven below. ``experiments/example_log.py`` simulates it.
+``LOG`` is the path of a log of 418 recalls with one row per candidate. Its columns are
+``query_id``, ``memory_id``, ``rank`` (null: not shown), ``clicked`` (1, 0 or null: no feedback),
+``p`` (the probability of being shown), ``old_score`` and ``new_score``. The live policy was
+``old_score``, which prefers similar and old memories; ``new_score`` prefers similar and new ones.
+Each recall showed three memories by rank and one probe from the seven below.
+``experiments/example_log.py`` simulates the log.
 """
 
 from pathlib import Path
@@ -16,3 +19,4 @@ CONVERSATION = Path(__file__).parent / "conversation.json"
 """171 turns in LoCoMo's format, with 39 questions and the turns that answer them; written for memlab."""
 
 LOG = Path(__file__).parent / "log.parquet"
+"""The path of the example log, a Parquet file."""

@@ -1,7 +1,7 @@
-"""Histories lived again: the same inputs under another pack, and two labs side by side over time.
+"""Replays of a lab's history under another pack, and comparisons of labs over time.
 
-again = replay(lab, "companion")
-compare(lab, again.lab)
+>>> again = replay(lab, "companion")                                         # doctest: +SKIP
+>>> compare(lab, again.lab)                                                  # doctest: +SKIP
 """
 
 from memlab.science.history._compare import Comparison, compare

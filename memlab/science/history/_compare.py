@@ -1,4 +1,4 @@
-"""Two labs side by side over time: how large they are, how much of it is junk, what they show that is out of date."""
+"""Labs compared over time: size, share of junk, and outdated results."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ __all__ = ["Comparison", "compare", "figure"]
 
 Rows = NDArray[np.int64]
 
+# Types are fixed, because a column may be null at all instants.
 _SCHEMA: dict[str, Any] = {
     "lab": pl.String,
     "at": pl.Datetime("us", "UTC"),
@@ -51,13 +52,32 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Comparison(Displayed):
-    """Labs over time. ``frame`` has a row for each lab and instant.
+    """Labs over time; the result of ``memlab.compare``.
 
-    ``memories``, ``live`` (those that take part in recall), ``edges``; ``junk``: share of the live ones of which less
-    than ``junk_below`` is left by the pack's own ``retention`` and that nobody called a success; of what was ``shown``
-    since the instant before, the shares that were ``stale`` (its status said so, or a newer memory gave its subject
-    and single-valued predicate another value) and ``failed`` (feedback said so); ``retained``: mean retention of what
-    was a success by the end and had been remembered by then, 0 where it is no longer live. Null where nothing was.
+    Parameters
+    ----------
+    labs
+        The names of the labs.
+    packs, pack_hashes
+        The packs of the labs.
+    junk_below
+        The retention below which a memory without a success is junk.
+    frame
+        A row for each lab and instant. ``memories`` and ``edges`` are numbers, ``live`` that of
+        recallable memories, and ``junk`` their share of junk. ``shown`` counts the memories shown
+        since the previous instant; ``stale`` and ``failed`` are the shares of them that were
+        outdated, or failed by feedback. ``retained`` is the mean retention of memories that are
+        successes at the end; 0 if one is no longer live. Null if there are none.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?")
+    >>> comparison = memlab.compare(lab, memlab.replay(lab, "companion"), names=("old", "new"))
+    >>> comparison.labs, comparison.packs
+    (('old', 'new'), ('memlab', 'companion'))
     """
 
     labs: tuple[str, ...]
@@ -73,8 +93,18 @@ class Comparison(Displayed):
 
     @checked
     def figure(self, *, axes: OnPanels | None = None) -> Figure:
-        """Four panels: size, junk, stale hits, retained value; on four ``axes`` if they are given."""
+        """Draw four panels: size, junk, outdated hits and retained value.
 
+        Parameters
+        ----------
+        axes
+            Four axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        Figure
+            The figure of the axes.
+        """
         return figure(self.labs, self.frame, axes)
 
     def _display(self) -> object:
@@ -91,19 +121,48 @@ def compare(
     points: Annotated[int, Within(2, 10_000)] = 60,
     junk_below: Share = 0.1,
 ) -> Comparison:
-    """How two labs (or more) went, at ``points`` instants from the first event of any to the last.
+    """Compare the development of two or more labs.
 
-    A replay stands for its lab. ``names`` are what to call them; their packs unless given. Each lab is folded once
-    from its beginning.
+    Each lab is rebuilt once from its beginning.
 
-    >>> memlab.compare(lab, memlab.replay(lab, "companion")).figure()                  # doctest: +SKIP
+    Parameters
+    ----------
+    a, b, *others
+        Labs or replays.
+    names
+        A name for each lab; their packs by default.
+    points
+        The number of instants, 2 to 10,000, evenly spaced from the first event of any lab to the
+        last.
+    junk_below
+        The retention below which a memory without a success is junk, 0 to 1.
+
+    Returns
+    -------
+    Comparison
+        The labs over time.
+
+    Raises
+    ------
+    InputError
+        If the names do not match the labs, or a lab has no events.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?")
+    >>> comparison = memlab.compare(lab, memlab.replay(lab, "companion"), points=3)
+    >>> comparison.frame.group_by("lab", maintain_order=True).last()["memories"].to_list()
+    [2, 2]
     """
-    labs = [one.lab if isinstance(one, Replay) else one for one in (a, b, *others)]
+    labs = [item.lab if isinstance(item, Replay) else item for item in (a, b, *others)]
     if names is not None and len(set(names)) != len(labs):
-        raise InputError(f"There are {len(labs)} labs: give as many names, each another.")
+        raise InputError(f"There are {len(labs)} labs. Pass as many names, all different.")
     packs = [lab.policies.pack for lab in labs]
-    called = names or _distinct([pack.name for pack in packs])
-    # a pack is chosen before anything happens in a lab; what a lab is about begins with what it remembered
+    labels = names or _name_labs([pack.name for pack in packs])
+    # Events before the first memory, such as the choice of a pack, would add empty instants.
     instants = [
         [
             event.at
@@ -112,16 +171,18 @@ def compare(
         for lab in labs
     ]
     if not all(instants):
-        raise InputError("Nothing happened in one of the labs: there is nothing to compare.")
+        raise InputError(
+            "One of the labs has no memories, recalls or feedback, so there is nothing to compare."
+        )
     first, last = min(map(min, instants)), max(map(max, instants))
     at = np.linspace(first, last, points).round().astype(np.int64)
     rows = [
         (name, *row)
-        for name, lab, pack in zip(called, labs, packs, strict=True)
+        for name, lab, pack in zip(labels, labs, packs, strict=True)
         for row in _Course(lab, pack, junk_below).rows(at.tolist())
     ]
     return Comparison(
-        tuple(called),
+        tuple(labels),
         tuple(pack.name for pack in packs),
         tuple(pack.hash for pack in packs),
         junk_below,
@@ -130,7 +191,7 @@ def compare(
 
 
 class _Course:
-    """One lab, from its beginning on."""
+    """One lab, rebuilt event by event."""
 
     def __init__(self, lab: Lab, pack: Pack, junk_below: float) -> None:
         self._journal, self._pack, self._junk_below = lab.io.store.journal, pack, junk_below
@@ -140,21 +201,23 @@ class _Course:
             self._successes = np.flatnonzero(final.numbers["success"].values > 0)
 
     def rows(self, instants: list[Micros]) -> Iterator[tuple[object, ...]]:
+        """Yield a row of the frame for each instant."""
         events = self._journal.events()
         event: Event | None = next(events, None)
         for instant in instants:
             while event is not None and event.at <= instant:
-                self._live_through(event)
+                self._apply_event(event)
                 event = next(events, None)
             yield self._row(instant)
 
-    def _live_through(self, event: Event) -> None:
+    def _apply_event(self, event: Event) -> None:
+        """Count what an event shows or judges, and apply it to the state."""
         state = self._state
         if event.kind == "recall":
             rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
             self._shown += len(rows)
             self._stale += int(
-                _stale(state, rows, event.at, str(self._pack.settings["single-valued"])).sum()
+                _find_stale(state, rows, event.at, str(self._pack.settings["single-valued"])).sum()
             )
         if event.kind == "feedback" and event.body.get("outcome") is not None:
             self._judged += 1
@@ -162,47 +225,53 @@ class _Course:
         state.fold([event], self._journal)
 
     def _row(self, instant: Micros) -> tuple[object, ...]:
+        """Return the row of an instant, and reset the counts."""
         state = self._state
-        live = _live(state)
-        left = self._retention(live, instant)
+        live = _find_live(state)
+        retention = self._retention(live, instant)
         unused = state.numbers["success"].values[live] == 0
-        known = self._successes[self._successes < len(state)]
-        kept = np.where(np.isin(known, live), self._retention(known, instant), 0.0)
+        successes = self._successes[self._successes < len(state)]
+        retained = np.where(np.isin(successes, live), self._retention(successes, instant), 0.0)
         row = (
             instant,
             state.seq,
             len(state),
             len(live),
             state.edges.live,
-            float((unused & (left < self._junk_below)).mean()) if len(live) else None,
+            float((unused & (retention < self._junk_below)).mean()) if len(live) else None,
             self._shown,
             self._stale / self._shown if self._shown else None,
             self._failed / self._judged if self._judged else None,
-            float(kept.mean()) if len(kept) else None,
+            float(retained.mean()) if len(retained) else None,
         )
         self._shown = self._stale = self._judged = self._failed = 0
         return row
 
     def _retention(self, rows: Rows, instant: Micros) -> NDArray[np.float64]:
-        left = Moment(self._state, self._pack, rows, instant)["retention"]
-        return np.clip(np.nan_to_num(np.asarray(left, dtype=np.float64), nan=1.0), 0.0, 1.0)
+        """Return the retention of memories by the pack, clipped to 0..1."""
+        retention = Moment(self._state, self._pack, rows, instant)["retention"]
+        return np.clip(np.nan_to_num(np.asarray(retention, dtype=np.float64), nan=1.0), 0.0, 1.0)
 
 
-def _live(state: State) -> Rows:
+def _find_live(state: State) -> Rows:
+    """Return the rows of recallable memories."""
     status = state.names["status"]
     wanted = [status.code(word) for word in RECALLABLE]
     return np.flatnonzero(np.isin(status.codes, wanted))
 
 
-def _stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray[np.bool_]:
-    """Which of these were out of date: no longer in use, no longer valid, or given another value since."""
+def _find_stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray[np.bool_]:
+    """Return which memories are outdated.
+
+    They are not recallable, no longer valid, or have a newer value.
+    """
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
-    stale = ~np.isin(rows, _live(state))
+    stale = ~np.isin(rows, _find_live(state))
     ended = state.numbers["valid_until"].values[rows]
     stale |= (ended != NEVER) & (ended <= now)
     names = state.names
-    for place, row in enumerate(rows.tolist()):
+    for index, row in enumerate(rows.tolist()):
         predicate = names["predicate"].value_at(row)
         if predicate is None or not is_single_valued(predicate, declared):
             continue
@@ -212,46 +281,51 @@ def _stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray[np.b
         other = (names["value"].codes != names["value"].codes[row]) | (
             names["object"].codes != names["object"].codes[row]
         )
-        stale[place] |= bool((same & other)[row + 1 :].any())
+        stale[index] |= bool((same & other)[row + 1 :].any())
     return stale
 
 
-def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Names that tell labs apart: the second of a kind is called so."""
+def _name_labs(names: list[str]) -> tuple[str, ...]:
+    """Return distinct names: the second lab of a pack has a number."""
     return tuple(
-        name if names.count(name) == 1 else f"{name} ({names[:place].count(name) + 1})"
-        for place, name in enumerate(names)
+        name if names.count(name) == 1 else f"{name} ({names[:index].count(name) + 1})"
+        for index, name in enumerate(names)
     )
 
 
-# The figure of a comparison: how labs went over time.
+# The figure of a comparison.
 
 
+# Columns of the frame, with titles and units for readers.
 _PANELS = (
     ("live", "Memories in use", "memories"),
-    ("junk", "Faded and never useful", "share of those in use"),
+    ("junk", "Decayed and never useful", "share of those in use"),
     ("stale", "Out of date when shown", "share of what was shown"),
     ("retained", "Retention of useful memories", "mean retention"),
 )
+# Lengths of dashes and gaps in points.
 _DASHES = ((5, 1.5), (1.5, 1.2), (6, 1.5, 1.5, 1.5), (3, 2.5), (6, 1.2, 1.2, 1.2, 1.2, 1.2))
 _STYLES = ("-", *((0, dashes) for dashes in _DASHES))
-"""By turns, so that a line shows through the gaps of one that lies on it: several labs are often at 0 together."""
+"""Line styles, so that a line is visible through the gaps of another: several labs are often at 0 together."""
 
 
 def figure(labs: Sequence[str], frame: pl.DataFrame, axes: Sequence[Axes] | None) -> Figure:
-    """One panel a measure, one line a lab; a lab without a value at an instant has a gap there."""
+    """Draw one panel for each measure and one line for each lab.
+
+    A line has gaps where a value is missing.
+    """
 
     def draw(panels: Sequence[Axes]) -> None:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
         for panel, (column, title, unit) in zip(panels, _PANELS, strict=True):
-            for place, name in enumerate(labs):
+            for index, name in enumerate(labs):
                 line = frame.filter(pl.col("lab") == name)
                 panel.plot(
                     line["at"].to_list(),
                     line[column].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
-                    color=CYCLE[place % len(CYCLE)],
-                    linestyle=_STYLES[place % len(_STYLES)],
+                    color=CYCLE[index % len(CYCLE)],
+                    linestyle=_STYLES[index % len(_STYLES)],
                     linewidth=1.6,
                     marker=".",
                     markersize=3,
@@ -271,7 +345,7 @@ def figure(labs: Sequence[str], frame: pl.DataFrame, axes: Sequence[Axes] | None
                     ha="center",
                     color=GREY,
                 )
-        # the upper ones of ours share the axis below them
+        # In a figure of our own, upper panels share the axis of the lower ones.
         for panel in panels[2:] if axes is None else panels:
             locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
             panel.xaxis.set_major_locator(locator)

@@ -1,8 +1,9 @@
-"""A history lived again under another pack: what was put in, at the times at which it was put in.
+"""A replay: the inputs of a lab at their times, under another pack.
 
-Inputs are what a person or an agent did: remembered, asked, judged, linked, corrected. What the lab's own pack made of
-them (edges, merged duplicates, labels, promotions, forgetting) is left out, and decided again. Time is simulated:
-a year takes as long as its events, and upkeep runs when it is due in that time.
+Inputs are the actions of a person or an agent: memories, recalls, feedback, edges and corrections
+by hand. The decisions of the lab's own pack (links, merged duplicates, labels, promotions,
+deletions) are left out and made again. Time is simulated: a year takes as long as its events, and
+upkeep runs when it is due in that time.
 """
 
 from __future__ import annotations
@@ -33,17 +34,40 @@ from memlab.subjects.opening import open_lab
 
 __all__ = ["Replay", "replay"]
 
-_LEAST_DAYS = 1 / 24
-_MOST_PASSES = 400
-"""Of upkeep between two events; in a longer gap they are as many, evenly."""
+_MIN_DAYS = 1 / 24
+"""The minimum interval of upkeep: an hour, because more often changes no decision and takes long."""
+_MAX_PASSES = 400
+"""The maximum number of upkeep passes between two events; in a longer gap they are evenly spaced."""
 
 
 @dataclass(frozen=True)
 class Replay(Displayed):
-    """The lab that came of it, and how its inputs went.
+    """A replayed lab, and what became of its inputs; the result of ``memlab.replay``.
 
-    ``frame``: one row a kind of input: kind, inputs, applied, left_out, why (of what was left out). ``ids`` gives for
-    each memory of the old lab the one that stands for it in the new, or null: memory_id, replayed_id.
+    Parameters
+    ----------
+    lab
+        The new lab.
+    pack, pack_hash
+        Its pack.
+    seed
+        The seed of its exploration.
+    every_days
+        The interval of upkeep in simulated days.
+    frame
+        A row for each kind of input: kind, inputs, applied, left_out, and why some were left out.
+    ids
+        The memory of the new lab for each memory of the old one, or null: memory_id, replayed_id.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?")
+    >>> again = memlab.replay(lab, "companion")
+    >>> again.pack, len(again.lab), again.ids.rows()
+    ('companion', 2, [(1, 1), (2, 2)])
     """
 
     lab: Lab
@@ -72,26 +96,60 @@ def replay(
     seed: Seed | None = None,
     progress: bool = True,
 ) -> Replay:
-    """Run the inputs of ``lab`` through a fresh lab under ``pack`` and a simulated clock.
+    """Apply the inputs of a lab to a new lab under another pack and a simulated clock.
 
-    ``path`` keeps the new lab on disk; without it, it lives in memory. Upkeep (``lab.upkeep.maintain``) runs every
-    ``every_days`` of simulated time, 0 for never. ``upto`` is the last event to be replayed. ``seed`` is that of the
-    probes; the old lab's unless given.
+    Parameters
+    ----------
+    lab
+        The lab whose history is replayed.
+    pack
+        The name, path, text or object of a pack.
+    path
+        A folder for the new lab; in memory by default.
+    every_days
+        The interval of upkeep (``lab.upkeep.maintain``) in simulated days; 0 for none, else at
+        least one hour.
+    upto
+        The number of the last event to replay; all by default.
+    seed
+        The seed of exploration; that of the old lab by default.
+    progress
+        Whether to show a progress bar.
 
-    Feedback counts only where the new lab showed the memory too: nobody judged what they did not see. A memory that the
-    new pack merged into another, or refused, is replaced by what stands for it, or its later inputs are left out. What
-    the old lab did not store (a duplicate that it merged) is not in its journal and cannot be replayed.
+    Returns
+    -------
+    Replay
+        The new lab, and what became of the inputs.
 
-    InputError for an unknown pack or a path that holds a lab already.
+    Raises
+    ------
+    InputError
+        If the path exists, or ``every_days`` is too small.
+    UnknownName, PolicyError
+        If the pack does not exist or is invalid.
 
-    >>> memlab.replay(lab, "companion").frame                                              # doctest: +SKIP
+    Notes
+    -----
+    Feedback counts only if the new lab showed the memory too, because a user can only judge
+    memories that were shown. If the new pack merged or refused a memory, later inputs apply to
+    the memory that replaces it, or are left out. A duplicate that the old lab merged is not in
+    its journal and cannot be replayed.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> hits = lab.recall("When do we deploy?")
+    >>> memlab.replay(lab, "companion").frame.select("kind", "applied").rows()
+    [('recall', 1), ('remember', 1)]
     """
-    if 0 < every_days < _LEAST_DAYS:
+    if 0 < every_days < _MIN_DAYS:
         raise InputError(
-            f"every_days is at least an hour, {_LEAST_DAYS:.4f} of a day, not {every_days!r}."
+            f"every_days is 0 or at least an hour ({_MIN_DAYS:.4f} days), not {every_days!r}."
         )
     if path is not None and Path(path).expanduser().exists():
-        raise InputError(f"{path} exists: a replay begins with an empty lab.")
+        raise InputError(f"{path} exists, and a replay needs a new lab. Pass another path.")
     journal = lab.io.store.journal
     last = journal.head if upto is None else min(upto, journal.head)
     began = next(iter(journal.events(upto=last)), None)
@@ -99,7 +157,7 @@ def replay(
     chosen = lab.io.seed if seed is None else seed
     fresh = open_lab(path, pack=pack, embedder=lab.io.embedder, clock=clock, seed=chosen)
     try:
-        _consent(lab, fresh)
+        _grant_consent(lab, fresh)
         player = _Player(lab, fresh, clock, round(every_days * DAY))
         with bar(progress and last > 500, last, unit="event", desc="replay") as step:
             for event in journal.events(upto=last):
@@ -114,15 +172,15 @@ def replay(
     )
 
 
-def _consent(lab: Lab, fresh: Lab) -> None:
-    """Under a pack that needs consent: what the old lab remembered, the new one may try again on this machine."""
+def _grant_consent(lab: Lab, fresh: Lab) -> None:
+    """Grant consent in the new lab for the projects of the old one, if the pack needs it."""
     if fresh.policies.pack.settings["consent"] == "needed":
         for project in (None, *lab.memories["project"].drop_nulls().unique(maintain_order=True)):
             fresh.agents.switch_on(project, reason="a replay of what was remembered", by="replay")
 
 
 class _Player:
-    """Applies events to a fresh lab, one at a time, and keeps what became of each memory and decision."""
+    """The replay of events, one at a time, with the new memory and recall of each old one."""
 
     def __init__(self, old: Lab, new: Lab, clock: ManualClock, every: Micros) -> None:
         self._old, self._new, self._clock, self._every = old, new, clock, every
@@ -130,7 +188,7 @@ class _Player:
         self._ids: dict[int, int | None] = {}
         self._hits: dict[int, Hits] = {}
         self._applied: Counter[str] = Counter()
-        self._left: Counter[tuple[str, str]] = Counter()
+        self._left_out: Counter[tuple[str, str]] = Counter()
         self._slates = _Slates(old)
         self._acts: dict[str, Callable[[Event], str | None]] = {
             "remember": self._remember,
@@ -142,46 +200,52 @@ class _Player:
             "link": self._link,
             "switch": self._switch,
             "describe-tag": self._describe_tag,
-            **{kind: self._by_hand for kind, known in EVENTS.items() if known.replay == "values"},
+            **{
+                kind: self._set_fields for kind, known in EVENTS.items() if known.replay == "values"
+            },
         }
 
     def play(self, event: Event) -> None:
-        """Live through an event: upkeep that was due before it, then the input itself."""
+        """Run upkeep that is due before an event, then apply its input."""
         self._pass_time(event.at)
         if EVENTS[event.kind].replay == "left-out":
-            self._left[event.kind, "depends on how the old lab stood"] += 1
-        act = self._acts.get(event.kind)
-        if act is None or (event.kind == "link" and event.body.get("by") != "hand"):
+            self._left_out[event.kind, "depends on the state of the old lab"] += 1
+        handler = self._acts.get(event.kind)
+        if handler is None or (event.kind == "link" and event.body.get("by") != "hand"):
             return
-        why = act(event)
-        # what a pack links in the background would meet whatever simulated time it is by then
+        reason = handler(event)
+        # Background linking must finish at this simulated time, or results would depend on the machine.
         self._new.graph.link_waiting()
-        if why is None:
+        if reason is None:
             self._applied[event.kind] += 1
         else:
-            self._left[event.kind, why] += 1
+            self._left_out[event.kind, reason] += 1
 
     def _pass_time(self, now: Micros) -> None:
+        """Run the upkeep that is due until a time, and set the clock."""
         if self._due is None:
             self._due = now + self._every
-        apart = max(self._every, (now - self._due) // _MOST_PASSES)
+        interval = max(self._every, (now - self._due) // _MAX_PASSES)
         while self._every and self._due <= now:
             self._clock.set(self._due)
             if len(self._new):
                 self._new.upkeep.maintain(progress=False)
-            self._due += apart
+            self._due += interval
         self._clock.set(max(now, self._clock.now))
 
-    # -- one method for each kind of input: why it was left out, or None ------------------------------------------
+    # -- handlers of inputs: each returns the reason why the input was left out, or None --------------------------
 
     def _remember(self, event: Event) -> str | None:
+        """Remember the memories of an event, or apply an edit."""
         body, count = event.body, event.body.get("count", 0)
         if not count:
             return "nothing was remembered"
         ids = range(body["first"], body["first"] + count)
         texts = self._old.io.store.journal.texts(ids)
         columns = {
-            name: each(values, count) for name, values in body["columns"].items() if name in FIELDS
+            name: expand_column(values, count)
+            for name, values in body["columns"].items()
+            if name in FIELDS
         }
         if "edit" in body:
             return self._edit(
@@ -190,22 +254,27 @@ class _Player:
                 texts[0],
                 {name: values[0] for name, values in columns.items()},
             )
-        created = each(body["columns"].get("created", event.at), count)
+        created = expand_column(body["columns"].get("created", event.at), count)
         rows = [
             {"text": text, "at": at, **{name: values[row] for name, values in columns.items()}}
             for row, (text, at) in enumerate(zip(texts, created, strict=True))
         ]
-        kept = [row for row, text in enumerate(texts) if text]
+        present = [row for row, text in enumerate(texts) if text]
         edges = body.get("edges")
-        chain = isinstance(edges, dict) and "next" in each(edges["relation"], len(edges["source"]))
-        found = (
-            self._new.remember([rows[row] for row in kept], chain=chain).standing if kept else ()
+        chain = isinstance(edges, dict) and "next" in expand_column(
+            edges["relation"], len(edges["source"])
+        )
+        standing = (
+            self._new.remember([rows[row] for row in present], chain=chain).standing
+            if present
+            else ()
         )
         self._ids.update(dict.fromkeys(ids))
-        self._ids.update(zip((ids[row] for row in kept), found, strict=True))
-        return None if kept else "purged since"
+        self._ids.update(zip((ids[row] for row in present), standing, strict=True))
+        return None if present else "purged since"
 
     def _switch(self, event: Event) -> str | None:
+        """Switch memory of a project on or off."""
         agents, body = self._new.agents, event.body
         (agents.switch_on if body["on"] else agents.switch_off)(
             body["project"], reason=body["reason"]
@@ -213,27 +282,29 @@ class _Player:
         return None
 
     def _edit(self, id: int, before: int, text: str, fields: dict[str, Any]) -> str | None:
+        """Repeat an edit of a memory."""
         self._ids[id] = None
         memory = self._ids.get(before)
         if memory is None or not text:
-            return "the memory is not there"
+            return "the memory is missing in the new lab"
         fields.pop("status", None)
         try:
             self._ids[id] = self._new.edit(memory, text=text, **fields).id
         except InputError:
-            return "the new lab has forgotten it"
+            return "deleted in the new lab"
         return None
 
     def _recall(self, event: Event) -> str | None:
-        slate = self._slates.of(event.seq)
+        """Repeat a recall or a request for context."""
+        slate = self._slates.find(event.seq)
         if slate is None:
             return "no slate was logged"
         try:
             filters = Filters.read(slate.filters)
         except InputError:
-            return "filtered by an expression that the log does not hold"
+            return "filtered by an expression that is not in the log"
         if "budget" in event.body:
-            given = self._new.context(
+            context = self._new.context(
                 slate.query,
                 budget=event.body["budget"],
                 project=slate.project,
@@ -241,7 +312,7 @@ class _Player:
                 viewer=filters.viewer,
                 at=event.at,
             )
-            self._hits[event.seq] = given.hits
+            self._hits[event.seq] = context.hits
             return None
         self._hits[event.seq] = self._new.recall(
             slate.query,
@@ -254,16 +325,17 @@ class _Player:
         return None
 
     def _feedback(self, event: Event) -> str | None:
+        """Repeat feedback on a memory that the new lab shows too."""
         body = event.body
         memory = self._ids.get(body["memory"])
         if memory is None:
-            return "the memory is not there"
+            return "the memory is missing in the new lab"
         judged: Any = memory
         if body.get("decision") is not None:
             hits = self._hits.get(body["decision"])
             judged = next((hit for hit in hits or () if hit.id == memory), None)
             if judged is None:
-                return "the new lab did not show it"
+                return "not shown by the new lab"
         more = {name: body[name] for name in ("rating", "agent") if body.get(name) is not None}
         self._new.feedback(
             judged,
@@ -276,6 +348,7 @@ class _Player:
         return None
 
     def _verify(self, event: Event) -> str | None:
+        """Repeat a verdict of an agent on a recall."""
         hits = self._hits.get(event.body["decision"])
         if hits is None:
             return "the recall was left out"
@@ -285,94 +358,109 @@ class _Player:
             for verdict in ("verified", "rejected")
         )
         if not accepted and not rejected and (event.body["verified"] or event.body["rejected"]):
-            return "the new lab did not show them"
+            return "not shown by the new lab"
         self._new.agents.verify(hits, accepted, rejected=rejected, at=event.at)
         return None
 
     def _conversation(self, event: Event) -> str | None:
+        """Repeat the record of a conversation."""
         self._new.agents.conversation(event.body["relationship"]["agent"], at=event.at)
         return None
 
     def _link(self, event: Event) -> str | None:
-        edges, why = event.body.get("edges"), self._weighed(event.body.get("strengthen"))
+        """Repeat edges that were set by hand."""
+        edges, reason = event.body.get("edges"), self._set_weights(event.body.get("strengthen"))
         if edges is None:
-            return why
+            return reason
         count = len(edges["source"])
-        relations, weights = each(edges["relation"], count), each(edges["weight"], count)
+        relations, weights = (
+            expand_column(edges["relation"], count),
+            expand_column(edges["weight"], count),
+        )
         for source, target, relation, weight in zip(
             edges["source"], edges["target"], relations, weights, strict=True
         ):
-            one, other = self._ids.get(source), self._ids.get(target)
-            if one is None or other is None or one == other:
-                why = "an end is not there"
+            first, second = self._ids.get(source), self._ids.get(target)
+            if first is None or second is None or first == second:
+                reason = "an end is missing in the new lab"
             else:
-                self._new.graph.link(one, other, relation, weight=weight)
-        return why
+                self._new.graph.link(first, second, relation, weight=weight)
+        return reason
 
-    def _weighed(self, strengthened: dict[str, Any] | None) -> str | None:
-        """Give edges that the new lab has too the weights that a person gave them."""
+    def _set_weights(self, strengthened: dict[str, Any] | None) -> str | None:
+        """Give edges of the new lab the weights that a person gave the old ones."""
         if strengthened is None:
             return None
-        known, why = self._old.io.store.state.edges, None
+        edges, reason = self._old.io.store.state.edges, None
         numbers = np.asarray(strengthened["edges"], dtype=np.int64)
-        ends = [nodes.tolist() for nodes in known.ends(numbers)]
-        words = known.words_of(known.relation[numbers]).tolist()
+        ends = [nodes.tolist() for nodes in edges.ends(numbers)]
+        words = edges.words_of(edges.relation[numbers]).tolist()
         for source, target, relation, weight in zip(
             *ends, words, strengthened["weight"], strict=True
         ):
-            one, other = self._ids.get(source + 1), self._ids.get(target + 1)
-            if one is None or other is None or one == other:
-                why = "an end is not there"
+            first, second = self._ids.get(source + 1), self._ids.get(target + 1)
+            if first is None or second is None or first == second:
+                reason = "an end is missing in the new lab"
                 continue
-            row = {"source": [one], "target": [other], "relation": [relation], "weight": [weight]}
+            row = {
+                "source": [first],
+                "target": [second],
+                "relation": [relation],
+                "weight": [weight],
+            }
             self._new.graph.link(pl.DataFrame(row))
-        return why
+        return reason
 
     def _describe_tag(self, event: Event) -> str | None:
+        """Repeat the description of a tag."""
         try:
             self._new.graph.describe_tag(event.body["tag"], event.body["description"])
         except UnknownName:
-            return "no memory bears the tag"
+            return "no memory has the tag"
         return None
 
-    def _by_hand(self, event: Event) -> str | None:
+    def _set_fields(self, event: Event) -> str | None:
+        """Repeat changes of fields that were made by hand."""
         parts = []
         for part in event.body.get("set", ()):
             ids = [self._ids.get(id) for id in part["ids"]]
-            kept = [
-                place
-                for place, id in enumerate(ids)
-                if id is not None and self._alive(id, part["columns"])
+            present = [
+                index
+                for index, id in enumerate(ids)
+                if id is not None and self._applies(id, part["columns"])
             ]
             columns = {
-                name: [values[place] for place in kept] if isinstance(values, list) else values
+                name: [values[index] for index in present] if isinstance(values, list) else values
                 for name, values in part["columns"].items()
             }
             columns = {name: values for name, values in columns.items() if name != "superseded_by"}
-            if kept:
-                parts.append({"ids": [ids[place] for place in kept], "columns": columns})
+            if present:
+                parts.append({"ids": [ids[index] for index in present], "columns": columns})
         if not parts:
-            return "the memory is not there"
-        given = {name: value for name, value in event.body.items() if name in ("reason", "project")}
+            return "the memory is missing in the new lab"
+        fields = {
+            name: value for name, value in event.body.items() if name in ("reason", "project")
+        }
         with self._new.io.store.writing() as tx:
-            tx.event(event.kind, {**given, "set": parts}, at=event.at)
+            tx.event(event.kind, {**fields, "set": parts}, at=event.at)
         return None
 
-    def _alive(self, id: int, columns: dict[str, Any]) -> bool:
-        """Whether a change applies: what is back in use had to be out of it, and the other way round."""
+    def _applies(self, id: int, columns: dict[str, Any]) -> bool:
+        """Return whether a change of status applies to the memory in the new lab."""
         status = columns.get("status")
         if not isinstance(status, str):
             return True
         now = self._new.io.store.state.names["status"].value_at(id - 1)
         return now != status and (now in RECALLABLE) != (status in RECALLABLE)
 
-    # -- what came of it -------------------------------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------------------------
 
     def summary(self) -> pl.DataFrame:
-        kinds = sorted({*self._applied, *(kind for kind, _ in self._left)})
+        """Return a row for each kind of input."""
+        kinds = sorted({*self._applied, *(kind for kind, _ in self._left_out)})
         rows = []
         for kind in kinds:
-            reasons = {why: count for (of, why), count in self._left.items() if of == kind}
+            reasons = {why: count for (of, why), count in self._left_out.items() if of == kind}
             left = sum(reasons.values())
             why = "; ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
             rows.append((kind, self._applied[kind] + left, self._applied[kind], left, why))
@@ -386,6 +474,7 @@ class _Player:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def pairs(self) -> pl.DataFrame:
+        """Return the new id of each memory."""
         pairs = list(self._ids.items())
         return pl.DataFrame(
             pairs, schema={"memory_id": pl.Int64, "replayed_id": pl.Int64}, orient="row"
@@ -393,17 +482,19 @@ class _Player:
 
 
 class _Slates:
-    """The slates of a lab by decision, asked for in ascending order."""
+    """The slates of a lab by decision, which must be requested in ascending order."""
 
     def __init__(self, lab: Lab) -> None:
-        self._left: Iterator[Slate] = read_slates(lab.io.store.journal)
-        self._next: Slate | None = next(self._left, None)
+        self._remaining: Iterator[Slate] = read_slates(lab.io.store.journal)
+        self._next: Slate | None = next(self._remaining, None)
 
-    def of(self, decision: int) -> Slate | None:
+    def find(self, decision: int) -> Slate | None:
+        """Return the slate of a decision; None if there is none."""
         while self._next is not None and self._next.decision < decision:
-            self._next = next(self._left, None)
+            self._next = next(self._remaining, None)
         return None if self._next is None or self._next.decision != decision else self._next
 
 
-def each(values: Any, count: int) -> list[Any]:
+def expand_column(values: Any, count: int) -> list[Any]:
+    """Return a list of values; a single value counts for all rows."""
     return values if isinstance(values, list) else [values] * count

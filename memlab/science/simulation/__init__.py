@@ -1,13 +1,12 @@
-"""An agent's life with known truth: worlds, the life in a lab, and what every memory was really worth.
+"""Simulated agents with a ground truth: worlds, runs and true values.
 
-The truth never reads a feature of a policy. What is useful follows from the world's own facts and their times; policies
-see texts, times, metadata and logged feedback.
+The ground truth never reads a feature of a policy. The usefulness of a memory follows from the
+facts of the world and their times; policies see texts, times, metadata and logged feedback.
 
-    from memlab.science.simulation import WORLDS, live
-    life = live(WORLDS["differs"])
-    life.truth("memlab"), life.truth("workbench")
-    life.slates                                     # what an evaluation gets
-    trial(["memlab", "workbench"], WORLDS["differs"])   # what each would live to earn
+>>> from memlab.science.simulation import WORLDS, live, trial
+>>> life = live(WORLDS["differs"])                                           # doctest: +SKIP
+>>> life.truth("memlab"), life.truth("workbench")                            # doctest: +SKIP
+>>> trial(["memlab", "workbench"], WORLDS["differs"])                        # doctest: +SKIP
 """
 
 from typing import Any
@@ -27,7 +26,7 @@ from memlab.science.simulation._life import Life, live
 from memlab.science.simulation._trial import Trial, trial
 from memlab.science.simulation._world import ASPECTS as ASPECTS  # for tests
 from memlab.science.simulation._world import FRESH, HABIT, PROBING, SURE, WORLDS, Phase, World
-from memlab.science.simulation._world import named as named  # for tests
+from memlab.science.simulation._world import take_names as take_names  # for tests
 
 __all__ = [
     "FRESH",
@@ -52,8 +51,9 @@ __all__ = [
 ]
 
 _REMOVED = {"SPARSE": "a pack of your own that inherits memlab, with (setting probe-rate 0.02)"}
-"""Public names of earlier versions, and what to use instead."""
+"""Removed public names and their replacements."""
 
 
 def __getattr__(name: str) -> Any:
+    """Raise an AttributeError that names the replacement of a removed name."""
     raise missing_name(__name__, name, _REMOVED)

@@ -1,4 +1,4 @@
-"""What happens in a simulated life, and what it was worth: the only place where truth is written down."""
+"""The events of a simulated run with their ground truth; no other module defines it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,30 @@ __all__ = [
 @checked
 @dataclass(frozen=True, slots=True)
 class MessageEvent:
-    """Something to remember. ``ref`` names it in the truth and tells a policy nothing."""
+    """A message to remember.
+
+    Parameters
+    ----------
+    at
+        The time, in microseconds since 1970 (UTC).
+    ref
+        The name of the message in the ground truth; policies learn nothing from it.
+    text
+        The words of the message.
+    kind
+        The kind of memory.
+    project, session, speaker
+        The metadata of the memory; None if there is none.
+    importance
+        The importance, 0 to 1.
+    tags
+        The tags of the memory.
+
+    Examples
+    --------
+    >>> MessageEvent(0, "u1", "The deploy day is Friday.").row()["ref"]
+    'u1'
+    """
 
     at: Micros
     ref: str
@@ -44,7 +67,13 @@ class MessageEvent:
     tags: tuple[str, ...] = ()
 
     def row(self) -> dict[str, Any]:
-        """As ``lab.remember`` takes it."""
+        """Return the message as a row for ``lab.remember``.
+
+        Returns
+        -------
+        dict
+            The columns of the memory.
+        """
         return {
             "text": self.text,
             "at": self.at,
@@ -61,7 +90,28 @@ class MessageEvent:
 @checked
 @dataclass(frozen=True, slots=True)
 class QuestionEvent:
-    """A question, and the truth about it: the utility (0..1) of each memory by ``ref``; ``otherwise`` of all others."""
+    """A query with its ground truth.
+
+    Parameters
+    ----------
+    at
+        The time, in microseconds since 1970 (UTC).
+    number
+        The number of the question, from 1.
+    text
+        The words of the query.
+    project
+        The project of the recall; None for all.
+    useful
+        The utility (0 to 1) of memories by ``ref``.
+    otherwise
+        The utility of all other memories.
+
+    Examples
+    --------
+    >>> QuestionEvent(0, 1, "When do we deploy?", useful={"u1": 1.0}).useful["u1"]
+    1.0
+    """
 
     at: Micros
     number: int
@@ -77,11 +127,24 @@ Event = MessageEvent | QuestionEvent
 @checked
 @dataclass(frozen=True)
 class User:
-    """How the user of a simulated life gives feedback.
+    """The feedback of the user of a simulated run.
 
-    Each memory shown gets feedback with probability ``answers``, after an exponential delay of mean ``delay_hours``. A
-    memory of utility u is called a success with probability u, and the wrong button is pressed with probability
-    ``errors``. Nothing else decides: neither rank, nor score, nor pack.
+    Each memory shown gets feedback with probability ``answers``, independent of rank, score and
+    pack. A memory of utility u is called a success with probability u, up to errors.
+
+    Parameters
+    ----------
+    answers
+        The probability of feedback on a memory, 0 to 1.
+    errors
+        The probability of the wrong judgement, 0 to .5.
+    delay_hours
+        The mean of the exponential delay of feedback, in hours.
+
+    Examples
+    --------
+    >>> User(errors=0.1).reward(np.array([0.0, 1.0])).tolist()
+    [0.1, 0.9]
     """
 
     answers: float = 0.85
@@ -96,16 +159,42 @@ class User:
         ):
             value = getattr(self, name)
             if not low <= value <= high:
-                raise InputError(f"{name} of a User lies in {low:g}..{high:g}, not {value!r}.")
+                raise InputError(
+                    f"{name} of a User must be within {low:g}..{high:g}, not {value!r}."
+                )
 
     @checked
     def reward(self, utility: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The expected reward of a memory that gets feedback, by its utility."""
+        """Return the expected reward of memories that get feedback.
+
+        Parameters
+        ----------
+        utility
+            The utility of each memory, 0 to 1.
+
+        Returns
+        -------
+        ndarray
+            The expected reward of each memory.
+        """
         return np.asarray(self.errors + (1.0 - 2.0 * self.errors) * utility)
 
     @checked
     def react(self, utility: NDArray[np.float64], rng: np.random.Generator) -> Reactions:
-        """Whether, how and when the user would react to each of these memories."""
+        """Draw the user's reactions to memories.
+
+        Parameters
+        ----------
+        utility
+            The utility of each memory, 0 to 1.
+        rng
+            The random generator.
+
+        Returns
+        -------
+        Reactions
+            Whether, how and when the user judges each memory.
+        """
         count = len(utility)
         answered = rng.random(count) < self.answers
         success = rng.random(count) < self.reward(utility)
@@ -115,7 +204,17 @@ class User:
 
 @dataclass(frozen=True)
 class Reactions:
-    """For each memory: whether feedback comes, whether it says success, and after how many microseconds."""
+    """The reactions of a user to memories, one value for each memory.
+
+    Parameters
+    ----------
+    answered
+        Whether there is feedback.
+    success
+        Whether the feedback says success.
+    delay
+        The delay of the feedback, in microseconds.
+    """
 
     answered: NDArray[np.bool_]
     success: NDArray[np.bool_]
@@ -123,54 +222,82 @@ class Reactions:
 
 
 class Script(Protocol):
-    """What ``live`` needs: a ``World``, or a ``Transcript`` of conversations.
+    """The events of a simulated run: a ``World`` or a ``Transcript``.
 
-    ``packs`` are the packs that log, each with the day from which it is live; the first event falls on day 0.
+    ``packs`` are the packs that log, each with the day from which it is live; the first event is
+    on day 0.
     """
 
     @property
     def name(self) -> str:
-        """What the script is called."""
+        """The name of the script."""
 
     @property
     def seed(self) -> int:
-        """What decides every draw."""
+        """The seed of all random draws."""
 
     @property
     def user(self) -> User:
-        """Who judges what is shown."""
+        """The user who judges the memories shown."""
 
     @property
     def packs(self) -> Sequence[tuple[int, str]]:
         """The packs that log, each with the day from which it is live."""
 
     def events(self) -> tuple[Event, ...]:
-        """What happens, in the order of time."""
+        """Return the events in order of time.
+
+        Returns
+        -------
+        tuple
+            The events.
+        """
 
 
 def generator(seed: int, concern: str) -> np.random.Generator:
-    """The generator of one concern: drawing more for one leaves every other as it is."""
+    """Return the random generator of one purpose; more draws for one purpose change no other."""
     source = np.random.SeedSequence([seed, zlib.crc32(concern.encode())])
     return np.random.Generator(np.random.Philox(source))
 
 
-def utilities(question: QuestionEvent, place: Mapping[str, int], count: int) -> NDArray[np.float64]:
-    """The utility of each of ``count`` memories for a question; ``place`` is the index of each ref."""
+def utilities(question: QuestionEvent, index: Mapping[str, int], count: int) -> NDArray[np.float64]:
+    """Return the utility of each of ``count`` memories for a question.
+
+    ``index`` has the position of each ref.
+    """
     values = np.full(count, question.otherwise)
     for ref, utility in question.useful.items():
-        values[place[ref]] = utility
+        values[index[ref]] = utility
     return values
 
 
-# Real conversations as a life: labelled evidence becomes what memories are worth.
+# Real conversations as a script: labelled evidence gives the utility of memories.
 
 
 @checked
 @dataclass(frozen=True)
 class Transcript:
-    """A script for ``live`` that was not invented: turns, questions about them, and the evidence as utility.
+    """A script of real conversations: turns, questions and the evidence as utility.
 
-    ``unjudged`` counts questions that were left out because no evidence is known.
+    Parameters
+    ----------
+    name
+        The name of the script.
+    script
+        The events in order of time.
+    unjudged
+        The number of questions left out because they have no known evidence.
+    seed
+        The seed of all random draws.
+    user
+        The user who judges the memories shown.
+    packs
+        The packs that log, each with the day from which it is live.
+
+    Examples
+    --------
+    >>> Transcript("one", (MessageEvent(0, "u1", "Hello."),)).events()[0].text
+    'Hello.'
     """
 
     name: str
@@ -181,7 +308,13 @@ class Transcript:
     packs: tuple[tuple[int, str], ...] = ((0, "memlab"),)
 
     def events(self) -> tuple[Event, ...]:
-        """The turns and questions, by time."""
+        """Return the turns and questions in order of time.
+
+        Returns
+        -------
+        tuple
+            The events.
+        """
         return self.script
 
 
@@ -196,54 +329,89 @@ def from_conversations(
     user: User | None = None,
     packs: tuple[tuple[int, str], ...] = ((0, "memlab"),),
 ) -> Transcript:
-    """A life from labelled conversations, given as plain data by the name of each conversation, which is its project.
+    """Build a script from labelled conversations.
 
-    A turn has ``text``, ``at``, ``ref`` and what else ``lab.remember`` takes of kind, speaker, session and
-    importance: the rows of ``memlab.ingest.Conversation``. A question has ``text``, ``evidence`` (refs of turns) and
-    perhaps ``at``; without one, questions come every hour from a day after the last turn on.
-    Each turn of evidence is worth 1; with ``fractional`` its share, so that a value is the fractional recall.
+    Conversations are plain data by name.
 
-    Raises DatasetError where evidence names a turn that is not there.
+    The name of a conversation is its project.
 
+    Parameters
+    ----------
+    turns
+        The turns of each conversation: mappings with ``text``, ``at`` and ``ref``, and optionally
+        kind, speaker, session and importance.
+    questions
+        The questions of each conversation: mappings with ``text``, ``evidence`` (refs of turns)
+        and optionally ``at``. By default, questions come every hour, from one day after the last
+        turn.
+    name
+        The name of the script.
+    seed
+        The seed of all random draws.
+    fractional
+        Whether each turn of evidence has its share of 1 as utility, so that a value is the
+        fractional recall. By default each has the utility 1.
+    user
+        The user who judges the memories shown; ``User()`` by default.
+    packs
+        The packs that log, each with the day from which it is live.
+
+    Returns
+    -------
+    Transcript
+        The script.
+
+    Raises
+    ------
+    DatasetError
+        If evidence names a turn that does not exist.
+
+    Examples
+    --------
     >>> turns = {"talk": [{"ref": "D1:1", "text": "I moved to Graz.", "speaker": "Ida", "at": "2026-01-01"}]}
     >>> questions = {"talk": [{"text": "Where does Ida live?", "evidence": ["D1:1"]}]}
     >>> len(from_conversations(turns, questions).events())
     2
     """
     messages: list[MessageEvent] = []
-    found: list[tuple[Micros, str, str, dict[str, float]]] = []
+    drafts: list[tuple[Micros, str, str, dict[str, float]]] = []
     unjudged = 0
+    # Evidence is checked while questions are read: a wrong ref would silently make a question unanswerable.
     for talk, rows in turns.items():
-        mine = [_turn(talk, row) for row in rows]
-        known = {one.ref for one in mine}
-        messages += mine
-        next_at = max((one.at for one in mine), default=0) + DAY
+        own = [_turn(talk, row) for row in rows]
+        refs = {message.ref for message in own}
+        messages += own
+        next_at = max((message.at for message in own), default=0) + DAY
         for number, question in enumerate(questions.get(talk, ())):
             evidence = dict.fromkeys(question["evidence"])
             if not evidence:
                 unjudged += 1
                 continue
             for ref in evidence:
-                if f"{talk}/{ref}" not in known:
-                    near = did_you_mean(str(ref), (one.removeprefix(f"{talk}/") for one in known))
+                if f"{talk}/{ref}" not in refs:
+                    near = did_you_mean(
+                        str(ref), (message.removeprefix(f"{talk}/") for message in refs)
+                    )
                     raise DatasetError(
-                        f'{talk}, question {number}: its evidence "{ref}" is no turn of it. {near}'
+                        f'{talk}, question {number}: the evidence "{ref}" is not a turn of this conversation. {near}'
                     )
             at = to_micros(question["at"]) if question.get("at") is not None else next_at
             next_at = at + HOUR
-            worth = 1.0 / len(evidence) if fractional else 1.0
-            found.append((at, question["text"], talk, {f"{talk}/{ref}": worth for ref in evidence}))
+            utility = 1.0 / len(evidence) if fractional else 1.0
+            drafts.append(
+                (at, question["text"], talk, {f"{talk}/{ref}": utility for ref in evidence})
+            )
     for talk in questions:
         if talk not in turns:
             raise DatasetError(
-                f'Questions are asked about "{talk}", which has no turns. {did_you_mean(talk, turns)}'
+                f'There are questions about "{talk}", which has no turns. {did_you_mean(talk, turns)}'
             )
-    found.sort(key=lambda item: item[0])
+    drafts.sort(key=lambda item: item[0])
     events: list[Event] = [
         *messages,
         *(
             QuestionEvent(at, number, text, talk, useful)
-            for number, (at, text, talk, useful) in enumerate(found, 1)
+            for number, (at, text, talk, useful) in enumerate(drafts, 1)
         ),
     ]
     events.sort(key=lambda event: event.at)
@@ -251,6 +419,7 @@ def from_conversations(
 
 
 def _turn(talk: str, row: Mapping[str, Any]) -> MessageEvent:
+    """Return a turn of a conversation as a message; its ref has the name of the conversation."""
     return MessageEvent(
         at=to_micros(row["at"]),
         ref=f"{talk}/{row['ref']}",

@@ -1,4 +1,4 @@
-"""A life: a world lived in a lab through its public verbs, with everything logged and the truth kept beside it."""
+"""A simulated run of a world in a lab, fully logged, with the ground truth."""
 
 from __future__ import annotations
 
@@ -41,9 +41,31 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Life:
-    """A world that was lived: its lab (still open), its slates, and what every candidate was truly worth.
+    """A finished simulated run: its lab, its log and its ground truth.
 
-    ``questions`` has the question of each logged decision. Close it, or use it in a ``with``.
+    Close it, or use it in a ``with`` statement. It is made by ``live``.
+
+    Close it, or use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    world
+        The script of the run.
+    lab
+        The lab, still open.
+    slates
+        The log of the run.
+    questions
+        The question of each logged decision.
+
+    Examples
+    --------
+    >>> from memlab.science.simulation import World
+    >>> world = World("tiny", days=3, projects=2, messages_per_day=6, questions_per_day=3)
+    >>> with live(world) as life:
+    ...     values = life.earned(of="utility")
+    >>> values.columns
+    ['number', 'project', 'value']
     """
 
     world: Script
@@ -52,9 +74,10 @@ class Life:
     questions: dict[int, QuestionEvent]
     _utilities: Floats
 
+    # Cached: a join over all candidates.
     @cached_property
     def worth(self) -> pl.DataFrame:
-        """``decision``, ``memory_id``, ``utility`` and ``reward`` (expected of feedback) of every logged candidate."""
+        """The true ``utility`` and expected ``reward`` of every logged candidate."""
         pools = self.slates.candidates.select("decision", "memory_id").collect()
         utility = self._utility(pools["decision"].to_numpy(), pools["memory_id"].to_numpy())
         return pools.with_columns(utility=utility, reward=self.world.user.reward(utility))
@@ -67,44 +90,85 @@ class Life:
         of: Literal["reward", "utility"] = "reward",
         how: Literal["auto", "rescore", "recall"] = "auto",
     ) -> float:
-        """The true value on logged recalls of a pack, or of an expression over the logged candidates.
+        """Return the true value of a policy on the logged recalls.
 
-        It is the mean over the logged decisions of what the ``limit`` memories that the policy puts first are worth
-        together: their expected rewards, each as if feedback came for certain, or their utilities. "rescore" orders
-        the logged pool again; "recall" asks again on the state before each decision; "auto" rescores where all features
-        that the pack's recall-score reads are those that were logged. Packs that showed fewer are worth less.
+        The value is the mean over decisions of the summed true rewards, or utilities, of the
+        policy's top ``limit`` memories. A pack that shows fewer has a lower value.
 
-        >>> life.truth("memlab"), life.truth(pl.col("similarity"))       # doctest: +SKIP
+        Parameters
+        ----------
+        policy
+            A pack (name, path, text or object), or a Polars expression over the logged
+            candidates.
+        of
+            "reward" (expected, as if feedback always came) or "utility".
+        how
+            "rescore" ranks the logged pool again, "recall" repeats each recall on the earlier
+            state. "auto" re-scores if the log has all features that the pack's recall-score
+            reads.
+
+        Returns
+        -------
+        float
+            The mean value per recall.
+
+        Raises
+        ------
+        InputError
+            If an expression is to be recalled.
+
+        Examples
+        --------
+        >>> from memlab.science.simulation import World
+        >>> world = World("tiny", days=3, projects=2, messages_per_day=6, questions_per_day=3)
+        >>> import polars as pl
+        >>> with live(world) as life:
+        ...     best = life.truth("memlab", of="utility", how="rescore")
+        ...     worst = life.truth(pl.lit(-1.0), of="utility")
+        >>> best > worst
+        True
         """
         if isinstance(policy, pl.Expr):
             if how == "recall":
-                raise InputError("An expression can only rescore; to recall again, give a pack.")
-            tops = self._rescored(policy)
+                raise InputError(
+                    "An expression can only re-score the logged pool. Pass a pack to repeat recalls."
+                )
+            results = self._rescore(policy)
         else:
             pack = load_pack(policy)
-            rescore = how == "rescore" or (how == "auto" and self._rescorable(pack))
-            tops = self._rescored(pack) if rescore else self._recalled(pack)
-        utility = self._utility(tops["decision"].to_numpy(), tops["memory_id"].to_numpy())
+            rescore = how == "rescore" or (how == "auto" and self._can_rescore(pack))
+            results = self._rescore(pack) if rescore else self._repeat_recalls(pack)
+        utility = self._utility(results["decision"].to_numpy(), results["memory_id"].to_numpy())
         values = utility if of == "utility" else self.world.user.reward(utility)
         return float(values.sum() / len(self.questions))
 
     @checked
     def earned(self, *, of: Literal["reward", "utility"] = "reward") -> pl.DataFrame:
-        """What the head that was shown was worth, question by question: ``number``, ``project``, ``value``.
+        """Return the true value of the results shown, question by question.
 
-        In the unit of ``truth``. Probes do not count: they are not what the pack chose.
+        Probes do not count, because the pack did not choose them.
+
+        Parameters
+        ----------
+        of
+            "reward" or "utility", as for ``truth``.
+
+        Returns
+        -------
+        DataFrame
+            ``number``, ``project`` and ``value`` of each question.
         """
-        head = (
+        results = (
             self.slates.exposures.filter(~pl.col("probe")).select("decision", "memory_id").collect()
         )
-        utility = self._utility(head["decision"].to_numpy(), head["memory_id"].to_numpy())
-        worth = head.with_columns(
+        utility = self._utility(results["decision"].to_numpy(), results["memory_id"].to_numpy())
+        values = results.with_columns(
             value=utility if of == "utility" else self.world.user.reward(utility)
         )
-        sums = dict(worth.group_by("decision").agg(pl.col("value").sum()).iter_rows())
+        sums = dict(values.group_by("decision").agg(pl.col("value").sum()).iter_rows())
         rows = [
-            (one.number, one.project, sums.get(decision, 0.0))
-            for decision, one in self.questions.items()
+            (question.number, question.project, sums.get(decision, 0.0))
+            for decision, question in self.questions.items()
         ]
         return pl.DataFrame(
             rows,
@@ -113,18 +177,25 @@ class Life:
         )
 
     def logged(self) -> pl.DataFrame:
-        """The naive report: ``pack``, ``decisions``, and ``value``, the mean reward of the head times its size.
+        """Return the naive report: the mean reward of each pack while it was live.
 
-        It compares packs by what each earned while it was live, whatever it was asked then.
+        Packs were live at different times and for different questions, so the report is
+        confounded.
+
+        Returns
+        -------
+        DataFrame
+            ``pack``, ``decisions`` and ``value`` (the mean reward of a result times the number of
+            results).
         """
         questions = self.slates.decisions.select("decision", "pack", "limit").sort("decision")
-        shown = questions.join(
+        exposed = questions.join(
             self.slates.exposures, on="decision", how="inner", maintain_order="left"
         )
-        head = shown.filter(~pl.col("probe"))
-        rewards = self.slates.feedback.select("decision", "memory_id", reward=_success())
+        results = exposed.filter(~pl.col("probe"))
+        rewards = self.slates.feedback.select("decision", "memory_id", reward=_reward_expression())
         return (
-            head.join(rewards, on=["decision", "memory_id"], how="left", maintain_order="left")
+            results.join(rewards, on=["decision", "memory_id"], how="left", maintain_order="left")
             .group_by("pack", maintain_order=True)
             .agg(
                 decisions=pl.col("decision").n_unique(),
@@ -153,23 +224,31 @@ class Life:
             f"<Life of {self.world.name}: {len(self.lab):,} memories, {len(self.questions):,} recalls>"
         )
 
-    # -- within -----------------------------------------------------------------------------------------------
+    # -- internals --------------------------------------------------------------------------------------------
 
     def _utility(self, decisions: NDArray[Any], memories: NDArray[Any]) -> Floats:
-        known = np.array(list(self.questions), dtype=np.int64)
-        return np.asarray(self._utilities[np.searchsorted(known, decisions), memories - 1])
+        """Return the utility of pairs of decisions and memories."""
+        numbers = np.array(list(self.questions), dtype=np.int64)
+        return np.asarray(self._utilities[np.searchsorted(numbers, decisions), memories - 1])
 
+    # Cached: each policy re-scores the same candidates.
     @cached_property
     def _frame(self) -> pl.DataFrame:
+        """The logged candidates with the limit of their recall."""
         limits = self.slates.decisions.select("decision", "limit")
         return self.slates.candidates.join(limits, on="decision", how="inner").collect()
 
     @cached_property
-    def _logging(self) -> tuple[Pack, ...]:
+    def _logging_packs(self) -> tuple[Pack, ...]:
+        """The packs that logged."""
         return tuple(load_pack(pack) for _, pack in self.world.packs)
 
-    def _rescorable(self, pack: Pack) -> bool:
-        """Whether the features of its recall-score are in the log, and what decides them is as it was."""
+    def _can_rescore(self, pack: Pack) -> bool:
+        """Return whether the log has the features of a pack's recall-score.
+
+        They must be computed as the pack would compute them.
+        """
+        # A feature depends on settings and slots, so those must agree with every pack that logged.
         read = pack.policies["recall-score"].inputs
         needed = {name for feature in read for name in FEATURES[feature].depends}
         on_demand = {feature for feature in read if FEATURES[feature].on_demand}
@@ -179,7 +258,7 @@ class Life:
         }
         logging = [
             other
-            for other in (*self._logging, self.lab.policies.pack)
+            for other in (*self._logging_packs, self.lab.policies.pack)
             if (other.name, other.hash) in live
         ]
         if len({other.hash for other in logging}) < len(live):
@@ -187,10 +266,13 @@ class Life:
         if any(not on_demand <= set(other.policies["recall-score"].inputs) for other in logging):
             return False
         return all(
-            _decides(pack, name) == _decides(other, name) for other in logging for name in needed
+            _find_decider(pack, name) == _find_decider(other, name)
+            for other in logging
+            for name in needed
         )
 
-    def _rescored(self, policy: Pack | pl.Expr) -> pl.DataFrame:
+    def _rescore(self, policy: Pack | pl.Expr) -> pl.DataFrame:
+        """Return the top-k of the logged pool under a policy."""
         if isinstance(policy, pl.Expr):
             score = policy.cast(pl.Float64)
             scored = self._frame.select("decision", "memory_id", "limit", score.alias("_score"))
@@ -199,28 +281,32 @@ class Life:
             scored = self._frame.select("decision", "memory_id", "limit").with_columns(
                 values.alias("_score")
             )
-        fit = scored.filter(pl.col("_score").is_not_nan() & (pl.col("_score") > -np.inf))
-        best = fit.sort("decision", "_score", "memory_id", descending=[False, True, False])
+        finite = scored.filter(pl.col("_score").is_not_nan() & (pl.col("_score") > -np.inf))
+        best = finite.sort("decision", "_score", "memory_id", descending=[False, True, False])
         return best.filter(pl.int_range(pl.len()).over("decision") < pl.col("limit"))
 
-    def _recalled(self, pack: Pack) -> pl.DataFrame:
-        """The head of a fresh recall on the state before each decision."""
+    def _repeat_recalls(self, pack: Pack) -> pl.DataFrame:
+        """Return the results of repeated recalls on the state before each decision."""
         decisions = self.slates.decisions.select("decision").sort("decision").collect()["decision"]
         past = Past(self.lab.io.store.journal, Recaller(self.lab.io.embedder))
-        found: list[tuple[int, int]] = []
+        results: list[tuple[int, int]] = []
         for decision in decisions:
-            found += [(decision, memory) for memory in past.recall(decision, pack).shown]
+            results += [(decision, memory) for memory in past.recall(decision, pack).shown]
         return pl.DataFrame(
-            found, schema={"decision": pl.Int64, "memory_id": pl.Int64}, orient="row"
+            results, schema={"decision": pl.Int64, "memory_id": pl.Int64}, orient="row"
         )
 
 
-def _decides(pack: Pack, name: str) -> object:
-    """The setting or the policy of this name; the embedder is one throughout a life."""
+def _find_decider(pack: Pack, name: str) -> object:
+    """Return the setting or policy of this name; the embedder is the same throughout a run."""
     return pack.policies[name].hash if name in pack.policies else pack.settings.get(name)
 
 
-def _success() -> pl.Expr:
+def _reward_expression() -> pl.Expr:
+    """Return the expression of a reward.
+
+    Without a reward, success is 1 and fail is 0.
+    """
     return pl.coalesce("reward", (pl.col("outcome") == "success").cast(pl.Float64))
 
 
@@ -235,50 +321,76 @@ def live(
     every_days: Annotated[float, Within(0, 1_000_000)] = 0.0,
     progress: bool = False,
 ) -> Life:
-    """Live a world: remember what is said, recall what is asked, give feedback when it is due, all by the clock.
+    """Simulate a world in a lab: messages, recalls and feedback at their times.
 
-    The world's own packs log unless ``pack`` does for the whole time; ``challengers`` are compared with them from the
-    first day (``lab.challenge``). What is said and asked, and how the user would
-    react to each memory, depends on the world alone. Feedback that would come after the last event has not come: at
-    the end of a log some windows are open. ``path`` is a directory for the lab; without one it is in memory. Upkeep
-    (``lab.upkeep.maintain``) runs every ``every_days``, 0 for never. A memory into which the pack merged what was said
-    is worth the most that any of it is worth.
+    Messages, questions and the user's reactions depend on the world alone. Feedback that is due
+    after the last event is missing, so some windows of the log are open. If the pack merged
+    messages into one memory, its utility is the maximum of theirs.
 
-    Raises InputError if the lab at ``path`` already holds memories.
+    Parameters
+    ----------
+    world
+        A ``World``, a ``Transcript`` or another script.
+    pack
+        The pack that logs all the time; by default the packs of the world, each from its day.
+    challengers
+        Packs to challenge with from the first day on.
+    path
+        A folder for the lab; in memory by default.
+    embedder
+        The embedder of the lab.
+    every_days
+        The interval of upkeep (``lab.upkeep.maintain``) in simulated days; 0 for none.
+    progress
+        Whether to show a progress bar.
 
-    >>> from memlab.science.simulation import WORLDS, live
-    >>> with live(WORLDS["differs"]) as life:                            # doctest: +SKIP
-    ...     life.slates.decisions.collect()
+    Returns
+    -------
+    Life
+        The run, with its lab open.
+
+    Raises
+    ------
+    InputError
+        If the lab at ``path`` has memories, or the script has no messages or no questions.
+
+    Examples
+    --------
+    >>> from memlab.science.simulation import World
+    >>> world = World("tiny", days=3, projects=2, messages_per_day=6, questions_per_day=3)
+    >>> with live(world) as life:
+    ...     life.slates.decisions.collect().height == len(life.questions)
+    True
     """
     events = world.events()
     messages = [event for event in events if isinstance(event, MessageEvent)]
     if not messages or not any(isinstance(event, QuestionEvent) for event in events):
         raise InputError(
-            f"In the world {world.name} nothing is said or nothing is asked: there is no life to live."
+            f"The world {world.name} has no messages or no questions, so there is nothing to simulate."
         )
     clock = ManualClock(events[0].at)
     lab = open_lab(path, embedder=embedder, clock=clock, seed=world.seed)
     try:
         if len(lab):
             raise InputError(
-                f"The lab {path} already holds {len(lab):,} memories. A life begins in a new lab."
+                f"The lab {path} already has {len(lab):,} memories. Pass a path without a lab."
             )
         packs = (
             [(0, load_pack(pack))]
             if pack is not None
-            else [(day, load_pack(one)) for day, one in world.packs]
+            else [(day, load_pack(spec)) for day, spec in world.packs]
         )
-        rivals = [load_pack(one) for one in challengers]
-        questions, worth = _lived(
+        rivals = [load_pack(spec) for spec in challengers]
+        questions, utilities_by_question = _run_events(
             lab, clock, world, packs, rivals, round(every_days * DAY), progress
         )
-        return Life(world, lab, lab.slates(), questions, worth)
+        return Life(world, lab, lab.slates(), questions, utilities_by_question)
     except BaseException:
         lab.close()
         raise
 
 
-def _lived(
+def _run_events(
     lab: Lab,
     clock: ManualClock,
     world: Script,
@@ -287,94 +399,102 @@ def _lived(
     every: Micros,
     progress: bool,
 ) -> tuple[dict[int, QuestionEvent], Floats]:
-    """Live through the events; the question of each decision, and the utility of every memory for it."""
+    """Run through the events.
+
+    Returns the question of each decision, and the utility of every memory for it.
+    """
+    # Feedback and upkeep are given before each event, in the order of simulated time.
     events = world.events()
-    place = {
+    index = {
         event.ref: index
         for index, event in enumerate(event for event in events if isinstance(event, MessageEvent))
     }
-    begin = events[0].at // DAY
-    ahead = sorted(packs, key=lambda item: item[0], reverse=True)
-    held = _Held(lab)
-    due = _Due(lab, clock)
+    first_day = events[0].at // DAY
+    upcoming = sorted(packs, key=lambda item: item[0], reverse=True)
+    stored = _Messages(lab)
+    feedback = _PendingFeedback(lab, clock)
     upkeep = events[0].at + every
     questions: dict[int, QuestionEvent] = {}
-    worth: list[Floats] = []
-    with bar(progress, len(events), unit="event", desc="living") as step:
+    rows: list[Floats] = []
+    with bar(progress, len(events), unit="event", desc="simulating") as step:
         for event in events:
-            while ahead and event.at // DAY - begin >= ahead[-1][0]:
+            while upcoming and event.at // DAY - first_day >= upcoming[-1][0]:
                 clock.set(event.at)
-                lab.policies.use(ahead.pop()[1], reason=f"live from day {event.at // DAY - begin}")
+                lab.policies.use(
+                    upcoming.pop()[1], reason=f"live from day {event.at // DAY - first_day}"
+                )
                 if not lab.policies.challenges:
-                    for one in challengers:
-                        lab.challenge(one)
+                    for pack in challengers:
+                        lab.challenge(pack)
             while every and upkeep <= event.at:
-                due.give(upkeep)
+                feedback.give(upkeep)
                 clock.set(upkeep)
                 lab.upkeep.maintain(progress=False)
                 upkeep += every
-            due.give(event.at)
+            feedback.give(event.at)
             clock.set(event.at)
             if isinstance(event, MessageEvent):
-                held.waiting.append(event)
+                stored.waiting.append(event)
             else:
-                held.remember()
+                stored.remember()
                 hits = lab.recall(event.text, project=event.project)
-                utility = utilities(event, place, len(place))
+                utility = utilities(event, index, len(index))
                 reactions = world.user.react(
                     utility, generator(world.seed, f"feedback {event.number}")
                 )
                 for hit in hits:
-                    if hit.id not in held.messages:
-                        continue  # what the pack made of several has no words of the user's
-                    row = max(held.messages[hit.id], key=lambda message: utility[message])
+                    if hit.id not in stored.messages:
+                        continue  # A summary by the pack has no words of the user's, so no utility.
+                    row = max(stored.messages[hit.id], key=lambda message: utility[message])
                     if reactions.answered[row]:
-                        due.add(
+                        feedback.add(
                             event.at + int(reactions.delay[row]),
                             hit,
                             success=bool(reactions.success[row]),
                         )
                 if hits.decision is not None:
                     questions[hits.decision] = event
-                    worth.append(utility)
+                    rows.append(utility)
             step(1)
-        held.remember()
-    return questions, held.worth(list(questions.values()), worth)
+        stored.remember()
+    return questions, stored.worth(list(questions.values()), rows)
 
 
-class _Held:
-    """What was said, and which memory stands for each message: a pack may merge one into another."""
+class _Messages:
+    """The messages so far, and the memory of each message: a pack may merge one into another."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._said = 0
+        self._count = 0
         self.waiting: list[MessageEvent] = []
         self.messages: dict[int, list[int]] = {}
 
     def remember(self) -> None:
-        """All that waits, at once; what a pack links in the background is linked by the next question."""
+        """Remember all waiting messages at once, and finish background linking."""
         if not self.waiting:
             return
-        for memory in self._lab.remember([one.row() for one in self.waiting], chain=True).standing:
-            self.messages.setdefault(memory, []).append(self._said)
-            self._said += 1
+        for memory in self._lab.remember(
+            [message.row() for message in self.waiting], chain=True
+        ).standing:
+            self.messages.setdefault(memory, []).append(self._count)
+            self._count += 1
         self._lab.graph.link_waiting()
         self.waiting = []
 
     def worth(self, questions: Sequence[QuestionEvent], utilities: Sequence[Floats]) -> Floats:
-        """f64[questions, memories]: the utility of each memory, from those of the messages."""
-        found = np.full((len(questions), len(self._lab)), -np.inf)
-        standing = np.empty(self._said, dtype=np.int64)
+        """Return the utility of each memory from those of its messages, f64[questions, memories]."""
+        table = np.full((len(questions), len(self._lab)), -np.inf)
+        standing = np.empty(self._count, dtype=np.int64)
         for memory, messages in self.messages.items():
             standing[messages] = memory - 1
         for row, utility in enumerate(utilities):
-            np.maximum.at(found[row], standing, utility)
-        rest = np.array([[question.otherwise] for question in questions])
-        return np.asarray(np.where(np.isinf(found), rest, found))
+            np.maximum.at(table[row], standing, utility)
+        others = np.array([[question.otherwise] for question in questions])
+        return np.asarray(np.where(np.isinf(table), others, table))
 
 
-class _Due:
-    """Feedback on its way."""
+class _PendingFeedback:
+    """Feedback that is due later."""
 
     def __init__(self, lab: Lab, clock: ManualClock) -> None:
         self._lab, self._clock = lab, clock
@@ -382,11 +502,12 @@ class _Due:
         self._count = 0
 
     def add(self, at: Micros, hit: Hit, *, success: bool) -> None:
+        """Schedule feedback on a hit."""
         self._count += 1
         heapq.heappush(self._heap, (at, self._count, hit, success))
 
     def give(self, until: Micros) -> None:
-        """All that is due by then, in order."""
+        """Give all feedback that is due until a time, in order."""
         while self._heap and self._heap[0][0] <= until:
             at, _, hit, success = heapq.heappop(self._heap)
             self._clock.set(at)

@@ -1,8 +1,9 @@
-"""``memlab.trial``: the same life under each pack, each with its own recalls and uses.
+"""``memlab.trial``: a simulated run under each pack, each with its own recalls and memory.
 
-A log tells what other packs would have earned on the recalls that it holds: one step. A pack whose memory changes by
-use lives on with what it showed, and may come to earn more or less. Only living tells: the same messages and questions,
-at the same times, in a lab of its own for each pack.
+A log shows how other packs would have done on its recalls: one step. A pack whose memory changes
+by use continues with the memories that it showed, and its value may rise or fall. A trial
+measures this: the same messages and questions, at the same times, in a separate lab for each
+pack.
 """
 
 from __future__ import annotations
@@ -40,13 +41,16 @@ __all__ = ["Trial", "trial"]
 
 Floats = NDArray[np.float64]
 _SEEDS = 5
+"""Simulated runs of a world by default: intervals over 5 seeds have 4 degrees of freedom, and minutes are enough."""
 _LEVEL = 0.05
+"""The p-value below which packs are distinguished."""
+# Scripts that a trial accepts, for messages.
 _WORLD = "a World, a Transcript, a list of its events, or the conversations that memlab.ingest.read_locomo returns"
 
 
 @dataclass(frozen=True)
-class _Lived:
-    """One pack: its value with its interval, and the difference to the first pack."""
+class _PackResult:
+    """The result of one pack: its value, and the difference to the first pack."""
 
     pack: str
     hash: str
@@ -59,11 +63,42 @@ class _Lived:
 
 @dataclass(frozen=True, repr=False)
 class Trial(Report):
-    """What packs earned a recall, each in lives of its own; best first.
+    """The rewards per recall of packs in simulated runs, best first.
 
-    ``lives`` has a row for each pack and seed: ``pack``, ``seed``, ``questions``, ``memories`` (at the end),
-    ``used`` (how many of them a recall has shown), ``value``. ``script_hash`` is that of what was said and asked in all
-    of them; ``clusters`` says what the intervals are over.
+    It is made by ``memlab.trial``.
+
+    Parameters
+    ----------
+    world
+        The name of the script.
+    script_hash
+        The digest of all events.
+    seeds
+        The seeds of the runs.
+    days
+        The number of days of a run; None for all.
+    every_days
+        The interval of upkeep in simulated days.
+    of
+        "reward" or "utility".
+    baseline
+        The pack that the others are compared with.
+    clusters
+        The clusters of the intervals, in words.
+    questions
+        The number of questions of all runs.
+    lives
+        A row for each pack and seed: ``pack``, ``seed``, ``questions``, ``memories`` (at the
+        end), ``used`` (memories that a recall showed) and ``value``.
+
+    Examples
+    --------
+    >>> from memlab.science.simulation import World
+    >>> world = World("tiny", days=3, projects=2, messages_per_day=6, questions_per_day=3)
+    >>> import memlab
+    >>> result = memlab.trial(["memlab", "companion"], world, seeds=1, of="utility")
+    >>> result.lives["pack"].to_list()
+    ['memlab', 'companion']
     """
 
     world: str
@@ -76,18 +111,19 @@ class Trial(Report):
     clusters: str
     questions: int
     lives: pl.DataFrame = field(repr=False)
-    _rows: tuple[_Lived, ...] = field(repr=False)
+    _rows: tuple[_PackResult, ...] = field(repr=False)
 
     def __len__(self) -> int:
-        """How many packs."""
+        """Return the number of packs."""
         return len(self._rows)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row a pack, best first.
+        """A row for each pack, best first.
 
-        ``pack``, ``value``, ``low``, ``high``, ``difference`` (to ``baseline``, paired), ``difference_low``,
-        ``difference_high``, ``p`` (Bonferroni), ``one_step``, ``one_step_difference``, ``verdict``, ``hash``.
+        ``pack``, ``value``, ``low``, ``high``, ``difference`` (to ``baseline``, paired),
+        ``difference_low``, ``difference_high``, ``p`` (Bonferroni), ``one_step``,
+        ``one_step_difference``, ``verdict``, ``hash``.
         """
         others = max(1, len(self._rows) - 1)
         base = next(row for row in self._rows if row.pack == self.baseline)
@@ -102,15 +138,15 @@ class Trial(Report):
                 {
                     "pack": row.pack,
                     "value": row.value,
-                    "low": _end(row.interval, "low"),
-                    "high": _end(row.interval, "high"),
+                    "low": _interval_end(row.interval, "low"),
+                    "high": _interval_end(row.interval, "high"),
                     "difference": None if row is base else row.gap,
-                    "difference_low": _end(gap, "low"),
-                    "difference_high": _end(gap, "high"),
+                    "difference_low": _interval_end(gap, "low"),
+                    "difference_high": _interval_end(gap, "high"),
                     "p": p,
                     "one_step": row.one_step,
                     "one_step_difference": ahead,
-                    "verdict": "baseline" if row is base else _verdict(row.gap, p),
+                    "verdict": "baseline" if row is base else _name_verdict(row.gap, p),
                     "hash": row.hash,
                 }
             )
@@ -128,49 +164,58 @@ class Trial(Report):
 
     @property
     def sentence(self) -> str:
-        """What living showed."""
+        """The finding in one sentence."""
         best = self._rows[0].pack
         better = self.frame.filter(pl.col("verdict") == "better")["pack"].to_list()
         worse = self.frame.filter(pl.col("verdict") == "worse")["pack"].to_list()
         if better:
-            return f"{best} lives to earn most; better than {self.baseline}: {', '.join(better)}."
+            return (
+                f"{best} has the highest reward; better than {self.baseline}: {', '.join(better)}."
+            )
         if worse and len(worse) == len(self._rows) - 1:
-            return f"{self.baseline} lives to earn most."
-        return f"Nothing is shown to live better than {self.baseline}."
+            return f"{self.baseline} has the highest reward."
+        return f"No pack is significantly better than {self.baseline}."
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How this was found, and where one step and a life part."""
+        """The sample, the method, and packs whose value differs from one step."""
         unit = "expected reward" if self.of == "reward" else "utility"
-        said = [
-            f"{unit} of the head, a recall; {self.questions:,} questions in {len(self.seeds)} "
-            f"{'life' if len(self.seeds) == 1 else 'lives'} a pack; 95% intervals: clusters are {self.clusters}; "
-            f"differences are paired question by question; script {self.script_hash[:12]}"
+        runs = "run" if len(self.seeds) == 1 else "runs"
+        remarks = [
+            f"{unit} of the results per recall; {self.questions:,} questions in {len(self.seeds)} simulated {runs} per "
+            f"pack; 95% intervals over {self.clusters}; differences are paired by question; script "
+            f"{self.script_hash[:12]}"
         ]
-        said += [
-            f"{row['pack']} lives to earn {row['value']:.2f} where one step promises {row['one_step']:.2f}."
+        remarks += [
+            f"{row['pack']} has {row['value']:.2f} in simulated runs, and a one-step estimate of {row['one_step']:.2f}."
             for row in self.frame.drop_nulls(["one_step", "low"]).iter_rows(named=True)
             if not row["low"] <= row["one_step"] <= row["high"]
         ]
-        return tuple(said)
+        return tuple(remarks)
 
     def _display(self) -> object:
         stepped = any(row.one_step is not None for row in self._rows)
         columns: Columns = (
             ("pack", "{pack}"),
-            ("lived", "{value:.3f}"),
+            ("simulated", "{value:.3f}"),
             ("interval", "[{low:.3f}, {high:.3f}]"),
-            (f"to {self.baseline}", "{difference:+.3f}"),
+            (f"vs. {self.baseline}", "{difference:+.3f}"),
             ("interval", "[{difference_low:+.3f}, {difference_high:+.3f}]"),
             ("p", "{p:.3f}"),
             *([("one step", "{one_step:.3f}")] if stepped else []),
             ("verdict", "{verdict}"),
         )
-        heads, rows = format_rows(self.frame.iter_rows(named=True), columns)
-        return self.sentence, Table("", heads, rows, self.remarks, left=(0, len(heads) - 1))
+        headings, rows = format_rows(self.frame.iter_rows(named=True), columns)
+        return self.sentence, Table("", headings, rows, self.remarks, left=(0, len(headings) - 1))
 
     def to_dict(self) -> dict[str, Any]:
-        """The finding, both tables and the settings, as JSON values."""
+        """Return the finding, the tables and the settings as JSON values.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return {
             "headline": self.sentence,
             "packs": self.frame.to_dicts(),
@@ -187,30 +232,32 @@ class Trial(Report):
         }
 
 
-def _script(world: Any) -> Script:
-    """What can be lived, from what was given."""
+def _read_script(world: Any) -> Script:
+    """Return the script of what the caller passed."""
+    # Conversations are recognised by their attributes, because this package does not know the readers of files.
     if hasattr(world, "events") and hasattr(world, "seed"):
         script: Script = world
         return script
     if isinstance(world, Sequence) and world and not isinstance(world, str | bytes):
-        if all(isinstance(one, MessageEvent | QuestionEvent) for one in world):
+        if all(isinstance(item, MessageEvent | QuestionEvent) for item in world):
             return Transcript("events", tuple(sorted(world, key=lambda event: event.at)))
-        if all(hasattr(one, "conversation") and hasattr(one, "questions") for one in world):
-            turns = {one.conversation.name: one.conversation.rows() for one in world}
+        if all(hasattr(item, "conversation") and hasattr(item, "questions") for item in world):
+            turns = {item.conversation.name: item.conversation.rows() for item in world}
             questions = {
-                one.conversation.name: [
-                    {"text": asked.text, "evidence": asked.evidence} for asked in one.questions
+                item.conversation.name: [
+                    {"text": question.text, "evidence": question.evidence}
+                    for question in item.questions
                 ]
-                for one in world
+                for item in world
             }
             return from_conversations(turns, questions)
-    raise InputError(f"A trial lives {_WORLD}; not {type(world).__name__}.")
+    raise InputError(f"A trial simulates {_WORLD}; not {type(world).__name__}.")
 
 
 @checked
 def trial(
     packs: Sequence[str | Path | Pack],
-    world: Annotated[Any, Taken(_WORLD, _script)],
+    world: Annotated[Any, Taken(_WORLD, _read_script)],
     *,
     seeds: Annotated[int, Within(1, 10_000)] | Sequence[Seed] | None = None,
     days: Count | None = None,
@@ -220,64 +267,108 @@ def trial(
     embedder: EmbedderSpec = None,
     progress: bool = False,
 ) -> Trial:
-    """Live the same life under each pack, and compare what their recalls earned.
+    """Simulate the same run under each pack, and compare the rewards of their recalls.
 
-    ``packs`` are names, paths, texts or packs; the others are compared to the first. ``world`` is a ``World`` or a
-    ``Transcript`` of ``memlab.simulation``, a list of its events, or labelled conversations. ``seeds`` are those of
-    the lives, or how many of them there are, from the world's own on: of a world each is another life (five unless
-    given), of a transcript another user (its own unless given). ``days`` cuts the lives short. Upkeep runs every
-    ``every_days`` of simulated time, 0 for never.
+    Parameters
+    ----------
+    packs
+        At least two packs: names, paths, texts or objects. The others are compared with the
+        first.
+    world
+        A ``World`` or ``Transcript`` of ``memlab.simulation``, a list of its events, or labelled
+        conversations.
+    seeds
+        The seeds of the runs, or their number from the world's own seed on. For a world, each
+        seed is another run (5 by default); for a transcript, another user (its own by default).
+    days
+        The number of days after which runs end; all by default.
+    every_days
+        The interval of upkeep in simulated days; 0 for none.
+    of
+        "reward" (the expected reward of the results) or "utility".
+    beside
+        A logged run, for the one-step value: a ``Life`` has the exact value, an ``Evaluation`` an
+        estimate. A step shows as many memories as the log did, a simulated run as many as the
+        pack's own ``limit``.
+    embedder
+        The embedder of the labs.
+    progress
+        Whether to show a progress bar.
 
-    What a recall earned is the expected ``reward`` of its head, or the ``utility``, which the world knows. Differences
-    are paired question by question; intervals are over seeds of a world; where there is one seed, or no world, over
-    projects, which are the conversations of a transcript. ``beside`` is one life that was logged, whose slates tell the
-    value by one step: a ``Life`` knows it exactly, an ``Evaluation`` has estimated it. A step shows as many as the log
-    did, a life as many as the pack's own ``limit``. Each lab is in memory, and closed at the end;
-    ``live(world, pack=...)`` and ``memlab.compare`` show how labs went over time.
+    Returns
+    -------
+    Trial
+        The rewards of the packs, with intervals and paired differences.
 
-    Raises InputError for fewer than two packs, or a world without questions; UnknownName, PolicyError.
+    Raises
+    ------
+    InputError
+        If there are fewer than two packs, or the world has no questions.
+    UnknownName, PolicyError
+        If a pack does not exist or is invalid.
 
-    >>> from memlab.science.simulation import WORLDS
-    >>> memlab.trial(["memlab", "workbench"], WORLDS["differs"], days=30)                          # doctest: +SKIP
+    Notes
+    -----
+    Differences are paired by question. Intervals are over the seeds of a world. With one seed or
+    without a world, they are over projects, which are the conversations of a transcript. Labs are
+    in memory and closed at the end; ``live(world, pack=...)`` and ``memlab.compare`` show how a
+    lab develops.
+
+    Examples
+    --------
+    >>> from memlab.science.simulation import World
+    >>> world = World("tiny", days=3, projects=2, messages_per_day=6, questions_per_day=3)
+    >>> import memlab
+    >>> result = memlab.trial(["memlab", "companion"], world, seeds=1)
+    >>> result.baseline, result.frame.height
+    ('memlab', 2)
     """
-    chosen = _named([load_pack(pack) for pack in packs])
+    chosen = _name_packs([load_pack(pack) for pack in packs])
     script: Script = world
-    scripts = [_cut(_seeded(script, seed), days) for seed in _seeds(script, seeds)]
+    scripts = [_limit_days(_set_seed(script, seed), days) for seed in _list_seeds(script, seeds)]
+    # Runs are grouped by seed, so that every pack meets the same questions before the next seed.
     values: dict[str, list[Floats]] = {name: [] for name in chosen}
     keys: list[tuple[int, str]] = []
     lives: list[tuple[object, ...]] = []
-    with bar(progress, len(scripts) * len(chosen), unit="life", desc="living") as step:
-        for one in scripts:
-            asked = [event for event in one.events() if isinstance(event, QuestionEvent)]
-            keys += [(one.seed, event.project or "") for event in asked]
+    with bar(progress, len(scripts) * len(chosen), unit="run", desc="simulating") as step:
+        for run in scripts:
+            questions = [event for event in run.events() if isinstance(event, QuestionEvent)]
+            keys += [(run.seed, event.project or "") for event in questions]
             for name, pack in chosen.items():
-                with live(one, pack=pack, embedder=embedder, every_days=every_days) as life:
+                with live(run, pack=pack, embedder=embedder, every_days=every_days) as life:
                     earned = dict(life.earned(of=of).select("number", "value").iter_rows())
-                    found = np.array([earned.get(event.number, 0.0) for event in asked])
+                    values_of_run = np.array([earned.get(event.number, 0.0) for event in questions])
                     used = int((life.lab.memories["access"] > 0).sum())
                     lives.append(
-                        (name, one.seed, len(asked), len(life.lab), used, float(found.mean()))
+                        (
+                            name,
+                            run.seed,
+                            len(questions),
+                            len(life.lab),
+                            used,
+                            float(values_of_run.mean()),
+                        )
                     )
-                values[name].append(found)
+                values[name].append(values_of_run)
                 step(1)
-    whole = {name: np.concatenate(found) for name, found in values.items()}
-    lone = not isinstance(script, World) or len(scripts) == 1
-    clusters = [project if lone else seed for seed, project in keys]
+    whole = {name: np.concatenate(values_of_run) for name, values_of_run in values.items()}
+    by_project = not isinstance(script, World) or len(scripts) == 1
+    clusters = [project if by_project else seed for seed, project in keys]
     baseline = next(iter(chosen))
     rows = []
     for name, pack in chosen.items():
-        interval, value = _mean(whole[name], clusters)
-        gap, difference = _mean(whole[name] - whole[baseline], clusters)
-        stepped = _one_step(beside, name, pack, of)
+        interval, value = _estimate_mean(whole[name], clusters)
+        difference_estimate, difference = _estimate_mean(whole[name] - whole[baseline], clusters)
+        one_step = _find_one_step(beside, name, pack, of)
         rows.append(
-            _Lived(
+            _PackResult(
                 name,
                 pack.hash,
                 value,
                 interval,
-                None if name == baseline else gap,
+                None if name == baseline else difference_estimate,
                 difference,
-                stepped,
+                one_step,
             )
         )
     rows.sort(key=lambda row: -row.value)
@@ -285,14 +376,14 @@ def trial(
     return Trial(
         world=script.name,
         script_hash=hashlib.sha256(
-            "\n".join(repr(one.events()) for one in scripts).encode()
+            "\n".join(repr(run.events()) for run in scripts).encode()
         ).hexdigest(),
-        seeds=tuple(one.seed for one in scripts),
+        seeds=tuple(run.seed for run in scripts),
         days=days,
         every_days=float(every_days),
         of=of,
         baseline=baseline,
-        clusters=f"{len(set(clusters)):,} {'projects' if lone else 'seeds'}",
+        clusters=f"{len(set(clusters)):,} {'projects' if by_project else 'seeds'}",
         questions=len(keys),
         lives=pl.DataFrame(
             lives, schema=columns | {"used": pl.Int64, "value": pl.Float64}, orient="row"
@@ -301,10 +392,10 @@ def trial(
     )
 
 
-def _named(packs: Sequence[Pack]) -> dict[str, Pack]:
-    """Packs by name; of several of one name, with their hash."""
+def _name_packs(packs: Sequence[Pack]) -> dict[str, Pack]:
+    """Return packs by name, with a part of their hash if several have the same name."""
     if len({pack.hash for pack in packs}) < max(2, len(packs)):
-        raise InputError("A trial compares at least two packs, each another.")
+        raise InputError("A trial compares at least two packs, and all of them must differ.")
     names = [pack.name for pack in packs]
     return {
         pack.name if names.count(pack.name) == 1 else f"{pack.name} [{pack.hash[:8]}]": pack
@@ -312,59 +403,62 @@ def _named(packs: Sequence[Pack]) -> dict[str, Pack]:
     }
 
 
-def _seeds(script: Script, seeds: int | Sequence[int] | None) -> list[int]:
+def _list_seeds(script: Script, seeds: int | Sequence[int] | None) -> list[int]:
+    """Return the seeds of the runs."""
     if seeds is None:
         seeds = _SEEDS if isinstance(script, World) else 1
-    found = (
+    listed = (
         [script.seed + number for number in range(seeds)] if isinstance(seeds, int) else list(seeds)
     )
-    if not found or len(set(found)) < len(found):
-        raise InputError("The seeds of a trial are at least one, each another.")
-    return found
+    if not listed or len(set(listed)) < len(listed):
+        raise InputError("A trial needs at least one seed, and all seeds must differ.")
+    return listed
 
 
-def _seeded(script: Script, seed: int) -> Script:
+def _set_seed(script: Script, seed: int) -> Script:
+    """Return the script with another seed."""
     if seed == script.seed:
         return script
     if not isinstance(script, World | Transcript):
         raise InputError(
-            f"{script.name} is a script of its own: give it its seed, and no seeds here."
+            f"The script {script.name} cannot change its seed. Set the seed of the script, and omit seeds."
         )
     return replace(script, seed=seed)
 
 
-def _cut(script: Script, days: int | None) -> Script:
-    """The script's first days."""
+def _limit_days(script: Script, days: int | None) -> Script:
+    """Return the script of the first days."""
     if days is None:
         return script
     if isinstance(script, World):
         return replace(script, days=days)
     events = script.events()
-    kept = tuple(event for event in events if event.at < events[0].at + days * DAY)
-    return Transcript(script.name, kept, 0, script.seed, script.user, tuple(script.packs))
+    first_events = tuple(event for event in events if event.at < events[0].at + days * DAY)
+    return Transcript(script.name, first_events, 0, script.seed, script.user, tuple(script.packs))
 
 
-def _mean(values: Floats, clusters: Sequence[object]) -> tuple[Estimate | None, float]:
-    """The mean with its interval over clusters, none of a single one."""
-    found = cluster_interval(values, clusters)
-    return found, float(values.mean()) if found is None else found.value
+def _estimate_mean(values: Floats, clusters: Sequence[object]) -> tuple[Estimate | None, float]:
+    """Return the mean with its interval over clusters, None for a single cluster."""
+    interval = cluster_interval(values, clusters)
+    return interval, float(values.mean()) if interval is None else interval.value
 
 
-def _one_step(
-    beside: Life | Evaluation | None, name: str, pack: Pack, of: Literal["reward", "utility"]
+def _find_one_step(
+    logged: Life | Evaluation | None, name: str, pack: Pack, of: Literal["reward", "utility"]
 ) -> float | None:
-    """The value on the recalls of one logged life; none where an evaluation withholds it."""
-    if isinstance(beside, Life):
-        return beside.truth(pack, of=of, how="recall")
-    if beside is None:
+    """Return the value on the recalls of one logged run; None if an evaluation withholds it."""
+    if isinstance(logged, Life):
+        return logged.truth(pack, of=of, how="recall")
+    if logged is None:
         return None
     return next(
-        (row.value.value for row in beside.rows if row.policy == name and row.value is not None),
+        (row.value.value for row in logged.rows if row.policy == name and row.value is not None),
         None,
     )
 
 
-def _verdict(gap: float, p: float | None) -> str:
+def _name_verdict(gap: float, p: float | None) -> str:
+    """Return the verdict on a difference."""
     if p is None:
         return "no interval"
     if p >= _LEVEL:
@@ -372,6 +466,7 @@ def _verdict(gap: float, p: float | None) -> str:
     return "better" if gap > 0 else "worse"
 
 
-def _end(estimate: Estimate | None, name: Literal["low", "high"]) -> float | None:
+def _interval_end(estimate: Estimate | None, name: Literal["low", "high"]) -> float | None:
+    """Return one end of an interval; None if there is none."""
     value = None if estimate is None else getattr(estimate, name)
     return None if value is None or np.isnan(value) else float(value)

@@ -1,7 +1,7 @@
-"""A world: projects with phases, facts and preferences that hold for a time, and a user who talks and asks.
+"""A world: projects, facts and preferences over time, and a user with questions.
 
-The truth of a question is read from the facts: which one it is about, what held at that time, and which utterances said
-so. No feature of a policy, no score and no vector takes part in it.
+The ground truth of a question follows from the facts: the fact in question, its value at that
+time, and the messages that state it. It uses no feature of a policy, no score and no vector.
 """
 
 from __future__ import annotations
@@ -35,67 +35,97 @@ __all__ = [
     "Aspect",
     "Phase",
     "World",
-    "named",
+    "take_names",
 ]
 
 
-# The words of a simulated life, as ``words.toml`` has them: what can be decided, and how it is said.
+# The vocabulary of a simulated run, from ``words.toml``.
 
 
 @dataclass(frozen=True)
 class Aspect:
-    """Something that has one value at a time. ``names`` are synonyms, ``values`` what it can be."""
+    """A property that has one value at a time.
+
+    ``names`` are synonyms, ``values`` the possible values, ``kind`` the kind of memory.
+    """
 
     names: tuple[str, ...]
     values: tuple[str, ...]
     kind: str
 
 
+# The vocabulary, read once.
 _TABLES = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
 
 
-def _aspects(name: str) -> tuple[Aspect, ...]:
+def _read_aspects(name: str) -> tuple[Aspect, ...]:
+    """Return the aspects of a table of the vocabulary."""
     return tuple(
-        Aspect(tuple(one["names"]), tuple(one["values"]), one["kind"]) for one in _TABLES[name]
+        Aspect(tuple(row["names"]), tuple(row["values"]), row["kind"]) for row in _TABLES[name]
     )
 
 
-ASPECTS, TASTES, (DUTIES,) = _aspects("aspects"), _aspects("tastes"), _aspects("duties")
+ASPECTS, TASTES, (DUTIES,) = (
+    _read_aspects("aspects"),
+    _read_aspects("tastes"),
+    _read_aspects("duties"),
+)
 NAMES: dict[str, list[str]] = _TABLES["names"]
-"""Of people, projects and places, and reasons why."""
+"""Names of people, projects and places, and reasons."""
 
 FORMS: dict[str, dict[str, list[str]]] = _TABLES["forms"]
-"""Templates by the sort of what is said (project, taste, duty, talk) and by what they say of it."""
+"""Templates of messages, by the sort of fact (project, taste, duty, talk) and by their function."""
 
 
-def named(pool: list[str], number: int, what: str) -> tuple[str, ...]:
-    """The first ``number`` names of a pool, numbered where it runs out: Lantern, ..., Lantern 2.
+def take_names(pool: list[str], number: int, what: str) -> tuple[str, ...]:
+    """Return the first ``number`` names of a pool, numbered where the pool is exhausted.
 
-    >>> named(["Ida", "Bo"], 3, "person")
+    >>> take_names(["Ida", "Bo"], 3, "person")
     ('Ida', 'Bo', 'Ida 2')
     """
     if number < 1:
         raise InputError(f"A world needs at least one {what}, not {number}.")
     rounds = (divmod(index, len(pool)) for index in range(number))
-    return tuple(pool[place] + (f" {turn + 1}" if turn else "") for turn, place in rounds)
+    return tuple(
+        pool[index] + (f" {round_number + 1}" if round_number else "")
+        for round_number, index in rounds
+    )
 
 
+# The first day of all worlds is a Monday.
 _SECOND = HOUR // 3600
 _START = "2026-01-05"
 _MISLABELLED = 0.2
-"""The share of messages whose kind is wrong."""
+"""The share of messages with a wrong kind: kinds are guesses of an agent."""
 
+# The speakers of a world.
 _USER, _AGENT = "Robin", "assistant"
 _ABOUT = ("now", "before", "why")
+"""The sorts of questions, in the order of ``World.about``."""
 
 
 @checked
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of the world's days, up to the share ``until`` of them.
+    """A stretch of the days of a world.
 
-    ``change_days`` is the mean life of a value, ``repeats`` how often a value is said again within thirty days;
-    ``noise`` and ``questions`` weigh this phase's share of the talk beside the point, and of the questions.
+    Parameters
+    ----------
+    until
+        The share of the world's days at which the phase ends, 0 to 1.
+    change_days
+        The mean number of days for which a value is valid.
+    repeats
+        How often a value is stated again within thirty days.
+    noise
+        The weight of the phase in the distribution of irrelevant messages.
+    questions
+        The weight of the phase in the distribution of questions.
+
+    Examples
+    --------
+    >>> World("calm", days=4, phases=(Phase(0.5, change_days=400.0), Phase())).phase(3).change_days
+    40.0
     """
 
     until: float = 1.0
@@ -108,14 +138,50 @@ class Phase:
 @checked
 @dataclass(frozen=True)
 class World:
-    """The settings of a simulated life. The same settings give the same events, byte for byte.
+    """The settings of a simulated run.
 
-    ``messages_per_day`` counts what is remembered: facts and their repetitions first, talk beside the point for the
-    rest. ``replies`` is the share of values that the agent asks for, so that the answer alone says little;
-    ``synonyms`` the share of questions in other words than the statement's. ``grading`` says what is useful: what the
-    question is about ("facts"), or every memory alike ("alike"), as pleased as the user is just then. ``packs`` log
-    the life, each from its day on.
+    The same settings give the same events, byte for byte.
 
+    Parameters
+    ----------
+    name
+        The name of the world.
+    doc
+        The purpose of the world.
+    seed
+        The seed of all random draws.
+    days
+        The number of days, at least 1.
+    projects, people
+        The number of projects, and of people in each project.
+    aspects
+        The number of facts of each project.
+    tastes
+        The number of preferences of the user.
+    messages_per_day
+        The number of messages; irrelevant ones fill up the facts and their repetitions.
+    questions_per_day
+        The number of questions.
+    phases
+        The stretches of days with their rates; the last ends at 1.
+    replies
+        The share of values that the agent asks for, so that the answer alone is incomplete.
+    reasons
+        The share of values with a stated reason.
+    synonyms
+        The share of questions that use other words than the statement.
+    about
+        The weights of questions about the present value, the previous value and the reason.
+    grading
+        "facts": memories are useful for the fact in question. "alike": all memories are equally
+        useful at a time.
+    user
+        The user who judges the memories shown.
+    packs
+        The packs that log, each with the day from which it is live.
+
+    Examples
+    --------
     >>> world = World("tiny", days=3, projects=2)
     >>> world.events() == World("tiny", days=3, projects=2).events()
     True
@@ -142,7 +208,7 @@ class World:
 
     def __post_init__(self) -> None:
         if self.days < 1 or self.messages_per_day < 0 or self.questions_per_day < 0:
-            raise InputError("A world lasts at least one day, and its rates are not negative.")
+            raise InputError("A World lasts at least one day, and its rates are not negative.")
         if not 1 <= self.aspects <= len(ASPECTS) or not 0 <= self.tastes <= len(TASTES):
             raise InputError(
                 f"A world has 1 to {len(ASPECTS)} aspects a project and 0 to {len(TASTES)} tastes, "
@@ -151,7 +217,7 @@ class World:
         for name in ("replies", "reasons", "synonyms"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(
-                    f"{name} of a World is a share of 0..1, not {getattr(self, name)!r}."
+                    f"{name} of a World must be within 0..1, not {getattr(self, name)!r}."
                 )
         shares = [phase.until for phase in self.phases]
         if not shares or sorted(shares) != shares or shares[-1] < 1:
@@ -162,17 +228,38 @@ class World:
             raise InputError("The first pack of a World is live from day 0 on.")
 
     def events(self) -> tuple[Event, ...]:
-        """What is said and asked, by time. Ids of memories follow the order of what is said, from 1."""
+        """Return the messages and questions in order of time.
+
+        Ids of memories follow the order of the messages, from 1.
+
+        Returns
+        -------
+        tuple
+            The events.
+        """
         return self._events
 
+    # Cached: composing a quarter of events takes seconds.
     @cached_property
     def _events(self) -> tuple[Event, ...]:
+        """The composed events."""
         script = _Composer(self)
         return tuple(sorted([*script.messages, *script.questions()], key=lambda event: event.at))
 
     @checked
     def phase(self, day: int) -> Phase:
-        """The phase of a day."""
+        """Return the phase of a day.
+
+        Parameters
+        ----------
+        day
+            The number of the day, from 0.
+
+        Returns
+        -------
+        Phase
+            The phase.
+        """
         return next(
             phase
             for phase in self.phases
@@ -182,7 +269,7 @@ class World:
 
 @dataclass
 class _Draft:
-    """An utterance before it has a name."""
+    """A message before it has a ref."""
 
     at: Micros
     text: str
@@ -196,7 +283,7 @@ class _Draft:
 
 @dataclass
 class _Version:
-    """One value of a fact, and what was said of it: statements and reasons as indices of drafts."""
+    """One value of a fact, with the indices of the drafts that state it and its reason."""
 
     value: str
     old: str | None
@@ -208,6 +295,8 @@ class _Version:
 
 @dataclass
 class _Fact:
+    """A property of a project, person or user, with its values over time."""
+
     sort: Literal["project", "taste", "duty"]
     aspect: Aspect
     project: str
@@ -216,26 +305,26 @@ class _Fact:
 
 
 class _Composer:
-    """Composes the events of a world: its facts, then what is said of them, then what is asked."""
+    """The composition of a world's events: facts, then messages about them, then questions."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.start = to_micros(_START)
         self.end = self.start + world.days * DAY
-        self.projects = named(NAMES["projects"], world.projects, "project")
-        self.people = named(NAMES["people"], max(world.people, 1) * 2, "person")
+        self.projects = take_names(NAMES["projects"], world.projects, "project")
+        self.people = take_names(NAMES["people"], max(world.people, 1) * 2, "person")
         self.drafts: list[_Draft] = []
-        self.facts = self._facts()
+        self.facts = self._draw_facts()
         self._state_facts()
-        self._noise()
+        self._write_noise()
         order = sorted(range(len(self.drafts)), key=lambda index: self.drafts[index].at)
-        self.ref = {draft: f"u{place}" for place, draft in enumerate(order, 1)}
-        self.messages = [self._message(index) for index in order]
+        self.ref = {draft: f"u{number}" for number, draft in enumerate(order, 1)}
+        self.messages = [self._make_message(index) for index in order]
 
-    # -- what is true -----------------------------------------------------------------------------------------
+    # -- facts ------------------------------------------------------------------------------------------------
 
-    def _facts(self) -> list[_Fact]:
-        """Facts with the values that they take, each from a first day on."""
+    def _draw_facts(self) -> list[_Fact]:
+        """Draw facts with their values, each from a first day on."""
         world, rng = self.world, generator(self.world.seed, "facts")
         facts: list[_Fact] = []
         for project in self.projects:
@@ -247,6 +336,7 @@ class _Composer:
         facts += [
             _Fact("taste", TASTES[index], str(rng.choice(self.projects)), _USER) for index in tastes
         ]
+        # All facts have a value after a sixth of the days, so that most questions have an answer.
         settled = max(1, world.days // 6)
         for fact in facts:
             changes = rng.random(world.days)
@@ -257,7 +347,7 @@ class _Composer:
                 for day in range(first + 1, world.days)
                 if changes[day] < 1 / world.phase(day).change_days
             ]
-            times = [self._moment(day, rng) for day in days]
+            times = [self._draw_time(day, rng) for day in days]
             value: str | None = None
             for at, until in zip(times, [*times[1:], self.end], strict=True):
                 others = [other for other in fact.aspect.values if other != value]
@@ -266,54 +356,57 @@ class _Composer:
                 value = new
         return facts
 
-    def _moment(self, day: int, rng: np.random.Generator) -> Micros:
-        """A moment of the working day."""
+    def _draw_time(self, day: int, rng: np.random.Generator) -> Micros:
+        """Draw a time within the working day."""
         return self.start + day * DAY + 8 * HOUR + int(rng.random() * 9 * HOUR)
 
-    # -- what is said -----------------------------------------------------------------------------------------
+    # -- messages ---------------------------------------------------------------------------------------------
 
     def _state_facts(self) -> None:
+        """Write the messages that state each value, its reasons and its repetitions."""
         world, rng = self.world, generator(self.world.seed, "wording")
         forms = FORMS["project"]
         for fact in self.facts:
             for version in fact.versions:
                 at = version.at
                 if fact.sort == "project" and rng.random() < world.replies:
-                    self._utter(fact, version, at, forms["asked-back"], rng, speaker=_AGENT)
-                    stated = self._utter(
+                    self._write_message(fact, version, at, forms["asked-back"], rng, speaker=_AGENT)
+                    stated = self._write_message(
                         fact, version, at + 20 * _SECOND, forms["answers"], rng, speaker=fact.person
                     )
                 else:
                     stated_first = version.old is None or rng.random() < 0.3
                     stating = FORMS[fact.sort]["plain" if stated_first else "updates"]
-                    stated = self._utter(fact, version, at, stating, rng, speaker=fact.person)
+                    stated = self._write_message(
+                        fact, version, at, stating, rng, speaker=fact.person
+                    )
                 version.statements.append(stated)
                 if fact.sort != "duty" and rng.random() < world.reasons:
-                    why = self._utter(
+                    why = self._write_message(
                         fact, version, at + 45 * _SECOND, forms["reasons"], rng, speaker=fact.person
                     )
                     version.reasons.append(why)
-                self._repeat(fact, version, rng)
+                self._repeat_statements(fact, version, rng)
 
-    def _repeat(self, fact: _Fact, version: _Version, rng: np.random.Generator) -> None:
-        """Say the value again while it holds: the same words, or others."""
+    def _repeat_statements(self, fact: _Fact, version: _Version, rng: np.random.Generator) -> None:
+        """State the value again while it is valid, in the same words or in others."""
         first, last = ((at - self.start) // DAY for at in (version.at, version.until))
         rolls = rng.random(max(0, int(last - first)))
         for offset, roll in enumerate(rolls):
             day = int(first) + offset
             if roll >= self.world.phase(day).repeats / 30:
                 continue
-            at = self._moment(day, rng)
+            at = self._draw_time(day, rng)
             if not version.at < at < version.until:
                 continue
-            again = self._utter(
+            repetition = self._write_message(
                 fact, version, at, FORMS[fact.sort]["plain"], rng, speaker=fact.person
             )
             if rng.random() < 0.4:
-                self.drafts[again].text = self.drafts[version.statements[0]].text
-            version.statements.append(again)
+                self.drafts[repetition].text = self.drafts[version.statements[0]].text
+            version.statements.append(repetition)
 
-    def _utter(
+    def _write_message(
         self,
         fact: _Fact,
         version: _Version,
@@ -323,8 +416,9 @@ class _Composer:
         *,
         speaker: str,
     ) -> int:
+        """Write one message from a template and return its index."""
         text = str(rng.choice(forms)).format(
-            **self._filling(fact, version, str(rng.choice(fact.aspect.names)), rng)
+            **self._fill_slots(fact, version, str(rng.choice(fact.aspect.names)), rng)
         )
         tags = (fact.aspect.names[0].replace(" ", "-"),) if rng.random() < 0.5 else ()
         weight = float(np.clip(rng.normal(0.6, 0.15), 0, 1))
@@ -343,9 +437,10 @@ class _Composer:
         )
         return len(self.drafts) - 1
 
-    def _filling(
+    def _fill_slots(
         self, fact: _Fact, version: _Version, name: str, rng: np.random.Generator
     ) -> dict[str, str]:
+        """Return the values of the slots of a template."""
         return {
             "project": fact.project,
             "name": name,
@@ -355,8 +450,11 @@ class _Composer:
             "why": str(rng.choice(NAMES["whys"])),
         }
 
-    def _noise(self) -> None:
-        """Talk that answers nothing: mentions without a value, open questions, and life around the work."""
+    def _write_noise(self) -> None:
+        """Write messages that answer no question.
+
+        They are mentions without a value, open questions, and asides.
+        """
         world, rng = self.world, generator(self.world.seed, "noise")
         count = max(0, round(world.messages_per_day * world.days) - len(self.drafts))
         share = np.array([world.phase(day).noise for day in range(world.days)], dtype=np.float64)
@@ -377,10 +475,11 @@ class _Composer:
             )
             kind = "decision" if rng.random() < _MISLABELLED else "turn"
             weight = float(np.clip(rng.normal(0.45, 0.15), 0, 1))
-            moment = self._moment(int(day), rng)
+            moment = self._draw_time(int(day), rng)
             self.drafts.append(_Draft(moment, text, kind, fact.project, False, _USER, (), weight))
 
-    def _message(self, index: int) -> MessageEvent:
+    def _make_message(self, index: int) -> MessageEvent:
+        """Return a draft as an event."""
         draft = self.drafts[index]
         return MessageEvent(
             at=draft.at,
@@ -388,19 +487,20 @@ class _Composer:
             text=draft.text,
             kind=draft.kind,
             project=None if draft.everywhere else draft.project,
-            session=self._session(draft.project, draft.at),
+            session=self._name_session(draft.project, draft.at),
             speaker=draft.speaker,
             importance=round(draft.weight, 3),
             tags=draft.tags,
         )
 
-    def _session(self, project: str, at: Micros) -> str:
+    def _name_session(self, project: str, at: Micros) -> str:
+        """Return the session of a message: its project and day."""
         return f"{project} {(at - self.start) // DAY + 1}"
 
-    # -- what is asked ----------------------------------------------------------------------------------------
+    # -- questions --------------------------------------------------------------------------------------------
 
     def questions(self) -> list[QuestionEvent]:
-        """The questions, by time."""
+        """Draw the questions in order of time."""
         world, rng = self.world, generator(self.world.seed, "questions")
         by_project: dict[str, list[_Fact]] = {name: [] for name in self.projects}
         tastes = [fact for fact in self.facts if fact.sort == "taste"]
@@ -414,23 +514,23 @@ class _Composer:
         if not share.sum():
             return []
         days = rng.choice(world.days, size=count, p=share / share.sum())
-        moments = sorted(self._moment(int(day), rng) for day in days)
+        moments = sorted(self._draw_time(int(day), rng) for day in days)
         mood = generator(world.seed, "mood")
         level = dict(zip(self.projects, mood.uniform(0.15, 0.45, len(self.projects)), strict=True))
         questions: list[QuestionEvent] = []
         for at in moments:
             project = self.projects[int(rng.integers(len(self.projects)))]
             facts = tastes if tastes and rng.random() < 0.2 else by_project[project]
-            # What is asked most is asked far more than the rest; which facts those are differs by project.
-            known = [
-                rank for rank, fact in enumerate(facts, 1) if self._is_known(fact.versions[0], at)
+            # The popularity of facts follows Zipf's law: a few facts of each project get most questions.
+            stated_ranks = [
+                rank for rank, fact in enumerate(facts, 1) if self._is_stated(fact.versions[0], at)
             ]
-            if not known:
+            if not stated_ranks:
                 continue
-            need = 1.0 / np.array(known)
-            fact = facts[int(rng.choice(known, p=need / need.sum())) - 1]
+            need = 1.0 / np.array(stated_ranks)
+            fact = facts[int(rng.choice(stated_ranks, p=need / need.sum())) - 1]
             about = _ABOUT[int(rng.choice(len(_ABOUT), p=np.array(world.about) / sum(world.about)))]
-            text, useful = self._question(fact, about, project, at, rng)
+            text, useful = self._write_question(fact, about, project, at, rng)
             otherwise = 0.0
             if world.grading == "alike":
                 useful, otherwise = (
@@ -442,30 +542,37 @@ class _Composer:
             )
         return questions
 
-    def _is_known(self, version: _Version, at: Micros) -> bool:
-        """Whether a value has been stated before this time."""
+    def _is_stated(self, version: _Version, at: Micros) -> bool:
+        """Return whether a value was stated before this time."""
         return self.drafts[version.statements[0]].at < at
 
-    def _question(
+    def _write_question(
         self, fact: _Fact, about: str, project: str, at: Micros, rng: np.random.Generator
     ) -> tuple[str, Mapping[str, float]]:
-        """The words of a question about a fact that is known, and what is useful for it."""
-        known = [version for version in fact.versions if self._is_known(version, at)]
-        if (about == "before" and len(known) < 2) or (about == "why" and not known[-1].reasons):
+        """Return the words of a question about a stated fact, and the utility of messages for it."""
+        versions = [version for version in fact.versions if self._is_stated(version, at)]
+        if (about == "before" and len(versions) < 2) or (
+            about == "why" and not versions[-1].reasons
+        ):
             about = "now"
         name = fact.aspect.names[0]
         if rng.random() < self.world.synonyms:
             name = str(rng.choice(fact.aspect.names[1:]))
         form = str(rng.choice(FORMS[fact.sort][about]))
-        meant = known[-2] if about == "before" else known[-1]
-        filling = self._filling(fact, meant, name, rng) | {"project": project}
-        return form.format(**filling), self._useful(known, about, at)
+        version = versions[-2] if about == "before" else versions[-1]
+        filling = self._fill_slots(fact, version, name, rng) | {"project": project}
+        return form.format(**filling), self._grade_messages(versions, about, at)
 
-    def _useful(self, known: list[_Version], about: str, at: Micros) -> dict[str, float]:
-        """1 for the newest statement of what is asked for, less for repetitions and reasons, 0 for what is stale."""
+    def _grade_messages(self, versions: list[_Version], about: str, at: Micros) -> dict[str, float]:
+        """Return the utility of messages for a question.
+
+        The latest statement of the value in question has 1, repetitions and reasons less, and
+        outdated values 0.
+        """
         grades: dict[str, float] = {}
 
         def grade(drafts: list[int], newest: float, others: float) -> None:
+            """Give the latest earlier draft one utility, and the others another one."""
             earlier = sorted(
                 (index for index in drafts if self.drafts[index].at < at),
                 key=lambda i: self.drafts[i].at,
@@ -474,58 +581,64 @@ class _Composer:
                 grades[self.ref[index]] = newest if index == earlier[-1] else others
 
         if about == "before":
-            grade(known[-2].statements, 1.0, 0.6)
-            grade(known[-1].statements, 0.2, 0.1)
+            grade(versions[-2].statements, 1.0, 0.6)
+            grade(versions[-1].statements, 0.2, 0.1)
         elif about == "why":
-            grade(known[-1].reasons, 1.0, 1.0)
-            grade(known[-1].statements, 0.4, 0.2)
+            grade(versions[-1].reasons, 1.0, 1.0)
+            grade(versions[-1].statements, 0.4, 0.2)
         else:
-            grade(known[-1].statements, 1.0, 0.6)
-            grade(known[-1].reasons, 0.3, 0.3)
+            grade(versions[-1].statements, 1.0, 0.6)
+            grade(versions[-1].reasons, 0.3, 0.3)
         return grades
 
 
-# Worlds with a purpose: what an honest tool must find, must not be misled by, and must not claim.
+# Worlds with a purpose: an effect to find, a confounder to resist, and a tie in which no claim is right.
 
 
+# Many probes, so that a log of three months has the evidence of years.
 _PROBES = "(setting limit 5) (setting probe-rate 1) (setting probe-depth 95) (setting probe-floor 0.5) (setting probes 8)"
 
+# Packs that log the worlds; their texts are hashed.
 PROBING = f"""(pack probing "The default pack: five memories, and eight probes from all its pool." :inherits memlab)
 {_PROBES}
 """
 
+# The default pack without exploration.
 SURE = """(pack sure "The default pack, five memories, never a probe." :inherits memlab)
 (setting limit 5) (setting probe-rate 0)
 """
 
+# A pack that prefers old and often used memories.
 HABIT = f"""(pack habit "What is near, and what is old and was often recalled." :inherits memlab)
 {_PROBES}
 (defpolicy recall-score [similarity lexical access age-days]
   (+ (min-max similarity) (min-max lexical) (* 0.5 (min-max access)) (* 1.5 (min-max age-days))))
 """
 
+# A pack that prefers new memories.
 FRESH = f"""(pack fresh "What is near, and what is new." :inherits memlab)
 {_PROBES}
 (defpolicy recall-score [similarity lexical age-days]
   (- (+ (min-max similarity) (min-max lexical)) (* 0.8 (min-max age-days))))
 """
 
+# The three worlds, for tests and examples.
 _DIFFERS = World(
     "differs",
-    "A quarter of work in eight projects, with probes in every recall. The packs differ by much, and an offline "
-    "ranking of them from the log of one must find the order.",
+    "Three months of work in eight projects, with probes in every recall. The packs differ greatly, and an offline "
+    "evaluation on the log of one must find their order.",
     seed=11,
     phases=(Phase(0.4, change_days=45.0), Phase(1.0, change_days=30.0)),
     synonyms=0.2,
     packs=((0, PROBING),),
 )
 
+# A confounder: the better pack has the lower reward.
 _REVERSES = World(
     "reverses",
-    "A quiet half in which nothing changes and everything is said again and again, then a hectic half in which values "
-    "last a week, among three times the noise. The pack of habit was live in the first, the fresh one in the second: "
-    "habit earned more a recall, and fresh is the better one. Comparing what each earned takes the wrong one; weighing "
-    "all decisions by their propensities does not.",
+    "A quiet half without changes and with many repetitions, then a hectic half in which values last a week among three "
+    "times the noise. The pack habit was live in the first half, fresh in the second. Habit has the higher reward per "
+    "recall, but fresh is better. A comparison of mean rewards picks the wrong pack; weighting by propensities does not.",
     seed=23,
     phases=(
         Phase(0.5, change_days=400.0, repeats=4.0, noise=0.5, questions=1.0),
@@ -537,10 +650,11 @@ _REVERSES = World(
     packs=((0, HABIT), (45, FRESH)),
 )
 
+# A tie.
 _SAME = World(
     "same",
-    "The user is as pleased with one memory as with another; only the hour and the project matter. Every policy that "
-    "shows five is worth the same, so an honest tool declares no winner.",
+    "All memories are equally useful to the user at a time; only the hour and the project matter. Every policy that shows "
+    "five memories has the same value, so there is no winner.",
     seed=37,
     grading="alike",
     packs=((0, PROBING),),
@@ -549,4 +663,4 @@ _SAME = World(
 WORLDS: Mapping[str, World] = MappingProxyType(
     {world.name: world for world in (_DIFFERS, _REVERSES, _SAME)}
 )
-"""Seeded worlds by name; ``WORLDS[name].doc`` says what each one is for."""
+"""Seeded worlds by name; ``WORLDS[name].doc`` has the purpose of each."""

@@ -25,7 +25,7 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import writing
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
-from memlab.kernel.index import unsound_bases
+from memlab.kernel.index import check_bases
 from memlab.kernel.journal import (
     FILE,
     HEAD,
@@ -260,7 +260,7 @@ class _Checking:
                 self._tell(name, "snapshot", "sound")
 
     def _indexes(self) -> None:
-        for path, reason in unsound_bases(self.folder / "neighbours"):
+        for path, reason in check_bases(self.folder / "neighbours"):
             name = f"neighbours/{path.name}"
             if reason:
                 self._remove(path, name, "index", reason)

@@ -1,6 +1,6 @@
-"""The command line: one verb a command, each with ``--json``, a useful exit status and plain errors.
+"""The command line: one command per verb, each with ``--json`` and an exit status.
 
-Exit status: 0 done, 1 refused with a reason, 2 a wrong call.
+Exit status: 0 done, 1 refused with a reason, 2 wrong usage.
 """
 
 from memlab.ui.cli import _agents, _evaluate, _memories, _policy, _policy_lab, _start, _upkeep

@@ -1,4 +1,4 @@
-"""For agents that live on a lab: extraction, programs, attribution, modules of a code base, the switch, the server."""
+"""Commands for agents: extraction, programs, attribution, modules, switch, server."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ from memlab.ui.cli._base import (
     LAB,
     InputFile,
     LocalPath,
+    Report,
     Text,
-    Told,
     agent,
     command,
-    existing,
-    fields_of,
+    get_fields,
     main,
     make,
+    open_existing,
+    print_report,
     read,
     read_text,
-    tell,
     write,
     write_if,
 )
 
+# Environment variable of the model's key, which a command line would reveal to other users.
 _KEY = "MEMLAB_MODEL_KEY"
+# The class whose verbs the commands call.
 _AGENTS = "memlab.subjects.agent_verbs.agents:LabAgents"
 
 
@@ -44,31 +46,33 @@ _AGENTS = "memlab.subjects.agent_verbs.agents:LabAgents"
     write_if("commit"),
     verb=f"{_AGENTS}.extract",
     options={
-        "agent": "Whose memories they become.",
-        "project": "",
-        "session": "",
-        "otherwise": "What becomes of a message that the model does not read.",
+        "agent": "Agent that owns the memories.",
+        "project": "Project of the memories.",
+        "session": "Session of the messages.",
+        "otherwise": "Treatment of messages that the model does not read.",
     },
 )
 @click.argument("file", type=InputFile())
-@click.option("--format", "format_", help="Else it is guessed; see: memlab.load.")
+@click.option("--format", "format_", help="Format of FILE. Default: detected from the contents.")
 @click.option(
     "--model",
     "url",
     metavar="URL",
-    help=f"Ask a model at URL, such as http://127.0.0.1:8080/v1. Key: {_KEY}.",
+    help=f"Use the model at URL, such as http://127.0.0.1:8080/v1; its key is in {_KEY}.",
 )
-@click.option("--model-name", help="What its server calls it.")
-@click.option("--model-calls", type=click.IntRange(1), help="Most requests. Default: any number.")
+@click.option("--model-name", help="Name of the model on its server.")
+@click.option(
+    "--model-calls", type=click.IntRange(1), help="Maximum number of requests. Default: unlimited."
+)
 @click.option(
     "--model-tokens",
     type=click.IntRange(1),
     default=1_000_000,
     show_default=True,
-    help="Most tokens.",
+    help="Maximum number of tokens.",
 )
-@click.option("--model-cache", type=LocalPath(), help="Keep answers in this folder.")
-@click.option("--commit", is_flag=True, help="Store them.")
+@click.option("--model-cache", type=LocalPath(), help="Folder in which answers are cached.")
+@click.option("--commit", is_flag=True, help="Store the proposed memories.")
 def extract(
     lab: memlab.Lab,
     file: Path,
@@ -80,13 +84,15 @@ def extract(
     model_cache: Path | None,
     commit: bool,
     **options: Any,
-) -> Told:
-    """Propose facts and memories of the messages in FILE (- for standard input), as operations.
+) -> Report:
+    """Propose facts and memories from the messages in FILE.
 
-    Nothing is stored in LAB without --commit.
+    - reads standard input. Proposals are printed as operations; --commit stores them in LAB.
+
+    Example: memlab agent extract my.memlab chat.json --commit
     """
     if (url is None) is not (model_name is None):
-        raise click.UsageError("--model and --model-name belong together.")
+        raise click.UsageError("--model and --model-name must be given together.")
     model = None
     if url is not None and model_name is not None:
         key = os.environ.get(_KEY) or None
@@ -98,94 +104,116 @@ def extract(
         messages.append({name: row[name] for name in ("text", "speaker", "at") if name in row})
     extracted = lab.agents.extract(messages, model=model, **options)
     stored = list(lab.agents.commit(extracted).ids) if commit else []
-    asked = [] if extracted.asked is None else extracted.asked.lines
-    report = fields_of(extracted, "messages", proposed="frame") | {"stored": stored, "asked": asked}
+    queries = [] if extracted.asked is None else extracted.asked.lines
+    report = get_fields(extracted, "messages", proposed="frame") | {
+        "stored": stored,
+        "asked": queries,
+    }
     return report, [repr(extracted), *([f"stored as {len(stored)} memories"] if commit else [])]
 
 
 @command(agent)
 @LAB
 @click.argument("file", type=InputFile())
-@click.option("--yes", is_flag=True, help="Consent to operations that change something.")
-def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Told:
-    """Run the operations in FILE (- for standard input), such as (remember "tabs" "preference" 0.8 "30d"), on LAB.
+@click.option("--yes", is_flag=True, help="Consent to operations that change the lab.")
+def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Report:
+    """Run the operations in FILE on LAB.
 
-    All are checked first. Without --yes it asks before anything is changed, and --json refuses instead of asking.
+    An operation is such as (remember "tabs" "preference" 0.8 "30d"); - reads standard input. All operations are checked
+    first. Changes need consent: by --yes, or by answering a question, which --json does not ask.
+
+    Example: memlab agent run my.memlab steps.hy --yes
     """
     from memlab.subjects.programs.program import read_program
 
     program = read_program(read_text(file), file=str(file))
     changing = [call for call in program.calls if call.operation.does != "reads"]
     if changing and not yes:
-        shown = "\n".join(
+        listing = "\n".join(
             f"  {call.operation.does:<8} {' '.join(call.source.split())[:160]}" for call in changing
         )
         if as_json:
-            raise memlab.InputError(f"{file} changes the lab; consent with --yes:\n{shown}")
-        click.confirm(f"{printable(shown)}\nRun this on {lab}?", abort=True)
-    with memlab.open(lab) if changing else existing(lab) as opened:
+            raise memlab.InputError(f"{file} changes the lab. Consent with --yes to:\n{listing}")
+        click.confirm(f"{printable(listing)}\nRun this on {lab}?", abort=True)
+    with memlab.open(lab) if changing else open_existing(lab) as opened:
         ran = opened.upkeep.operations.run(file, consent=bool(changing))
     return json.loads(ran.json()), ran
 
 
 @command(agent, write)
 @click.option(
-    "--recall", "decision", type=int, required=True, help="The recall, as `memlab recall` prints."
+    "--recall",
+    "decision",
+    type=int,
+    required=True,
+    help="Number of the recall, from `memlab recall`.",
 )
 @click.option(
     "--answer",
     type=click.File(errors="replace"),
     required=True,
-    help="A file with the answer, or -.",
+    help="File with the answer; - is standard input.",
 )
-@click.option(
-    "--reply", type=click.File(errors="replace"), help="A file with what the user said next."
-)
-def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Told:
-    """Read from an answer which memories of a recall it was made of, and log that as rewards."""
+@click.option("--reply", type=click.File(errors="replace"), help="File with the user's reply.")
+def attribute(lab: memlab.Lab, decision: int, answer: Any, reply: Any) -> Report:
+    """Infer which recalled memories an answer used, and log rewards.
+
+    Example: memlab agent attribute my.memlab --recall 12 --answer answer.txt
+    """
     credited = lab.agents.credits.answer(
         answer.read(), decision, reply=None if reply is None else reply.read()
     )
-    report = fields_of(credited, "decision", "policy", "cut", "listed", memories="frame")
+    report = get_fields(credited, "decision", "policy", "cut", "listed", memories="frame")
     return report | {"logged": len(credited)}, credited
 
 
 @command(agent, read)
-@click.option(
-    "--since", metavar="WHEN", help="Leave out what came before this instant, such as 2026-07-01."
-)
-@click.option("--report", type=LocalPath(), help="Write a page to this file as well.")
-def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Told:
-    """What the contexts given from LAB were worth: tokens injected, referenced, saved."""
+@click.option("--since", metavar="WHEN", help="Only contexts since this time, such as 2026-07-01.")
+@click.option("--report", type=LocalPath(), help="Also write a page to this file.")
+def metrics(lab: memlab.Lab, since: str | None, report: Path | None) -> Report:
+    """Show how useful the contexts from LAB were: tokens injected, referenced, saved.
+
+    Example: memlab agent metrics my.memlab --since 2026-07-01
+    """
     measured = lab.agents.metrics(since=since)
     if report is not None:
         measured.report(report)
     values = dict(measured.frame.select("metric", "value").iter_rows())
-    return {"metrics": values, **fields_of(measured, "gotchas", "contexts")}, measured
+    return {"metrics": values, **get_fields(measured, "gotchas", "contexts")}, measured
 
 
+# Options of both switches.
 _SWITCH = {
-    "project": "For this project; for all unless given.",
-    "reason": "Why; it is kept in the log.",
+    "project": "Project. Default: all.",
+    "reason": "Reason, for the log.",
 }
 
 
 @command(agent, write, verb=f"{_AGENTS}.switch_off", options=_SWITCH)
-def switch_off(lab: memlab.Lab, project: str | None, reason: str) -> Told:
-    """Switch memory off: nothing is remembered in LAB and recalls return nothing, until switch-on."""
-    return _switched(lab.agents.switch_off(project, reason=reason).to_dicts())
+def switch_off(lab: memlab.Lab, project: str | None, reason: str) -> Report:
+    """Switch memory off: nothing is stored in LAB, and recalls are empty.
 
-
-@command(agent, write, verb=f"{_AGENTS}.switch_on", options={**_SWITCH, "by": "Who consents."})
-def switch_on(lab: memlab.Lab, project: str | None, reason: str, by: str) -> Told:
-    """Switch memory on again, after switch-off. Projects that were switched off by themselves stay off.
-
-    Under a pack that needs consent this is the consent, for the project or else for what belongs to none.
+    Example: memlab agent switch-off my.memlab --reason "private session"
     """
-    return _switched(lab.agents.switch_on(project, reason=reason, by=by).to_dicts())
+    return _report_switch(lab.agents.switch_off(project, reason=reason).to_dicts())
 
 
-def _switched(rows: list[dict[str, Any]]) -> Told:
+@command(
+    agent, write, verb=f"{_AGENTS}.switch_on", options={**_SWITCH, "by": "Person who consents."}
+)
+def switch_on(lab: memlab.Lab, project: str | None, reason: str, by: str) -> Report:
+    """Switch memory on again.
+
+    Projects that were switched off separately stay off. Under a pack that requires consent, this command records
+    it: for the project, or for memories without one.
+
+    Example: memlab agent switch-on my.memlab --by ada
+    """
+    return _report_switch(lab.agents.switch_on(project, reason=reason, by=by).to_dicts())
+
+
+def _report_switch(rows: list[dict[str, Any]]) -> Report:
+    """Return the report of where memory is off."""
     names = ["all" if row["project"] is None else printable(row["project"]) for row in rows]
     off = [{**row, "since": row["since"].isoformat()} for row in rows]
     return {"off": off}, f"Memory is off for {', '.join(names)}." if names else "Memory is on."
@@ -196,20 +224,22 @@ def _switched(rows: list[dict[str, Any]]) -> Told:
 
 @command(agent, make)
 @click.argument("folder", type=LocalPath())
-@click.option(
-    "--project", help="What the project is called in LAB; the folder's name unless given."
-)
-def scan(lab: memlab.Lab, folder: Path, project: str | None, as_json: bool) -> Told:
-    """Read the code in FOLDER, without running it, and keep its modules, commands and conventions in LAB.
+@click.option("--project", help="Name of the project in LAB. Default: the name of the folder.")
+def scan(lab: memlab.Lab, folder: Path, project: str | None, as_json: bool) -> Report:
+    """Map the code in FOLDER: modules, commands and conventions.
 
-    LAB is made if it is new. Conventions are shown for review, and are not remembered.
+    The code is read, not executed. The map is stored in LAB, which is created if it does not exist. Conventions are
+    listed for review; `memlab agent modules --accept` remembers them.
+
+    Example: memlab agent scan my.memlab src
     """
-    return _module_report(
+    return _report_modules(
         lab.agents.modules.scan(folder, project=project, progress=not as_json), rules=True
     )
 
 
-_PROJECT = click.option("--project", help="Which project, where LAB has maps of several.")
+# Options of several commands.
+_PROJECT = click.option("--project", help="Project, if LAB has maps of several.")
 
 
 @command(agent, write_if("accept"))
@@ -220,22 +250,20 @@ _PROJECT = click.option("--project", help="Which project, where LAB has maps of 
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="Modules of a TASK at most.",
+    help="Maximum number of modules for TASK.",
 )
 @click.option(
     "--html",
     type=LocalPath(),
-    help="Write the map and the conventions to review as a page to this path.",
+    help="Write the map and its conventions as a page to this path.",
 )
-@click.option(
-    "--conventions", is_flag=True, help="List the conventions to review, with their numbers."
-)
+@click.option("--conventions", is_flag=True, help="List the conventions with their numbers.")
 @click.option(
     "--accept",
     type=click.IntRange(1),
     multiple=True,
     metavar="NUMBER",
-    help="Remember this convention.",
+    help="Remember the convention with this number; may be repeated.",
 )
 def modules(
     lab: memlab.Lab,
@@ -245,80 +273,99 @@ def modules(
     html: Path | None,
     conventions: bool,
     accept: tuple[int, ...],
-) -> Told:
-    """The modules of a project in LAB and how well each is known; with a TASK those that it speaks of."""
-    name = _project_of(lab, project)
+) -> Report:
+    """List the modules of a project and how well each is known.
+
+    With TASK, only modules that its words name are listed.
+
+    Example: memlab agent modules my.memlab "fix the login"
+    """
+    # one command for four views: find, accept, list conventions, and the map
+    name = _choose_project(lab, project)
     if task is not None:
         rows = lab.agents.modules.find(task, project=name, limit=limit).to_dicts()
         lines = [f"{row['score']:6.2f}  {row['module']}  ({', '.join(row['why'])})" for row in rows]
-        return rows, lines or "No module is named by these words."
+        return rows, lines or "No module matches these words."
     scanned = lab.agents.modules.map(name)
     if beyond := [number for number in accept if number > scanned.conventions.height]:
         raise memlab.InputError(
-            f"There is no convention {beyond[0]}: {name} has {scanned.conventions.height}."
+            f"There is no convention {beyond[0]}. {name} has {scanned.conventions.height}; list them with --conventions."
         )
     if accept:
-        kept = lab.remember(scanned.conventions[[number - 1 for number in dict.fromkeys(accept)]])
-        return kept.outcomes.to_dicts(), kept
+        remembered = lab.remember(
+            scanned.conventions[[number - 1 for number in dict.fromkeys(accept)]]
+        )
+        return remembered.outcomes.to_dicts(), remembered
     if html is not None:
         scanned.to_html(html)
     if conventions:
         rows = scanned.conventions.select("text", "files").with_row_index("number", 1).to_dicts()
         lines = [f"{row['number']:>3}  {row['text']}  ({', '.join(row['files'])})" for row in rows]
         return rows, lines or f"No file of {name} states a convention."
-    return _module_report(scanned)
+    return _report_modules(scanned)
 
 
-def _project_of(lab: memlab.Lab, project: str | None) -> str:
-    known = lab.agents.modules.projects()
-    if project is None and len(known) != 1:
-        there = ", ".join(known) or "none was scanned yet, see memlab agent scan"
-        raise click.UsageError(f"Which --project? LAB has: {there}.")
-    return project or known[0]
+def _choose_project(lab: memlab.Lab, project: str | None) -> str:
+    """Return the project; UsageError if there are several and none is given."""
+    projects = lab.agents.modules.projects()
+    if project is None and len(projects) != 1:
+        names = ", ".join(projects) or "none; run memlab agent scan first"
+        raise click.UsageError(f"Give --project. Projects in LAB: {names}.")
+    return project or projects[0]
 
 
 @command(agent, write)
 @click.argument("files", nargs=-1, required=True)
 @_PROJECT
-@click.option("--session", help="Which session touched them.")
+@click.option("--session", help="Session that read or wrote them.")
 def touch(
     lab: memlab.Lab, files: tuple[str, ...], project: str | None, session: str | None
-) -> Told:
-    """Log FILES that a session read or wrote: their modules become better known.
+) -> Report:
+    """Log that a session read or wrote FILES.
 
-    With - they come from standard input: a path a line, or the JSON that a coding agent gives to a hook after a tool,
-    of which the file and the session are read. Where LAB has no map of the project nothing is logged, and it is said.
+    Their modules become better known.
+
+    - reads standard input: one path per line, or the JSON that a coding agent passes to a hook after a tool, with
+    the file and the session. Without a map of the project nothing is logged, and a message says so.
+
+    Example: memlab agent touch my.memlab src/auth.py --session monday
     """
-    given: list[Any] = []
+    paths: list[Any] = []
     for file in files:
         if file == "-":
-            items, named = _touched_items(Text().convert("-", None, click.get_current_context()))
-            given += items
-            session = session or named
+            items, hook_session = _read_touched(
+                Text().convert("-", None, click.get_current_context())
+            )
+            paths += items
+            session = session or hook_session
         else:
-            given.append(file)
-    touched = lab.agents.modules.touch(given, project=_project_of(lab, project), session=session)
-    return _module_fields(touched), repr(touched)[1:-1]
+            paths.append(file)
+    touched = lab.agents.modules.touch(
+        paths, project=_choose_project(lab, project), session=session
+    )
+    return _get_module_fields(touched), repr(touched)[1:-1]
 
 
-def _touched_items(text: str) -> tuple[list[Any], str | None]:
-    """Read what was touched, and the session that a hook names."""
+def _read_touched(text: str) -> tuple[list[Any], str | None]:
+    """Return the files in a text, and the session that a hook names."""
     try:
         read = json.loads(text)
     except ValueError:
         return [line.strip() for line in text.splitlines() if line.strip()], None
     items = read if isinstance(read, list) else [read]
-    named = read.get("session_id") if isinstance(read, dict) else None
-    return items, named if isinstance(named, str) else None
+    session = read.get("session_id") if isinstance(read, dict) else None
+    return items, session if isinstance(session, str) else None
 
 
-def _module_fields(modules: ModuleMap) -> dict[str, object]:
+def _get_module_fields(modules: ModuleMap) -> dict[str, object]:
+    """Return a module map as values for JSON."""
     names = ("project", "version", "commands", "frameworks", "languages", "left_out")
     conventions = modules.conventions.select("text", "files").to_dicts()
-    return fields_of(modules, *names, modules="frame") | {"conventions": conventions}
+    return get_fields(modules, *names, modules="frame") | {"conventions": conventions}
 
 
-def _module_report(modules: ModuleMap, *, rules: bool = False) -> Told:
+def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
+    """Return the report of a module map."""
     rows = modules.frame.select("confidence", "module", "description").rows()
     lines = [
         repr(modules)[1:-1],
@@ -326,10 +373,10 @@ def _module_report(modules: ModuleMap, *, rules: bool = False) -> Told:
     ]
     lines += [f"{what}: {command}" for what, command, _ in modules.commands.rows()]
     if rules and modules.conventions.height:
-        lines.append("Conventions, not remembered before you choose them:")
+        lines.append("Conventions (remember one with memlab agent modules LAB --accept NUMBER):")
         for text, files in modules.conventions["text", "files"].rows():
             lines.append(f"  {clip(text, 100)}  ({', '.join(files)})")
-    return _module_fields(modules), lines
+    return _get_module_fields(modules), lines
 
 
 # -- the Model Context Protocol -------------------------------------------------------------------------------------
@@ -340,37 +387,37 @@ def _module_report(modules: ModuleMap, *, rules: bool = False) -> Told:
 @click.option(
     "--http",
     is_flag=True,
-    help="Serve streamable HTTP to this machine, with a token, until Ctrl-C.",
+    help="Serve over HTTP on this machine, with a token, until Ctrl-C.",
 )
-@click.option("--host", default=HOST, show_default=True, help="An address of this machine alone.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any that is free.")
+@click.option("--host", default=HOST, show_default=True, help="Loopback address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port. Default: a free one.")
 @click.option(
     "--clients",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="TOML: a token and a role for each.",
+    help="TOML file with a token and role per client.",
 )
-@click.option("--read-only", is_flag=True, help="Tools that read, and no log of recalls.")
+@click.option("--read-only", is_flag=True, help="Offer only tools that read, and log no recalls.")
 @click.option(
     "--project",
-    help="Remember into this project, and recall from it and from what belongs to none.",
+    help="Project of new memories; recalls also return memories without a project.",
 )
 @click.option(
     "--viewer",
-    help="Who asks and writes: user, agent:coder ... What is private to others is not there.",
+    help="Name of the client, such as agent:coder; memories private to others are invisible.",
 )
 @click.option(
     "--role",
     type=click.Choice(ROLES),
     default="owner",
     show_default=True,
-    help="What clients may do.",
+    help="Permissions of clients.",
 )
-@click.option("--pack", help="Let this pack decide from now on (a name or a .hy file).")
+@click.option("--pack", help="Make this pack (a name or a .hy file) active.")
 @click.option(
     "--existing",
     "only_existing",
     is_flag=True,
-    help="Make no lab: LAB is on a disk that may be away.",
+    help="Do not create LAB, for a disk that may be absent.",
 )
 def serve(
     lab: Path,
@@ -386,44 +433,48 @@ def serve(
     only_existing: bool,
     as_json: bool,
 ) -> None:
-    """Serve LAB, which is made if it is new, to agents by the Model Context Protocol.
+    """Serve LAB to agents over the Model Context Protocol.
 
-    A host starts it as a command and talks to it over standard input and output: five tools (remember, recall, forget,
-    feedback, context), and the rest to read. A reader recalls, a member also remembers and changes what it created
-    alone, an owner changes whatever it sees. Several may serve one lab at once. It needs: pip install 'memlab[mcp]'.
+    A host starts this command and uses standard input and output. It has five tools (remember, recall, forget,
+    feedback, context) and resources to read. A reader recalls; a member also remembers, and changes what it alone
+    created; an owner changes everything it sees. Several servers may share a lab. LAB is created if it does not
+    exist. Needs: pip install 'memlab[mcp]'.
 
-    Over HTTP all clients send the token in MEMLAB_TOKEN (else one is made and printed), or each its own, by --clients:
-    a table for each, [coder] with token = "..." and role = "member", in a file that its owner alone can read. It asks
-    and writes as agent:coder, or as the viewer, and in the project, that the table names.
+    With --http, clients send a token. It is that in MEMLAB_TOKEN, or a random one, which is printed. --clients names a
+    file with a token per client instead: tables such as [coder] with token = "..." and role = "member", readable by
+    its owner alone. A table may also set viewer (default: agent:coder) and project.
+
+    Example: memlab serve my.memlab --viewer agent:coder --role member
     """
     from memlab.io.serving import serve_http, serve_stdio
 
     if clients is not None and not http:
         raise click.UsageError(
-            "--clients goes with --http: over standard input and output there is one client."
+            "--clients needs --http, because standard input and output serve one client."
         )
     if pack is not None and read_only:
-        raise click.UsageError("--pack writes to the lab, so it does not go with --read-only.")
+        raise click.UsageError("--pack writes to the lab and cannot be combined with --read-only.")
     with (
-        existing(lab, read_only=True)
+        open_existing(lab, read_only=True)
         if read_only
         else memlab.open(lab, create=not only_existing) as opened
     ):
         if pack is not None and memlab.load_pack(pack).hash != opened.policies.pack.hash:
             opened.policies.use(pack, reason="memlab serve")
-        who: dict[str, Any] = {"project": project, "viewer": viewer, "role": role}
+        identity: dict[str, Any] = {"project": project, "viewer": viewer, "role": role}
         if not http:
-            serve_stdio(opened, session=f"mcp-{opened.io.store.clock()}-{os.getpid()}", **who)
+            serve_stdio(opened, session=f"mcp-{opened.io.store.clock()}-{os.getpid()}", **identity)
             return
 
         def address(url: str, secret: str) -> None:
-            about = {"url": url, "lab": str(lab), **({"token": secret} if secret else {})}
+            """Print the address, and the token of all clients."""
+            report = {"url": url, "lab": str(lab), **({"token": secret} if secret else {})}
             line = (
-                f"Authorization: Bearer {secret}"
-                if secret
-                else f"Each client has its token: {clients}"
+                f"Authorization: Bearer {secret}" if secret else f"Tokens of the clients: {clients}"
             )
-            tell((about, f"{url}\n{line}\nCtrl-C ends it."), as_json=as_json)
+            print_report((report, f"{url}\n{line}\nPress Ctrl-C to stop."), as_json=as_json)
 
         token = None if clients else os.environ.get("MEMLAB_TOKEN") or None
-        serve_http(opened, host=host, port=port, token=token, clients=clients, tell=address, **who)
+        serve_http(
+            opened, host=host, port=port, token=token, clients=clients, tell=address, **identity
+        )

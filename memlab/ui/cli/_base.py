@@ -1,4 +1,4 @@
-"""What every command shares: how its options follow from a verb, how its lab is opened, what is printed, the help."""
+"""Shared parts of all commands: options from verbs, opening labs, output, help."""
 
 from __future__ import annotations
 
@@ -33,120 +33,129 @@ if TYPE_CHECKING:
 
 # -- texts and files as arguments -------------------------------------------------------------------------------------
 
-_READ = "memlab.ui.cli: who has read standard input"
-_MOST = 64 << 20
-"""Bytes of a text that are read from standard input: beyond the largest memory, and no danger to this machine."""
+# Key of the context under which the argument that read standard input is recorded.
+_READER = "memlab.ui.cli: reader of standard input"
+_MAX_TEXT_BYTES = 64 << 20
+"""Maximum bytes of a text from standard input: more than the largest memory, and little for any machine."""
 
 
 class Text(click.ParamType[str]):
-    """A text; ``-`` reads it from standard input, without the line ends after it."""
+    """A text argument; ``-`` reads standard input, without its final line ends."""
 
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text, from standard input for ``-``."""
         if value != "-":
             return str(value)
-        given = _standard_input(param, ctx, _MOST + 1)
-        if len(given) > _MOST:
+        data = _read_standard_input(param, ctx, _MAX_TEXT_BYTES + 1)
+        if len(data) > _MAX_TEXT_BYTES:
             raise InputError(
-                f"Standard input has more than {_MOST >> 20} MiB. For a large file: memlab load LAB FILE."
+                f"Standard input has more than {_MAX_TEXT_BYTES >> 20} MiB. Load a large file with: memlab load LAB FILE."
             )
         try:
-            text = given.decode("utf-8-sig").rstrip("\r\n")
+            text = data.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeDecodeError as error:
             raise InputError(
                 f"Standard input is not UTF-8: {error.reason} at byte {error.start}."
             ) from None
         if not text.strip():
-            raise InputError(
-                "Standard input is empty: there is no text to take. Pipe a text in, or give it in quotes."
-            )
+            raise InputError("Standard input is empty. Pipe a text in, or give it in quotes.")
         return text
 
 
 class LocalPath(click.Path):
-    """A path of this machine."""
+    """A path on this machine."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(path_type=Path, **given)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(path_type=Path, **options)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; InputError for a URL."""
         if is_url(value):
             raise InputError(
-                f"{value} is a URL, and memlab keeps labs and reads files on this machine. Give a path."
+                f"{value} is a URL, but memlab uses files on this machine only. Give a path."
             )
         return super().convert(value, param, ctx)
 
 
 class InputFile(LocalPath):
-    """A file to read; ``-`` is standard input, kept in a temporary file called ``standard-input`` and ``suffix``."""
+    """A file to read; ``-`` is standard input.
 
-    def __init__(self, suffix: str = "", *, as_text: bool = False, **given: Any) -> None:
-        super().__init__(**given)
+    Standard input is copied to a temporary file named ``standard-input`` with ``suffix``.
+    """
+
+    def __init__(self, suffix: str = "", *, as_text: bool = False, **options: Any) -> None:
+        super().__init__(**options)
         self._suffix, self._as_text = suffix, as_text
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path of the file or of a copy of standard input."""
         if str(value) == "-":
-            value = self._kept(param, ctx)
+            value = self._copy_standard_input(param, ctx)
         path = super().convert(value, param, ctx)
         return str(path) if self._as_text else path
 
-    def _kept(self, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        given = _standard_input(param, ctx, -1)
-        if not given.strip():
-            raise InputError(
-                "Standard input is empty: there is nothing to read. Pipe a file in, or name one."
-            )
+    def _copy_standard_input(
+        self, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path:
+        """Return the path of a temporary copy of standard input."""
+        data = _read_standard_input(param, ctx, -1)
+        if not data.strip():
+            raise InputError("Standard input is empty. Pipe a file in, or name one.")
         folder = tempfile.TemporaryDirectory(prefix="memlab-")
         if ctx is not None:
             ctx.find_root().call_on_close(folder.cleanup)
         path = Path(folder.name) / f"standard-input{self._suffix}"
-        path.write_bytes(given)
+        path.write_bytes(data)
         return path
 
 
-def _standard_input(param: click.Parameter | None, ctx: click.Context | None, most: int) -> bytes:
-    """Read standard input, which one argument of a command can do."""
+def _read_standard_input(
+    param: click.Parameter | None, ctx: click.Context | None, size: int
+) -> bytes:
+    """Return standard input; only one argument of a command may read it."""
     if ctx is not None:
-        if _READ in ctx.meta:
-            called = param.human_readable_name if param is not None else "another argument"
+        if _READER in ctx.meta:
+            name = param.human_readable_name if param is not None else "another argument"
             raise click.UsageError(
-                f"{called}: standard input was read for {ctx.meta[_READ]} already.", ctx
+                f"{name}: standard input is already used for {ctx.meta[_READER]}.", ctx
             )
-        ctx.meta[_READ] = param.human_readable_name if param is not None else "another argument"
-    return sys.stdin.buffer.read(most)
+        ctx.meta[_READER] = param.human_readable_name if param is not None else "another argument"
+    return sys.stdin.buffer.read(size)
 
 
-# -- help by section, in lines of at most 63 characters; former names -------------------------------------------------
+# -- help by section; former names -----------------------------------------------------------------------------------
 
+# At most 63 characters each, so that the help fits 80 columns.
 SECTIONS = {
     "Start": {
-        "demo": "remember, recall, explain, swap and compare in seconds, offline",
+        "demo": "see the main steps on a bundled conversation, offline",
         "notebook": "open copies of the tutorials in JupyterLab",
-        "view": "look at a lab in a browser, with every widget",
+        "view": "show a lab in a browser, with all widgets",
     },
     "Remember and recall": {
-        "load": "add chats, transcripts, tables, exports, folders of them",
-        "remember": "add one memory",
-        "recall": "the memories that come first for a question",
-        "context": "what an agent needs for a task, as text for a prompt",
-        "show": "one memory with all its fields, or the newest memories",
-        "feedback": "log that a memory helped, or did not",
+        "load": "add chats, transcripts, tables, exports or folders",
+        "remember": "store a text as a memory",
+        "recall": "show the memories that rank highest for a query",
+        "context": "build a prompt context for a task",
+        "show": "show a memory with all fields, or the newest memories",
+        "feedback": "record whether a memory was helpful",
     },
     "Correct and remove": {
         "edit": "correct a memory",
-        "forget": "out of every recall: forget, delete, deprecate, quarantine",
-        "restore": "bring back what was forgotten, one by one or all of it",
-        "purge": "remove for good from every file, with a receipt",
+        "forget": "forget, delete, deprecate or quarantine memories",
+        "restore": "restore forgotten, deleted or quarantined memories",
+        "purge": "remove memories permanently, with a receipt",
     },
     "For agents": {
-        "serve": "serve a lab by the Model Context Protocol",
+        "serve": "serve a lab over the Model Context Protocol",
         "agent": "extract, run, modules, attribute, metrics, switch off ...",
     },
     "Policies": {
         "policy": "check, use, install, roll back, challenge, verdict ...",
         "evaluate": "estimate how each policy would have performed on a log",
-        "bench": "quality on labelled questions; where wanted ones were lost",
+        "bench": "measure retrieval quality on labelled questions",
     },
     "Keep": {
         "graph": "link, tag, trace, similar",
@@ -154,6 +163,7 @@ SECTIONS = {
     },
 }
 
+# Commands that were at the top level in version 0.1, by their group now.
 _GROUPS = {
     "agent": "attribute extract metrics modules run scan switch-off switch-on touch",
     "bench": "failures",
@@ -171,20 +181,22 @@ FORMER = {name: f"{group} {name}" for group, names in _GROUPS.items() for name i
     "unconsolidate": "restore",
     "undelete": "restore",
 }
-"""Commands of earlier versions, and what each is now."""
+"""Commands of version 0.1, and what replaces each."""
 
 
-def rewritten(words: list[str]) -> list[str]:
-    """Return the words of a command, those of an earlier version as they are written now."""
+def replace_former_command(words: list[str]) -> list[str]:
+    """Return the words of a command line with a former command replaced."""
     name, rest = words[0], words[1:]
-    places = [place for place, word in enumerate(rest) if word == "-" or not word.startswith("-")]
-    if name not in FORMER or (name == "restore" and not _restores_backup(rest, places)):
+    positions = [
+        position for position, word in enumerate(rest) if word == "-" or not word.startswith("-")
+    ]
+    if name not in FORMER or (name == "restore" and not _restores_backup(rest, positions)):
         return words
-    if name == "deprecate" and len(places) > 2:
-        reason = rest.pop(places[2])
+    if name == "deprecate" and len(positions) > 2:
+        reason = rest.pop(positions[2])
         return ["forget", *rest, "--how", "deprecate", "--reason", reason]
-    if name == "release" and len(places) > 1:
-        event = rest.pop(places[1])
+    if name == "release" and len(positions) > 1:
+        event = rest.pop(positions[1])
         return ["restore", *rest, "--quarantine", event]
     return [
         *FORMER[name].replace(" --reason REASON", "").replace(" --quarantine EVENT", "").split(),
@@ -192,34 +204,38 @@ def rewritten(words: list[str]) -> list[str]:
     ]
 
 
-def _restores_backup(words: list[str], places: list[int]) -> bool:
-    """Whether these are arguments of the former ``restore LAB [BACKUP]``, and not ids of memories or options."""
+def _restores_backup(words: list[str], positions: list[int]) -> bool:
+    """Return whether these are arguments of the former ``restore LAB [BACKUP]``."""
     options = {word for word in words if word.startswith("-") and not word.startswith("--json")}
     return (
-        bool(places)
+        bool(positions)
         and not options
-        and not (len(places) > 1 and all(words[one].isdecimal() for one in places[1:]))
+        and not (
+            len(positions) > 1 and all(words[position].isdecimal() for position in positions[1:])
+        )
     )
 
 
-def _refusal(command: Owned) -> str | None:
-    """Return why an extension's command is refused."""
+def _find_fault(command: Owned) -> str | None:
+    """Return why a command of an extension is refused; None if it is valid."""
     if not isinstance(command.value, click.Command):
-        return f"The command {command.name} is no click.Command."
+        return f"The command {command.name} is not a click.Command."
     return (
-        f"The command {command.name} is one of memlab's." if command.name in main.commands else None
+        f"The command {command.name} already exists in memlab."
+        if command.name in main.commands
+        else None
     )
 
 
-COMMANDS: Registry[Owned] = Registry("command", kind="commands", about="doc", check=_refusal)
-"""The commands that extensions declare."""
+COMMANDS: Registry[Owned] = Registry("command", kind="commands", about="doc", check=_find_fault)
+"""The commands of extensions."""
 
 
 class _Sections(click.Group):
-    """The group of all commands: its help lists them by what they are for, those of extensions last."""
+    """Group of all commands; its help lists them by section, extensions last."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Turn an error of memlab's into one clear line and exit status 1."""
+        """Print an error of memlab as one line; exit with status 1."""
         try:
             return super().invoke(ctx)
         except MemlabError as error:
@@ -227,10 +243,12 @@ class _Sections(click.Group):
             ctx.exit(1)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, including extensions."""
         load_installed()
         return [*super().list_commands(ctx), *COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name, or None."""
         own = super().get_command(ctx, cmd_name)
         if own is None:
             load_installed()
@@ -240,17 +258,18 @@ class _Sections(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the words name; a form of earlier versions works, and says what to write instead."""
-        new = rewritten(args)
+        """Return the command that the words name; print a notice for a former name."""
+        new = replace_former_command(args)
         if new != args and args[0] not in COMMANDS:
             say(
-                f"memlab {args[0]} is memlab {FORMER[args[0]]} from now on, and goes after 0.2.",
+                f"memlab {args[0]} is now memlab {FORMER[args[0]]}; the former name will be removed after 0.2.",
                 err=True,
             )
             args = new
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by section."""
         for title, commands in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl(list(commands.items()), col_max=14)
@@ -258,38 +277,45 @@ class _Sections(click.Group):
         if COMMANDS:
             with formatter.section("Extensions"):
                 formatter.write_dl(
-                    [(name, printable(one.doc)[:63]) for name, one in COMMANDS.items()], col_max=14
+                    [(name, printable(entry.doc)[:63]) for name, entry in COMMANDS.items()],
+                    col_max=14,
                 )
 
 
 class Word(click.Choice[str]):
-    """A choice of words in which an underscore stands for a hyphen."""
+    """A choice of words in which underscores equal hyphens."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the choice, with hyphens."""
         return super().convert(normalise_word(str(value), self.choices), param, ctx)
 
 
+# Arguments and options of several commands.
 LAB = click.argument("lab", type=LocalPath())
 _JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
 
-Told: TypeAlias = tuple[Any, object] | tuple[Any, object, int] | None
-"""What a command prints: a value for ``--json``, a text (or lines, or what is shown by its repr), an exit status."""
+Report: TypeAlias = tuple[Any, object] | tuple[Any, object, int] | None
+"""Output of a command: a value for ``--json``, a text (lines, or an object with a repr), an exit status."""
 Opener: TypeAlias = Callable[[Path, Mapping[str, Any]], memlab.Lab]
-"""Opens the lab at a path; the options of the command say how."""
+"""Function that opens the lab at a path, with the options of the command."""
 
 
 class _Command(click.Command):
-    """A command whose parameters are made when they are asked for: the package of its verb has to be loaded."""
+    """A command that builds its parameters when they are first needed.
+
+    Describing the parameters of a verb imports its package, which would slow down every other command.
+    """
 
     def __init__(
-        self, name: str, make_params: Callable[[], list[click.Parameter]], **given: Any
+        self, name: str, make_params: Callable[[], list[click.Parameter]], **options: Any
     ) -> None:
-        super().__init__(name, **given)
+        super().__init__(name, **options)
         self._make_params = make_params
         del self.params
 
     @cached_property
     def params(self) -> list[click.Parameter]:  # type: ignore[override]
+        """The parameters of the command."""
         return self._make_params()
 
 
@@ -300,94 +326,114 @@ def command(
     name: str | None = None,
     verb: str = "",
     options: Mapping[str, str] = MappingProxyType({}),
-) -> Callable[[Callable[..., Told]], click.Command]:
-    """Make a function a command of ``group`` that takes ``--json`` and prints what the function returns.
+) -> Callable[[Callable[..., Report]], click.Command]:
+    """Return a decorator that makes a function a command of ``group``.
+
+    The command has the option ``--json`` and prints what the function returns.
 
     Parameters
     ----------
     group
-        The group to which the command is added.
+        Group to which the command is added.
     opens
-        How the lab at the command's first argument is opened. The function gets the lab, which is then closed.
+        Function that opens the lab at the command's first argument. The function of the command receives the lab, which
+        is closed afterwards.
     name
-        The name of the command. Default: the function's name, with hyphens.
+        Name of the command. Default: the function's name, with hyphens.
     verb
-        The call of memlab's that the command stands for, such as ``"memlab:recall"``.
+        The verb that the command calls, such as ``"memlab:recall"``.
     options
-        Parameters of the verb that are options of the command, each with its help. Types, limits, choices and defaults
-        are the verb's; so is the help, where none is given.
+        Parameters of the verb that are options of the command, with their help. An empty help is replaced by the verb's
+        documentation; types, limits, choices and defaults are those of the verb.
+
+    Returns
+    -------
+    Callable
+        The decorator.
     """
 
-    def decorate(function: Callable[..., Told]) -> click.Command:
+    def decorate(function: Callable[..., Report]) -> click.Command:
+        """Add the command, and return it."""
         wants_json = "as_json" in inspect.signature(function).parameters
-        own: list[click.Parameter] = getattr(function, "__click_params__", [])[::-1]
+        declared: list[click.Parameter] = getattr(function, "__click_params__", [])[::-1]
 
         def make_params() -> list[click.Parameter]:
+            """Return the parameters of the command."""
             lab = [] if opens is None else [click.Argument(["lab"], type=LocalPath())]
-            return [*lab, *own, *_options_of(verb, options), _JSON]
+            return [*lab, *declared, *_build_options(verb, options), _JSON]
 
-        def run(*, as_json: bool, **given: Any) -> None:
+        def run(*, as_json: bool, **arguments: Any) -> None:
+            """Open the lab, call the function and print its result."""
             if wants_json:
-                given["as_json"] = as_json
+                arguments["as_json"] = as_json
             if opens is None:
-                tell(function(**given), as_json=as_json)
+                print_report(function(**arguments), as_json=as_json)
                 return
-            with opens(given["lab"], given) as lab:
-                tell(function(**{**given, "lab": lab}), as_json=as_json)
+            with opens(arguments["lab"], arguments) as lab:
+                print_report(function(**{**arguments, "lab": lab}), as_json=as_json)
 
-        called = name or function.__name__.replace("_", "-")
-        made = _Command(called, make_params, callback=run, help=inspect.getdoc(function))
-        group.add_command(made)
-        return made
+        command_name = name or function.__name__.replace("_", "-")
+        # "\b" keeps click from breaking the line of an example
+        text = (inspect.getdoc(function) or "").replace("\n\nExample:", "\n\n\b\nExample:")
+        built = _Command(command_name, make_params, callback=run, help=text)
+        group.add_command(built)
+        return built
 
     return decorate
 
 
-def _options_of(verb: str, options: Mapping[str, str]) -> list[click.Parameter]:
+def _build_options(verb: str, options: Mapping[str, str]) -> list[click.Parameter]:
+    """Return parameters of a verb as options."""
     if not options:
         return []
-    known = describe_parameters(resolve_name(verb))
-    return [_option_of(known[name], text) for name, text in options.items()]
+    parameters = describe_parameters(resolve_name(verb))
+    return [_build_option(parameters[name], text) for name, text in options.items()]
 
 
-def _option_of(parameter: Parameter, text: str) -> click.Option:
+def _build_option(parameter: Parameter, text: str) -> click.Option:
     """Return a parameter of a verb as an option."""
-    names, about = (
+    names, help_text = (
         [f"--{parameter.name.replace('_', '-')}", parameter.name],
         text or parameter.doc or None,
     )
     if bool in parameter.types:
-        return click.Option(names, is_flag=True, help=about)
+        return click.Option(names, is_flag=True, help=help_text)
     several = any(typing.get_origin(kind) is Sequence for kind in parameter.types)
     pair = next(
         (typing.get_args(kind) for kind in parameter.types if typing.get_origin(kind) is tuple), ()
     )
     return click.Option(
         names,
-        type=_type_of(parameter, *pair),
+        type=_choose_type(parameter, *pair),
         default=parameter.default,
         show_default=parameter.default not in (None, "", ()),
         multiple=several,
         nargs=len(pair) or 1,
-        help=about,
+        help=help_text,
     )
 
 
 class _Whole(click.IntRange):
-    """A whole number whose limits stand in the help; the verb refuses what lies beyond them, in its own words."""
+    """An integer whose limits are shown in the help.
+
+    The verb itself refuses other values, so that the message is the same as in Python.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the integer, unchecked."""
         return click.INT.convert(value, param, ctx)
 
 
 class _Number(click.FloatRange):
-    """A number whose limits stand in the help, as of ``_Whole``."""
+    """A number whose limits are shown in the help, like ``_Whole``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, unchecked."""
         return click.FLOAT.convert(value, param, ctx)
 
 
-def _type_of(parameter: Parameter, *parts: Any) -> Any:
+def _choose_type(parameter: Parameter, *parts: Any) -> Any:
+    """Return the type of click for a parameter of a verb."""
     limits, kinds = parameter.limits, (*parts, *parameter.types)
     if parameter.choices:
         return click.Choice(parameter.choices)
@@ -403,14 +449,19 @@ def _type_of(parameter: Parameter, *parts: Any) -> Any:
     return _Whole(**ends) if number is int else _Number(**ends)  # type: ignore[arg-type]
 
 
-def fields_of(result: object, *names: str, **renamed: str) -> dict[str, Any]:
-    """Return attributes of a result as values for JSON; by keyword, those that have another name there."""
+def get_fields(result: object, *names: str, **renamed: str) -> dict[str, Any]:
+    """Return attributes of a result as values for JSON.
+
+    Keyword arguments give the name in JSON and the attribute.
+    """
     attributes = {name: name for name in names} | renamed
-    return {name: _plain(getattr(result, attribute)) for name, attribute in attributes.items()}
+    return {
+        name: _convert_value(getattr(result, attribute)) for name, attribute in attributes.items()
+    }
 
 
-def _plain(value: Any) -> Any:
-    """Return a frame as rows, a mapping as a dict, a tuple as a list and a time in ISO 8601."""
+def _convert_value(value: Any) -> Any:
+    """Return a value for JSON: a frame as rows, a time in ISO 8601."""
     if hasattr(value, "to_dicts"):
         return value.to_dicts()
     if isinstance(value, datetime):
@@ -424,11 +475,11 @@ def _plain(value: Any) -> Any:
     )
 
 
-def tell(told: Told, *, as_json: bool) -> None:
-    """Print what a command returned; end with its exit status."""
-    if told is None:
+def print_report(report: Report, *, as_json: bool) -> None:
+    """Print the result of a command, and exit with its status."""
+    if report is None:
         return
-    value, text, *status = told
+    value, text, *status = report
     if as_json:
         click.echo(json_safe(json.dumps(value, default=str, ensure_ascii=False)))
     else:
@@ -444,23 +495,23 @@ def tell(told: Told, *, as_json: bool) -> None:
 
 
 def say(text: str, *, err: bool = False, painted: bool = False) -> None:
-    """Print for a person: nothing that a memory holds reaches the terminal as a command to it.
+    """Print a text, without control characters from memories.
 
-    A ``painted`` text has its own colours, and whoever painted it has made the rest ``printable``.
+    A ``painted`` text contains colours; its parts must be printable already.
     """
     click.echo(text if painted else printable(text), err=err, color=painted or None)
 
 
 def terminal_width() -> int | None:
-    """Characters in a line of the terminal; None where there is none, as in a pipe."""
+    """Return the width of the terminal in characters; None for a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
-    """Open a lab that is there."""
+def open_existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
+    """Open an existing lab; InputError if there is none."""
     if not path.exists():
         raise memlab.InputError(
-            f"There is no lab at {path}. Make one with: memlab remember {path} TEXT"
+            f"There is no lab at {path}. Create one with: memlab remember {path} TEXT"
         )
     return memlab.open(path, read_only=read_only)
 
@@ -469,38 +520,38 @@ def existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
 
 
 def make(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open a lab, which is made if it is new."""
+    """Open a lab; create it if it does not exist."""
     return memlab.open(path)
 
 
 def read(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open a lab that is there to be read."""
-    return existing(path, read_only=True)
+    """Open an existing lab for reading."""
+    return open_existing(path, read_only=True)
 
 
 def write(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open a lab that is there to be written."""
-    return existing(path)
+    """Open an existing lab for writing."""
+    return open_existing(path)
 
 
-def write_if(option: str, wanted: bool = True) -> Opener:
-    """Open a lab to be written only where an option is given, or only where it is not ``wanted``."""
-    return lambda path, options: existing(path, read_only=bool(options[option]) is not wanted)
+def write_if(option: str, value: bool = True) -> Opener:
+    """Return an opener that opens for writing only if an option has this value."""
+    return lambda path, options: open_existing(path, read_only=bool(options[option]) is not value)
 
 
 def keep(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open a lab that can list the copies made of it; a lab that cannot be written is read."""
+    """Open an existing lab for writing if possible, otherwise for reading."""
     try:
-        return existing(path)
+        return open_existing(path)
     except memlab.errors.ReadOnlyLab:
-        return existing(path, read_only=True)
+        return open_existing(path, read_only=True)
 
 
-# -- what commands read -----------------------------------------------------------------------------------------------
+# -- values and files -------------------------------------------------------------------------------------------------
 
 
-def value_of(text: str) -> Any:
-    """Read a value as JSON where it is JSON, else as the text itself: ``kind=fact`` needs no quotation marks."""
+def parse_value(text: str) -> Any:
+    """Return a value as JSON if it is valid JSON, otherwise as text."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -508,7 +559,7 @@ def value_of(text: str) -> Any:
 
 
 def read_text(path: Path) -> str:
-    """Read a file as UTF-8; InputError where that fails."""
+    """Return the text of a file; InputError if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -520,7 +571,10 @@ def read_text(path: Path) -> str:
 
 
 def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
-    """Read a table from a .parquet, .csv or .jsonl file; with ``dates`` times are recognised in a .csv file."""
+    """Return the table in a .parquet, .csv or .jsonl file.
+
+    ``dates`` parses times in a .csv file.
+    """
     import polars as pl
 
     from memlab.io.formats import UNREADABLE
@@ -532,7 +586,7 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
         ".ndjson": pl.read_ndjson,
     }
     if path.suffix not in readers:
-        raise InputError(f"{path} is no table: give a .parquet, .csv or .jsonl file.")
+        raise InputError(f"{path} is not a table. Give a .parquet, .csv or .jsonl file.")
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
     try:
@@ -548,30 +602,32 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
 def main() -> None:
     """A laboratory for the long-term memory of AI agents.
 
-    A lab is a directory; most commands take its path first. `memlab COMMAND --help` says more of each.
+    A lab is a directory; most commands take its path first. `memlab COMMAND --help` describes a command.
+
+    Example: memlab recall my.memlab "Where does Ada live?"
     """
 
 
 @main.group()
 def agent() -> None:
-    """For agents that live on a lab: what they say, learn, touch and are credited with; their switch."""
+    """Extract facts, run programs, map code, and switch memory on or off."""
 
 
 @main.group()
 def graph() -> None:
-    """Edges and tags of a lab, and what is near a memory."""
+    """Link, tag and trace memories, and find similar ones."""
 
 
 @main.group()
 def upkeep() -> None:
-    """Maintain a lab: decay, checks, disk space, backups, copies, and moves into other labs."""
+    """Maintain, check, back up, export and join labs."""
 
 
 @main.group()
 def policy() -> None:
-    """Check and compare policy files, and see what a lab has used."""
+    """Check, compare, install and evaluate policies."""
 
 
 @main.group()
 def bench() -> None:
-    """Retrieval quality and latency on labelled questions: what is found, turn by turn."""
+    """Measure retrieval quality and latency on labelled questions."""

@@ -1,4 +1,4 @@
-"""Policies on a log and packs on labelled questions: evaluate, challenge, verdict, plan, adapt; bench, failures."""
+"""Commands on logs and labelled questions: evaluate, challenge, plan, bench."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import click
 import memlab
 from memlab.ui.cli._base import (
     LocalPath,
-    Told,
+    Report,
     bench,
     command,
-    existing,
-    fields_of,
+    get_fields,
     main,
+    open_existing,
     policy,
     read,
     read_frame,
@@ -32,14 +32,26 @@ if TYPE_CHECKING:
     from memlab.science.bench import BenchResult, DynamicsResult
     from memlab.science.evaluation import Evaluation
 
+# Types and options of several commands.
 _PATH = LocalPath()
+# Options of every command that estimates rewards.
 _JUDGED = {
-    "horizon": "Give every recall the same time to earn: 7d, 12h.",
-    "missing": "What missing feedback counts as; required where it matters.",
+    "horizon": "Time after a recall in which feedback counts, such as 7d or 12h.",
+    "missing": "What missing feedback counts as; required if the result depends on it.",
 }
-_LEVEL = click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True)
+_LEVEL = click.option(
+    "--level",
+    type=click.FloatRange(0.5, 0.999),
+    default=0.95,
+    show_default=True,
+    help="Confidence level of intervals.",
+)
 _RANGE = click.option(
-    "--reward-range", type=float, nargs=2, metavar="LOW HIGH", help="What one item may earn."
+    "--reward-range",
+    type=float,
+    nargs=2,
+    metavar="LOW HIGH",
+    help="Minimum and maximum reward of one item.",
 )
 _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HTML page.")
 
@@ -49,9 +61,9 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
     verb="memlab.science.evaluation:evaluate",
     options={
         **_JUDGED,
-        "estimator": "",
-        "baseline": "The policy to which the others are compared. Default: the one that logged.",
-        "position": "Weigh rewards by how often the rank of an item is looked at.",
+        "estimator": "Estimator of the values.",
+        "baseline": "Policy that others are compared with. Default: the logging policy.",
+        "position": "Weight rewards by how often users look at a rank.",
     },
 )
 @click.argument("log", type=_PATH)
@@ -59,34 +71,36 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
     "--policies",
     "-p",
     multiple=True,
-    help="A pack's name, a .hy file, or a column of scores; repeat it.",
+    help="A pack's name, a .hy file, or a column of scores; may be repeated.",
 )
 @_REPORT
 @_LEVEL
 @_RANGE
-@click.option("--labels", type=_PATH, help="Judge by a file of decision, memory_id, relevance.")
+@click.option("--labels", type=_PATH, help="File of labels: decision, memory_id, relevance.")
 @click.option(
-    "--decision", default="decision", show_default=True, help="A file's column of recalls."
+    "--decision", default="decision", show_default=True, help="Column of recalls in a file."
 )
-@click.option("--item", default="memory_id", show_default=True, help="A file's column of memories.")
+@click.option(
+    "--item", default="memory_id", show_default=True, help="Column of memories in a file."
+)
 @click.option(
     "--shown",
     default="rank",
     show_default=True,
-    help="A file's column of ranks; 0 or empty: not shown.",
+    help="Column of ranks in a file; 0 or empty means not shown.",
 )
-@click.option("--reward", default="reward", show_default=True, help="A file's column of rewards.")
-@click.option("--propensity", help="A file's column of the probability of being shown.")
+@click.option("--reward", default="reward", show_default=True, help="Column of rewards in a file.")
+@click.option("--propensity", help="Column of logging probabilities in a file.")
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help="A file's top-k size of a recall, where a log also shows probes.",
+    help="Top-k size of a recall in a file, if its results include exploration items.",
 )
-@click.option("--at", help="A file's column of when a recall was.")
-@click.option("--feedback-at", help="A file's column of when its reward came.")
+@click.option("--at", help="Column of recall times in a file.")
+@click.option("--feedback-at", help="Column of feedback times in a file.")
 @click.option(
     "--cluster",
-    help="What belongs together: a file's column (a user); of a lab also: day, decision.",
+    help="Group of dependent recalls: a column of a file (such as a user); of a lab also day or decision.",
 )
 def evaluate(
     log: Path,
@@ -95,43 +109,46 @@ def evaluate(
     labels: Path | None,
     cluster: str | None,
     **options: Any,
-) -> Told:
-    """Estimate how each policy would have performed on LOG: a lab, or a CSV or Parquet file of candidates.
+) -> Report:
+    """Estimate how each policy would have performed on LOG.
 
-    Exit status 1 when no policy could be given a value.
+    LOG is a lab, or a CSV or Parquet file of candidates. The exit status is 1 if no policy can be evaluated.
+
+    Example: memlab evaluate my.memlab -p companion -p mine.hy --missing zero
     """
     columns = ("decision", "item", "shown", "reward", "propensity", "limit", "at", "feedback_at")
-    named = {name: options.pop(name) for name in columns}
+    file_columns = {name: options.pop(name) for name in columns}
     options["labels"] = None if labels is None else read_frame(labels)
     if log.is_dir():
-        with existing(log, read_only=True) as lab:
+        with open_existing(log, read_only=True) as lab:
             chosen = list(policies) or list(memlab.packs())
-            return _evaluated(
+            return _report_evaluation(
                 memlab.evaluate(lab.slates(), chosen, cluster=cluster, **options), report
             )
     frame = read_frame(log, dates=True)
     if not policies:
         raise click.UsageError(
-            "Say which --policies to evaluate: columns of scores, packs or .hy files."
+            "Give --policies to evaluate: columns of scores, packs or .hy files."
         )
-    if labels is not None and named["reward"] not in frame.columns:
-        named["reward"] = None
+    if labels is not None and file_columns["reward"] not in frame.columns:
+        file_columns["reward"] = None
     days = cluster in ("day", "decision") and cluster not in frame.columns
     scores = [name for name in policies if name in frame.columns]
     slates = memlab.Slates.from_wide(
-        frame, cluster=None if days else cluster, scores=scores, **named
+        frame, cluster=None if days else cluster, scores=scores, **file_columns
     )
     result = memlab.evaluate(slates, list(policies), cluster=cluster if days else None, **options)
-    return _evaluated(result, report)
+    return _report_evaluation(result, report)
 
 
-def _evaluated(result: Evaluation, report: Path | None) -> Told:
-    value, text = _with_report(result, report, result.text(terminal_width()))
+def _report_evaluation(result: Evaluation, report: Path | None) -> Report:
+    """Return the report of an evaluation."""
+    value, text = _add_page(result, report, result.text(terminal_width()))
     return value, text, int(not result.frame["value"].count())
 
 
-def _with_report(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
-    """Tell of a result, with a page where one is wanted."""
+def _add_page(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
+    """Return the report of a result, with a page if one is requested."""
     written = None if report is None else str(result.report(report))
     return result.to_dict() | {"report": written}, text + (f"\n\nOpen {written}" if written else "")
 
@@ -141,27 +158,29 @@ def _with_report(result: Any, report: Path | None, text: str) -> tuple[Any, str]
     write,
     verb="memlab.kernel.verbs.policies.policies:LabPolicies.challenge",
     options={
-        "reason": "Why, for the history.",
-        "design": "",
-        "extra": "Items beside the head.",
-        "rate": "The share of recalls.",
+        "reason": "Reason, for the history.",
+        "design": "How the packs are compared; see above.",
+        "extra": "Number of additional items.",
+        "rate": "Share of recalls that take part.",
     },
 )
 @click.argument("pack")
-@click.option("--end", is_flag=True, help="Compare PACK no longer.")
-def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Told:
-    """Compare PACK (a name or a .hy file) with the live pack of LAB from the next recall on.
+@click.option("--end", is_flag=True, help="End the comparison.")
+def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Report:
+    """Compare PACK with the active pack of LAB, from the next recall on.
 
-    Beside the head, EXTRA items are shown that only PACK would show; with the design "lot" a lot decides among those on
-    which the packs differ, and no recall is longer; with "ab" the whole head of one of the packs is shown. `memlab
-    policy verdict` says which is better.
+    PACK is a name or a .hy file. By default, --extra items that only PACK would show are added to the results. With
+    --design lot, a random draw decides among the items on which the packs differ, and no recall is longer. With
+    --design ab, each recall shows the results of one pack. `memlab policy verdict` reports which is better.
+
+    Example: memlab policy challenge my.memlab mine.hy
     """
     if end:
         lab.policies.end_challenge(pack, reason=options["reason"])
-        return {"ended": pack}, f"{pack} is a challenger no longer"
-    made = lab.challenge(pack, **options)
-    report = fields_of(made, "name", "design", "extra", "rate", "reason")
-    return report | {"hash": made.pack.hash}, repr(made).strip("<>")
+        return {"ended": pack}, f"{pack} is no longer a challenger"
+    challenger = lab.challenge(pack, **options)
+    report = get_fields(challenger, "name", "design", "extra", "rate", "reason")
+    return report | {"hash": challenger.pack.hash}, repr(challenger).strip("<>")
 
 
 @command(
@@ -170,17 +189,22 @@ def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Told:
     verb="memlab.science.evaluation:verdict",
     options={
         **_JUDGED,
-        "cluster": "What belongs together and enters as one block: session, day, a column.",
+        "cluster": "Group of dependent recalls: session, day or a column.",
     },
 )
 @click.argument("challenger", required=False)
 @_LEVEL
 @_RANGE
 @_REPORT
-def verdict(lab: memlab.Lab, challenger: str | None, report: Path | None, **options: Any) -> Told:
-    """Which is better, the live pack of LAB or CHALLENGER (default: each of them); valid at every look."""
+def verdict(lab: memlab.Lab, challenger: str | None, report: Path | None, **options: Any) -> Report:
+    """Report whether CHALLENGER is better than the active pack of LAB.
+
+    Default: each challenger. The result is valid at every interim analysis.
+
+    Example: memlab policy verdict my.memlab
+    """
     result = lab.verdict(challenger, **options)
-    return _with_report(result, report, repr(result))
+    return _add_page(result, report, repr(result))
 
 
 @command(
@@ -189,18 +213,20 @@ def verdict(lab: memlab.Lab, challenger: str | None, report: Path | None, **opti
     verb="memlab.subjects.programs.operations:LabOperations.adapt_policy",
     options={
         **_JUDGED,
-        "cluster": "What belongs together and counts once: day, session, decision, a column.",
-        "estimator": "",
-        "level": "",
-        "seed": "Of the search for other numbers.",
+        "cluster": "Group of dependent recalls: day, session, decision or a column.",
+        "estimator": "Estimator of the values.",
+        "level": "Confidence level.",
+        "seed": "Seed of the search for parameters.",
     },
 )
 @_RANGE
-@click.option("--yes", is_flag=True, help="Consent: carry out what is proposed.")
-def adapt(lab: memlab.Lab, yes: bool, **options: Any) -> Told:
-    """Propose to bring back an earlier policy of LAB, or to use other numbers, where the log shows that it does better.
+@click.option("--yes", is_flag=True, help="Consent to carry out the proposal.")
+def adapt(lab: memlab.Lab, yes: bool, **options: Any) -> Report:
+    """Propose an earlier policy or other parameters, if the log shows an improvement.
 
-    Nothing is changed without --yes.
+    --yes carries out the proposal.
+
+    Example: memlab policy adapt my.memlab --missing zero
     """
     result = lab.upkeep.operations.adapt_policy(**options, consent=yes)
     return result.to_dict(), result
@@ -212,53 +238,68 @@ def adapt(lab: memlab.Lab, yes: bool, **options: Any) -> Told:
     verb="memlab.science.evaluation:plan",
     options={
         **_JUDGED,
-        "baseline": "The policy to which the others are compared. Default: the live pack.",
+        "baseline": "Policy that others are compared with. Default: the active pack.",
     },
 )
 @click.argument("packs", nargs=-1, required=True)
 @_LEVEL
 @_RANGE
-def plan(lab: memlab.Lab, packs: tuple[str, ...], **options: Any) -> Told:
-    """How many recalls of LAB each design needs to tell PACKS from the live pack, by what its log knows so far."""
+def plan(lab: memlab.Lab, packs: tuple[str, ...], **options: Any) -> Report:
+    """Estimate the recalls needed to distinguish PACKS from the active pack of LAB.
+
+    There is an estimate for each design, from the log so far.
+
+    Example: memlab policy plan my.memlab mine.hy --missing zero
+    """
     result = memlab.plan(lab.slates(), list(packs), **options)
-    return fields_of(result, "baseline", "recalls", "best", "notes", designs="frame"), result
+    return get_fields(result, "baseline", "recalls", "best", "notes", designs="frame"), result
 
 
 # -- labelled questions ---------------------------------------------------------------------------------------------
 
 
 @command(bench, read)
-@click.option("--labels", type=_PATH, help="What was wanted: a .csv, .jsonl or .parquet file.")
+@click.option("--labels", type=_PATH, help="File of wanted memories: .csv, .jsonl or .parquet.")
 @click.option(
     "--examples",
     type=click.IntRange(0, 1000),
     default=3,
     show_default=True,
-    help="So many of each place.",
+    help="Number of examples per stage.",
 )
-@click.option("--cluster", help="What is independent: session, day, decision.")
-def failures(lab: memlab.Lab, labels: Path | None, **options: Any) -> Told:
-    """Where LAB lost what was wanted: never stored, not in the pool, ranked out, or shown and unused.
+@click.option("--cluster", help="Group of dependent recalls: session, day or decision.")
+def failures(lab: memlab.Lab, labels: Path | None, **options: Any) -> Report:
+    """Show where LAB lost wanted memories.
 
-    The file has a row for each wanted memory: decision or question, and memory_id or ref. Without it, what feedback
-    calls a success was wanted.
+    They were never stored, not in the candidate pool, ranked too low, or shown and not used. The file of --labels
+    has a row for each wanted memory: decision or question, and memory_id or ref. Without it, memories with
+    successful feedback are the wanted ones.
+
+    Example: memlab bench failures my.memlab --labels wanted.csv
     """
     result = memlab.failures(lab, None if labels is None else read_frame(labels), **options)
     return result.to_dict(), result.text(terminal_width())
 
 
-def _options(function: Callable[..., Told]) -> Callable[..., Told]:
-    """Give a command what every bench takes."""
+def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]:
+    """Add the options of all benchmarks to a command."""
     packs = click.option(
-        "--packs", multiple=True, help="A pack's name or .hy file; repeat it. Default: all of them."
+        "--packs",
+        multiple=True,
+        help="A pack's name or .hy file; may be repeated. Default: all packs.",
     )
     limit = click.option(
-        "--limit", type=click.IntRange(20), default=20, show_default=True, help="Memories a recall."
+        "--limit",
+        type=click.IntRange(20),
+        default=20,
+        show_default=True,
+        help="Number of memories per recall.",
     )
     return packs(limit(function))
 
 
-_SHA256 = click.option("--sha256", default="", help="Refuse data of another SHA-256 than this.")
+# An option of every benchmark.
+_SHA256 = click.option("--sha256", default="", help="Expected SHA-256 of the data.")
 
 
 @command(bench)
@@ -268,38 +309,40 @@ _SHA256 = click.option("--sha256", default="", help="Refuse data of another SHA-
     type=(str, _PATH),
     multiple=True,
     metavar="NAME FILE",
-    help="Other labels to judge by too.",
+    help="Additional labels, and their name in the report.",
 )
 @click.option(
-    "--download", is_flag=True, help="Fetch the original file to PATH and check its hash."
+    "--download", is_flag=True, help="Download the original file to PATH and check its hash."
 )
 @_SHA256
-@_options
+@_add_bench_options
 def locomo(
     path: Path | None,
     evidence: tuple[tuple[str, Path], ...],
     download: bool,
     sha256: str,
     as_json: bool,
-    **asked: Any,
-) -> Told:
-    """Rank the turns of LoCoMo-format conversations with every pack.
+    **options: Any,
+) -> Report:
+    """Rank the turns of conversations in the format of LoCoMo with each pack.
 
-    --evidence corrected corrections.json judges the same rankings by those labels, beside the published ones.
+    --evidence corrected corrections.json scores the same rankings with these labels, next to the published ones.
+
+    Example: memlab bench locomo locomo10.json --download
     """
     from memlab.io.ingest import check_digest, correct_evidence, download_locomo, read_locomo
 
     if path is None and not download:
         raise click.UsageError(
-            "Give the PATH of a LoCoMo file, or --download to fetch the original."
+            "Give the PATH of a LoCoMo file, or --download to download the original."
         )
-    where = path or Path("locomo10.json")
+    target = path or Path("locomo10.json")
     if download:
-        download_locomo(where)
-    digest = check_digest(where, sha256)
-    read = read_locomo(where)
-    labels = {name: correct_evidence(read, file) for name, file in evidence}
-    return _rank(read, where, digest, as_json, labels=labels, **asked)
+        download_locomo(target)
+    digest = check_digest(target, sha256)
+    conversations = read_locomo(target)
+    labels = {name: correct_evidence(conversations, file) for name, file in evidence}
+    return _run_conversations(conversations, target, digest, as_json, labels=labels, **options)
 
 
 @command(bench)
@@ -307,83 +350,104 @@ def locomo(
 @click.option(
     "--dynamics",
     is_flag=True,
-    help="Live the chats: linking, upkeep; what is outdated, and still shown?",
+    help="Simulate the chats with linking and upkeep, and measure outdated results.",
 )
 @_SHA256
-@_options
-def beam(folder: Path, dynamics: bool, sha256: str, as_json: bool, **asked: Any) -> Told:
-    """Rank the messages of BEAM's chats (FOLDER/1/chat.json, ...) with every pack, by ability."""
+@_add_bench_options
+def beam(folder: Path, dynamics: bool, sha256: str, as_json: bool, **options: Any) -> Report:
+    """Rank the messages of the BEAM chats in FOLDER with each pack, by ability.
+
+    Example: memlab bench beam beam/100K --packs companion
+    """
     from memlab.io.ingest import check_digest, read_beam
     from memlab.science.bench import bench_dynamics
 
-    how = {"bench": bench_dynamics} if dynamics else {"unit": "message"}
-    return _rank(read_beam(folder), folder, check_digest(folder, sha256), as_json, **how, **asked)
+    arguments = {"bench": bench_dynamics} if dynamics else {"unit": "message"}
+    return _run_conversations(
+        read_beam(folder), folder, check_digest(folder, sha256), as_json, **arguments, **options
+    )
 
 
 @command(bench)
 @click.argument("file", type=_PATH)
 @_SHA256
-@_options
-def longmemeval(file: Path, sha256: str, as_json: bool, **asked: Any) -> Told:
-    """Rank the turns of each of LongMemEval's haystacks with every pack, by type of question."""
+@_add_bench_options
+def longmemeval(file: Path, sha256: str, as_json: bool, **options: Any) -> Report:
+    """Rank the turns of each LongMemEval haystack with each pack, by question type.
+
+    Example: memlab bench longmemeval longmemeval_s_cleaned.json
+    """
     from memlab.io.ingest import check_digest, read_longmemeval
 
     digest = check_digest(file, sha256)
-    return _rank(read_longmemeval(file), file, digest, as_json, **asked)
+    return _run_conversations(read_longmemeval(file), file, digest, as_json, **options)
 
 
 @command(bench)
 @click.argument("folder", type=_PATH)
 @_SHA256
-@_options
-def lmeb(folder: Path, sha256: str, as_json: bool, **asked: Any) -> Told:
-    """Rank the candidates of LMEB's tasks below FOLDER with every pack, by task."""
+@_add_bench_options
+def lmeb(folder: Path, sha256: str, as_json: bool, **options: Any) -> Report:
+    """Rank the candidates of the LMEB tasks below FOLDER with each pack, by task.
+
+    Example: memlab bench lmeb eval_data/Dialogue
+    """
     from memlab.io.ingest import check_digest, read_lmeb
 
     digest = check_digest(folder, sha256)
-    return _rank(read_lmeb(folder), folder, digest, as_json, unit="document", **asked)
+    return _run_conversations(
+        read_lmeb(folder), folder, digest, as_json, unit="document", **options
+    )
 
 
 @command(bench, name="lab")
 @click.argument("lab", type=_PATH)
 @click.argument("labels", type=_PATH)
-@_options
-def bench_own(lab: Path, labels: Path, as_json: bool, **asked: Any) -> Told:
-    """Rank the memories of LAB for the questions of LABELS, a .jsonl or .csv file, with every pack.
+@_add_bench_options
+def bench_own(lab: Path, labels: Path, as_json: bool, **options: Any) -> Report:
+    """Rank the memories of LAB for the queries in LABELS with each pack.
 
-    A row has a question and what it wants: {"question": "Where is the key?", "wanted": [17]}, where wanted are ids,
-    refs or texts of memories. LAB is read only.
+    LABELS is a .jsonl or .csv file. A row has a question and the wanted memories, by id, ref or text, such as
+    {"question": "Where is the key?", "wanted": [17]}. LAB is only read.
+
+    Example: memlab bench lab my.memlab wanted.jsonl
     """
     from memlab.io.ingest import read_questions
     from memlab.science.bench import bench_lab
 
-    return _show(partial(bench_lab, lab, read_questions(labels)), as_json, **asked)
+    return _run_bench(partial(bench_lab, lab, read_questions(labels)), as_json, **options)
 
 
-def _rank(
-    read: tuple[LabelledConversation, ...],
-    where: Path,
+def _run_conversations(
+    conversations: tuple[LabelledConversation, ...],
+    path: Path,
     digest: str,
     as_json: bool,
     *,
     bench: Callable[..., BenchResult | DynamicsResult] | None = None,
     packs: tuple[str, ...],
     limit: int,
-    **more: Any,
-) -> Told:
+    **options: Any,
+) -> Report:
+    """Run a benchmark on conversations, and return its report."""
     from memlab.science.bench import bench_conversations
 
     run = partial(
-        bench or bench_conversations, read, dataset=where.resolve().stem, sha256=digest, **more
+        bench or bench_conversations,
+        conversations,
+        dataset=path.resolve().stem,
+        sha256=digest,
+        **options,
     )
-    return _show(run, as_json, packs, limit)
+    return _run_bench(run, as_json, packs, limit)
 
 
-def _show(
+def _run_bench(
     bench: Callable[..., BenchResult | DynamicsResult],
     as_json: bool,
     packs: tuple[str, ...],
     limit: int,
-) -> Told:
+) -> Report:
+    """Run a benchmark, and return its report."""
     result = bench(packs=packs or None, limit=limit, progress=not as_json and sys.stderr.isatty())
     return result.to_dict(), repr(result)

@@ -1,4 +1,4 @@
-"""Memories of one lab: load, remember, recall, look, give feedback, correct, remove, restore."""
+"""Commands on the memories of a lab: load, remember, recall, correct, remove."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ from memlab.kernel.verbs.corrections.corrections import Corrected
 from memlab.subjects.review.review import Quarantined
 from memlab.ui.cli._base import (
     InputFile,
+    Report,
     Text,
-    Told,
     Word,
     command,
-    existing,
-    fields_of,
+    get_fields,
     keep,
     main,
     make,
+    open_existing,
+    parse_value,
+    print_report,
     read,
-    tell,
-    value_of,
     write,
     write_if,
 )
 
-_SHOWN = 20
+# Changed memories that a quarantine lists; more would hide the command that undoes it.
+_MAX_LINES = 20
+# The class whose verbs the commands call.
 _LAB = "memlab.subjects.lab:Lab"
 MEMORIES = click.argument("memories", type=int, nargs=-1)
 
@@ -43,20 +45,26 @@ MEMORIES = click.argument("memories", type=int, nargs=-1)
     make,
     verb=f"{_LAB}.load",
     options={
-        "format": "Else it is guessed; see: memlab.load.",
-        "project": "Give this project to all of them.",
-        "session": "The session of what names none.",
-        "policies": "Use the pack of an export as well.",
+        "format": "Format of the files. Default: detected from the contents.",
+        "project": "Project of all memories.",
+        "session": "Session of memories that have none in the file.",
+        "policies": "Also use the pack of an export.",
         "strict": "Stop at the first line that cannot be read.",
         "extract": "Also store the facts and observations found in the messages.",
     },
 )
 @click.argument("files", type=InputFile(), nargs=-1, required=True)
 @click.option(
-    "--column", "columns", multiple=True, metavar="FIELD=COLUMN", help="text=body; at= for no time."
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Column of a field, such as text=body; at= ignores times.",
 )
 @click.option(
-    "--linking", type=click.Choice(["off", "now", "later"]), help="Else the pack says it."
+    "--linking",
+    type=click.Choice(["off", "now", "later"]),
+    help="When memories are compared. Default: set by the pack.",
 )
 def load(
     lab: memlab.Lab,
@@ -65,60 +73,68 @@ def load(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Add to LAB, which is made if it is new, what FILES (- for standard input) hold.
+    """Add the contents of FILES to LAB.
 
-    They are chats, transcripts, tables, exports, or folders of them.
+    FILES are chats, transcripts, tables, exports, or folders of them; - is standard input. Memories that LAB
+    already has are not added again. LAB is created if it does not exist.
+
+    Example: memlab load my.memlab conversations.json
     """
-    parts = [one.partition("=") for one in columns]
+    parts = [column.partition("=") for column in columns]
     options["columns"] = {field: column or None for field, _, column in parts}
     for file in files:
         loaded = lab.load(file, **options)
         counts = {what: loaded.count(what) for what in ("added", "known", "purged", "skipped")}
-        report = fields_of(
+        report = get_fields(
             loaded, "source", "edges", "extracted", "registers", "left_out", why_skipped="skipped"
         )
         report |= {**counts, "redacted": len(loaded.redacted), "guessed": loaded.guessed.rows()}
-        tell((report, loaded), as_json=as_json)
+        print_report((report, loaded), as_json=as_json)
 
 
 @command(
     main,
     make,
     verb=f"{_LAB}.remember",
-    options={"at": "When it was said, as an ISO time. Default: now."},
+    options={"at": "When it was said, in ISO 8601. Default: now."},
 )
 @click.argument("text", type=Text())
-@click.option("--kind", default="fact", show_default=True)
-@click.option("--project")
-@click.option("--session")
-@click.option("--speaker")
-@click.option("--tag", "tags", multiple=True)
-@click.option("--importance", type=float)
-def remember(lab: memlab.Lab, text: str, tags: tuple[str, ...], **fields: Any) -> Told:
-    """Remember TEXT (- for standard input) in LAB, which is made if it is new."""
-    given = {name: value for name, value in fields.items() if value is not None}
+@click.option("--kind", default="fact", show_default=True, help="Kind of memory.")
+@click.option("--project", help="Project of the memory.")
+@click.option("--session", help="Session of the memory.")
+@click.option("--speaker", help="Who said it.")
+@click.option("--tag", "tags", multiple=True, help="A tag; may be repeated.")
+@click.option("--importance", type=float, help="Importance from 0 to 1. Default: 0.5.")
+def remember(lab: memlab.Lab, text: str, tags: tuple[str, ...], **fields: Any) -> Report:
+    """Store TEXT as a memory in LAB.
+
+    - reads standard input. LAB is created if it does not exist.
+
+    Example: memlab remember my.memlab "I prefer tea" --kind preference
+    """
+    fields = {name: value for name, value in fields.items() if value is not None}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
-        memory = lab.remember(text, tags=list(tags) or None, **given)
-    return fields_of(memory, "id", "text", "redacted"), [
+        warnings.simplefilter("ignore", memlab.RedactionWarning)  # reported below
+        memory = lab.remember(text, tags=list(tags) or None, **fields)
+    return get_fields(memory, "id", "text", "redacted"), [
         f"#{memory.id} {memory.text}",
-        *_taken_out(memory),
+        *_format_redactions(memory),
     ]
 
 
-def _taken_out(memory: memlab.Memory) -> list[str]:
-    """Return a line that says what was taken out of a memory before it was stored; none if nothing was."""
+def _format_redactions(memory: memlab.Memory) -> list[str]:
+    """Return a line that names the secrets removed from a memory, if any."""
     return (
-        [f"taken out before it was stored: {', '.join(memory.redacted)}"] if memory.redacted else []
+        [f"removed before it was stored: {', '.join(memory.redacted)}"] if memory.redacted else []
     )
 
 
-def _under(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open a lab, or with another pack a copy of it in memory, of which that pack is live."""
+def _open_with_pack(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
+    """Open a lab, or a copy of it in memory with another active pack."""
     pack = options["pack"]
     if pack is None:
-        return existing(path)
-    existing(path, read_only=True).close()
+        return open_existing(path)
+    open_existing(path, read_only=True).close()
     copy = memlab.load(path, policies=False)
     copy.policies.use(pack)
     return copy
@@ -126,36 +142,41 @@ def _under(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
 
 @command(
     main,
-    _under,
+    _open_with_pack,
     verb=f"{_LAB}.recall",
     options={
-        "limit": "",
-        "project": "",
-        "session": "",
-        "at": "When it is asked, as an ISO time. Default: now.",
+        "limit": "Maximum number of memories. Default: set by the pack.",
+        "project": "Only this project, and memories without one.",
+        "session": "Session of the query.",
+        "at": "Time of the query in ISO 8601. Default: now.",
     },
 )
 @click.argument("query", type=Text())
 @click.option(
     "--pack",
-    help="Ask under this pack (a name or a .hy file) without making it live; nothing is logged.",
+    help="Use this pack (a name or a .hy file) for this recall only; nothing is logged.",
 )
 @click.option("--explain", is_flag=True, help="Show the terms of each score.")
-def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **options: Any) -> Told:
-    """The memories of LAB that its live pack puts first for QUERY (- for standard input)."""
+def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **options: Any) -> Report:
+    """Show the memories of LAB that rank highest for QUERY.
+
+    - reads standard input. The recall is logged, unless --pack is given.
+
+    Example: memlab recall my.memlab "Where does Ada live?" --limit 5
+    """
     hits = lab.recall(query, log=pack is None, **options)
     explanations = [hit.explain() for hit in hits] if explain else []
-    rows = [fields_of(hit, "rank", "id", "score", "text", "ref") for hit in hits]
+    rows = [get_fields(hit, "rank", "id", "score", "text", "ref") for hit in hits]
     for row, explanation in zip(rows, explanations, strict=False):
         row["terms"] = [{"term": term, "value": value} for term, value in explanation.terms]
-    about = {
+    summary = {
         "decision": hits.decision,
         "pack": hits.pack.name,
         "hash": hits.pack.hash,
         "known": hits.known,
     }
-    place = "" if hits.decision is None else f"recall {hits.decision}: "
-    return {**about, "hits": rows}, [f"{place}{hits!r}", *map(repr, explanations)]
+    prefix = "" if hits.decision is None else f"recall {hits.decision}: "
+    return {**summary, "hits": rows}, [f"{prefix}{hits!r}", *map(repr, explanations)]
 
 
 @command(
@@ -163,36 +184,41 @@ def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **optio
     keep,
     verb=f"{_LAB}.context",
     options={
-        "budget": "Most tokens.",
-        "session": "In a session nothing is given twice.",
-        "project": "",
-        "viewer": "Who asks, such as agent:coder: what others keep private is left out.",
+        "budget": "Maximum number of tokens.",
+        "session": "Session; it never receives a memory twice.",
+        "project": "Only this project, and memories without one.",
+        "viewer": "Viewer, such as agent:coder; memories private to others are omitted.",
     },
 )
 @click.argument("task", type=Text())
-@click.option("--file", "files", multiple=True, help="A file at hand; may be given several times.")
+@click.option("--file", "files", multiple=True, help="A file of the task; may be repeated.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "markdown", "messages", "json"]),
     default="text",
     show_default=True,
-    help="json has all of it, and what was left out.",
+    help="Format of the output; json also lists omitted memories.",
 )
-def context(lab: memlab.Lab, task: str, form: str, as_json: bool, **options: Any) -> Told:
-    """What an agent is to know for TASK (- for standard input), from LAB, as text for a prompt."""
-    made = lab.context(task, **options)
+def context(lab: memlab.Lab, task: str, form: str, as_json: bool, **options: Any) -> Report:
+    """Build a prompt context for TASK from the memories of LAB.
+
+    - reads standard input. The text has at most --budget tokens.
+
+    Example: memlab context my.memlab "fix the login" --file src/auth.py
+    """
+    prompt = lab.context(task, **options)
     if form == "messages" and not as_json:
-        tell((made.messages(), ""), as_json=True)
+        print_report((prompt.messages(), ""), as_json=True)
         return None
-    numbers = ("text", "tokens", "budget", "decision", "left_out", "pack", "seed", "settings")
-    report = fields_of(made, *numbers, memories="frame", hash="pack_hash")
+    attributes = ("text", "tokens", "budget", "decision", "left_out", "pack", "seed", "settings")
+    report = get_fields(prompt, *attributes, memories="frame", hash="pack_hash")
     if form == "json":
-        tell((report, ""), as_json=True)
+        print_report((report, ""), as_json=True)
         return None
-    if not as_json and not len(made):
+    if not as_json and not len(prompt):
         return None
-    return report, made.markdown if form == "markdown" else made.text
+    return report, prompt.markdown if form == "markdown" else prompt.text
 
 
 @command(
@@ -200,54 +226,61 @@ def context(lab: memlab.Lab, task: str, form: str, as_json: bool, **options: Any
     write,
     verb=f"{_LAB}.feedback",
     options={
-        "decision": "The recall that showed it, as `memlab recall` prints. Default: the last."
+        "decision": "Number of the recall, from `memlab recall`. Default: the last one with the memory."
     },
 )
 @click.argument("memory", type=int)
 @click.argument("outcome", type=click.Choice(["success", "fail"]))
-def feedback(lab: memlab.Lab, memory: int, outcome: str, decision: int | None) -> Told:
-    """Log how MEMORY did."""
+def feedback(lab: memlab.Lab, memory: int, outcome: str, decision: int | None) -> Report:
+    """Record whether MEMORY was helpful.
+
+    OUTCOME is success or fail.
+
+    Example: memlab feedback my.memlab 3 success
+    """
     logged = lab.feedback(memory, outcome, decision=decision)
-    report = fields_of(logged, "event", "decision") | {"memory": memory, "outcome": outcome}
-    place = (
-        "no recall: none has shown it" if logged.decision is None else f"recall {logged.decision}"
-    )
-    return report, f"#{memory} {outcome}, logged as event {logged.event}, of {place}"
+    report = get_fields(logged, "event", "decision") | {"memory": memory, "outcome": outcome}
+    source = "no recall" if logged.decision is None else f"recall {logged.decision}"
+    return report, f"#{memory} {outcome}: event {logged.event}, for {source}"
 
 
 @command(main, read)
 @click.argument("memory", type=int, required=False)
-@click.option("--kind", help="Of the newest: only this kind.")
-@click.option("--project", help="Only those of this project.")
+@click.option("--kind", help="Only this kind.")
+@click.option("--project", help="Only this project.")
 @click.option(
     "--tag",
     "tags",
     multiple=True,
-    help="Only those with this tag; repeat it for those with all of them.",
+    help="Only memories with this tag; repeat for several tags, which must all be present.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1), default=50, show_default=True, help="So many of the newest."
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="Number of memories."
 )
-def show(lab: memlab.Lab, memory: int | None, **wanted: Any) -> Told:
-    """One MEMORY of LAB with all its fields; without it, the newest memories."""
+def show(lab: memlab.Lab, memory: int | None, **filters: Any) -> Report:
+    """Show MEMORY of LAB with all its fields, or list the newest memories.
+
+    Example: memlab show my.memlab 3
+    """
     if memory is None:
-        return _newest(lab.memories, **wanted)
+        return _list_newest(lab.memories, **filters)
     row = lab.memories.row(lab[memory].id - 1, named=True)
     chain = lab.upkeep.review.provenance(memory).to_dicts()
     lines = [f"{name:<17} {value}" for name, value in row.items()]
-    for one in chain[1:] and chain:
+    for entry in chain[1:] and chain:
         words = [
             f"{name} {value}"
-            for name, value in one.items()
+            for name, value in entry.items()
             if value is not None and name not in ("how", "at")
         ]
-        lines.append(f"{one['how']:<17} {one['at']:%Y-%m-%d %H:%M} {', '.join(words)}")
+        lines.append(f"{entry['how']:<17} {entry['at']:%Y-%m-%d %H:%M} {', '.join(words)}")
     return row | {"provenance_chain": chain}, lines
 
 
-def _newest(
+def _list_newest(
     frame: pl.DataFrame, kind: str | None, project: str | None, tags: tuple[str, ...], limit: int
-) -> Told:
+) -> Report:
+    """Return the newest memories that satisfy the filters."""
     if kind is not None:
         frame = frame.filter(pl.col("kind") == normalise_word(kind, KINDS))
     if project is not None:
@@ -264,168 +297,191 @@ def _newest(
 @command(main, write)
 @click.argument("memory", type=int)
 @click.option(
-    "--text", type=Text(), help="Its new words (- for standard input): a new memory supersedes it."
+    "--text",
+    type=Text(),
+    help="New text (- for standard input), in a memory that supersedes this one.",
 )
-@click.option("--tag", "tags", multiple=True, help="Its tags, in place of those it has.")
+@click.option(
+    "--tag", "tags", multiple=True, help="New tags, which replace all others; may be repeated."
+)
 @click.option(
     "--set",
     "sets",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="Any field; VALUE as JSON, or a word.",
+    help="Any field; VALUE is JSON or a word. May be repeated.",
 )
 def edit(
     lab: memlab.Lab, memory: int, text: str | None, tags: tuple[str, ...], sets: tuple[str, ...]
-) -> Told:
+) -> Report:
     """Correct MEMORY in LAB.
 
-    memlab edit a.memlab 3 --set importance=0.9 --set pinned=true --set project=null
+    A new text creates a memory that supersedes it. Other fields are changed in place.
+
+    Example: memlab edit my.memlab 3 --set importance=0.9 --set project=null
     """
     fields: dict[str, Any] = {"tags": list(tags)} if tags else {}
-    for given in sets:
-        name, sign, value = given.partition("=")
+    for pair in sets:
+        name, sign, value = pair.partition("=")
         if not sign:
-            raise click.UsageError(f"--set takes FIELD=VALUE, not {given!r}.")
-        fields[name] = value_of(value)
+            raise click.UsageError(f"--set needs FIELD=VALUE, not {pair!r}.")
+        fields[name] = parse_value(value)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", memlab.RedactionWarning)  # said below
+        warnings.simplefilter("ignore", memlab.RedactionWarning)  # reported below
         edited = lab.edit(memory, text=text, **fields)
     new = edited.id != memory
-    report = fields_of(edited, "id", "text", "rebuilt", "dropped", "notes") | {
+    report = get_fields(edited, "id", "text", "rebuilt", "dropped", "notes") | {
         "supersedes": memory if new else None
     }
     change = f" supersedes #{memory}" if new else " is changed"
     notes = [f"  {note}" for note in edited.notes]
-    return report, [f"#{edited.id}{change}: {edited.text}", *_taken_out(edited), *notes]
+    return report, [f"#{edited.id}{change}: {edited.text}", *_format_redactions(edited), *notes]
 
 
-@command(main, write_if("dry_run", wanted=False), verb=f"{_LAB}.forget", options={"how": ""})
+@command(
+    main,
+    write_if("dry_run", value=False),
+    verb=f"{_LAB}.forget",
+    options={"how": "Way of forgetting; see above."},
+)
 @MEMORIES
 @click.option("--project", help="Delete all memories of this project.")
 @click.option(
     "--reason",
     type=Text(),
     default="",
-    help="Why; a deprecation needs it, a quarantine may have it.",
+    help="Reason; required to deprecate.",
 )
-@click.option("--source", type=Word(SOURCES), help="Quarantine what was learned from this.")
-@click.option("--session", help="Quarantine what came from this session or conversation.")
-@click.option("--creator", help="Quarantine what this user or agent wrote: agent:coder, ...")
+@click.option("--source", type=Word(SOURCES), help="Quarantine memories from this kind of source.")
+@click.option("--session", help="Quarantine memories from this session.")
+@click.option("--creator", help="Quarantine memories of this user or agent, such as agent:coder.")
+@click.option("--since", help="Quarantine memories written since this time, such as 2026-11-01.")
+@click.option("--dry-run", is_flag=True, help="Show what a quarantine would do, and write nothing.")
 @click.option(
-    "--since", help="Quarantine what was written at this time or later, such as 2026-11-01."
+    "--replay", type=int, help="Number of recalls that a quarantine repeats. Default: 100."
 )
-@click.option("--dry-run", is_flag=True, help="Say what a quarantine would do, and write nothing.")
-@click.option("--replay", type=int, help="How many recalls a quarantine asks again. Default: 100.")
 def forget(
-    lab: memlab.Lab, memories: tuple[int, ...], how: Any, as_json: bool, **given: Any
-) -> Told:
-    """Take MEMORIES of LAB, with their corrections, out of every recall; `restore` brings them back.
+    lab: memlab.Lab, memories: tuple[int, ...], how: Any, as_json: bool, **arguments: Any
+) -> Report:
+    """Exclude MEMORIES of LAB, and their edits, from recall.
 
-    --how delete: due to be purged once `grace-days` are over. --how deprecate: wrong, for a REASON. --how quarantine:
-    what came from a source, session or creator.
+    --how delete: they are purged once the setting `grace-days` has passed. --how deprecate: they are wrong, for a
+    REASON. --how quarantine: everything from a source, session or creator. `memlab restore` undoes each of these.
 
-    memlab forget a.memlab --how quarantine --session "web 17" --since 2026-11-01 --dry-run
+    Example: memlab forget my.memlab --how quarantine --session "web 17" --dry-run
     """
+    # wrong combinations are refused here, in terms of the options instead of the verb's arguments
     quarantines = how == "quarantine"
     if quarantines and not any(
-        given[name] is not None for name in ("source", "session", "creator")
+        arguments[name] is not None for name in ("source", "session", "creator")
     ):
-        raise click.UsageError(
-            "Say what came from where: one of --source, --session and --creator is needed."
-        )
+        raise click.UsageError("A quarantine needs one of --source, --session and --creator.")
     if how in ("forget", "deprecate") and not memories:
-        raise click.UsageError("Say which MEMORIES, by their ids.")
-    if how == "deprecate" and not given["reason"]:
-        raise click.UsageError("Say why: --reason.")
-    options = {name: value for name, value in given.items() if value not in (None, "", False)}
+        raise click.UsageError("Give the ids of MEMORIES.")
+    if how == "deprecate" and not arguments["reason"]:
+        raise click.UsageError("Give a reason: --reason TEXT.")
+    options = {name: value for name, value in arguments.items() if value not in (None, "", False)}
     if quarantines:
         options["progress"] = not as_json
     done = lab.forget(memories or None, how=how, **options)
     if isinstance(done, Quarantined):
-        return _quarantined(done)
+        return _report_quarantine(done)
     if how != "forget":
-        return _corrected(done)
-    also = ", ".join(f"#{id}" for id in done.ids if id not in memories)
-    named = ", ".join(f"#{id} is forgotten" for id in memories)
+        return _report_correction(done)
+    edits = ", ".join(f"#{id}" for id in done.ids if id not in memories)
+    text = ", ".join(f"#{id} is forgotten" for id in memories)
     report = {"id": memories[0], "ids": list(done.ids), "status": "forgotten"}
-    return report, named + (f", with its corrections {also}" if also else "")
+    return report, text + (f", with its edits {edits}" if edits else "")
 
 
 @command(main, write)
 @MEMORIES
-@click.option("--project", help="All that is deleted of this project.")
+@click.option("--project", help="All deleted memories of this project.")
 @click.option(
-    "--quarantine", type=int, metavar="EVENT", help="All that the quarantine of this event took."
+    "--quarantine",
+    type=int,
+    metavar="EVENT",
+    help="All memories of the quarantine with this event.",
 )
-def restore(lab: memlab.Lab, memories: tuple[int, ...], **options: Any) -> Told:
-    """Bring MEMORIES back that were forgotten, deprecated, deleted or summarised (by the number of the summary).
+def restore(lab: memlab.Lab, memories: tuple[int, ...], **options: Any) -> Report:
+    """Restore MEMORIES that were forgotten, deprecated, deleted or summarised.
 
-    A backup of the lab's files is put in place by `memlab upkeep restore`.
+    A summary's number restores the memories that it replaced. `memlab upkeep restore` restores a backup of the files.
+
+    Example: memlab restore my.memlab 3 7
     """
-    return _corrected(lab.restore(memories or None, **options))
+    return _report_correction(lab.restore(memories or None, **options))
 
 
-def _consented(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
+def _open_for_purge(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
+    """Open a lab for a purge; InputError without consent."""
     if not options["yes"]:
         raise memlab.InputError(
-            "What is purged cannot be brought back. Say so with --yes, or use: memlab forget --how delete."
+            "Purged memories cannot be restored. Confirm with --yes, or use: memlab forget --how delete."
         )
-    return existing(path)
+    return open_existing(path)
 
 
 @command(
     main,
-    _consented,
+    _open_for_purge,
     verb=f"{_LAB}.purge",
     options={
         "project": "All memories of this project.",
-        "session": "All of this session.",
-        "subject": "All that is known of this entity, under all its names.",
-        "creator": "All that this user or agent wrote.",
-        "overdue": "What was deleted for longer than `grace-days`.",
-        "remove_exports": "Also remove known exports that hold something of it.",
-        "reason": "Kept in the journal.",
+        "session": "All memories of this session.",
+        "subject": "All memories about this entity, under all its names.",
+        "creator": "All memories of this user or agent.",
+        "overdue": "Memories deleted for longer than the setting `grace-days`.",
+        "remove_exports": "Also remove known exports that contain any of it.",
+        "reason": "Reason, which the journal keeps.",
     },
 )
 @MEMORIES
-@click.option("--yes", is_flag=True, help="Do it: nothing brings back what was purged.")
-def purge(lab: memlab.Lab, memories: tuple[int, ...], yes: bool, **options: Any) -> Told:
-    """Remove MEMORIES for good from the journal and every file made of it, and print a receipt.
+@click.option("--yes", is_flag=True, help="Confirm: purged memories cannot be restored.")
+def purge(lab: memlab.Lab, memories: tuple[int, ...], yes: bool, **options: Any) -> Report:
+    """Remove MEMORIES permanently from all files of LAB, and print a receipt.
 
-    Backups and mirrors are reached, exports are named. --project, --session, --subject and --creator narrow each other.
+    Backups and mirrors are cleaned, too; exports are listed. Several of --project, --session, --subject and
+    --creator must all apply to a memory.
+
+    Example: memlab purge my.memlab 3 --reason "asked by the user" --yes
     """
     done = lab.purge(memories or None, **options)
-    report = fields_of(
+    report = get_fields(
         done, "events", "slates", "questions", "review", purged="ids", receipt="frame"
     )
-    return report, [str(done), *_review_lines(report["review"])]
+    return report, [str(done), *_format_reviews(report["review"])]
 
 
-def _corrected(done: Corrected) -> Told:
-    report = fields_of(done, "review", changed="frame")
-    lines = _status_lines(report["changed"]) or ["nothing to change"]
-    return report, lines + _review_lines(report["review"])
+def _report_correction(done: Corrected) -> Report:
+    """Return the report of a correction."""
+    report = get_fields(done, "review", changed="frame")
+    lines = _format_statuses(report["changed"]) or ["nothing to change"]
+    return report, lines + _format_reviews(report["review"])
 
 
-def _status_lines(rows: list[dict[str, Any]]) -> list[str]:
+def _format_statuses(rows: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each memory whose status changed."""
     return [f"#{row['memory_id']} is {row['status']} (was {row['before']})" for row in rows]
 
 
-def _review_lines(rows: list[dict[str, Any]]) -> list[str]:
+def _format_reviews(rows: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each memory to review."""
     return [
         f"review #{row['memory_id']} ({row['how']}: #{row['of']}) {row['text'][:80]}"
         for row in rows
     ]
 
 
-def _quarantined(done: Quarantined) -> Told:
-    named = {"quarantined": "ids", "changed": "frame", "review": "derived"}
-    report = fields_of(done, "event", "back", "shown", "replay", **named)
-    lines = _status_lines(report["changed"])
+def _report_quarantine(done: Quarantined) -> Report:
+    """Return the report of a quarantine."""
+    names = {"quarantined": "ids", "changed": "frame", "review": "derived"}
+    report = get_fields(done, "event", "back", "shown", "replay", **names)
+    lines = _format_statuses(report["changed"])
     lines += [
         f"review #{row['memory_id']} ({row['how']}: #{row['of']})" for row in report["review"]
     ]
-    more = len(lines) - _SHOWN
-    lines = lines[:_SHOWN] + ([f"... and {more:,} more"] if more > 0 else [])
+    more = len(lines) - _MAX_LINES
+    lines = lines[:_MAX_LINES] + ([f"... and {more:,} more"] if more > 0 else [])
     undo = [] if done.event is None else [f"undo: memlab restore LAB --quarantine {done.event}"]
     return report, [repr(done)[1:-1], *lines, *undo]

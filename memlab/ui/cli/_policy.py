@@ -1,4 +1,4 @@
-"""Policy files: check, tell, hash, compare and explain them."""
+"""Commands on policy files: check, show, hash, compare and explain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,139 +20,161 @@ from memlab.subjects.lens import Explanation, diff_packs, diff_policies, highlig
 from memlab.ui.cli._base import (
     InputFile,
     LocalPath,
-    Told,
+    Report,
     command,
+    parse_value,
     policy,
+    print_report,
     read_frame,
     read_text,
     say,
-    tell,
-    value_of,
 )
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["PolicyFile", "errors_of", "given_values", "opened", "read_frame"]
+__all__ = ["PolicyFile", "collect_errors", "open_policies", "parse_values", "read_frame"]
 
 
+# Arguments and options of several commands.
 FILE = click.argument("file", type=InputFile(".hy", as_text=True))
-_SLOT = click.option("--slot", help="The slot; for a file with one policy, what it is for.")
+_SLOT = click.option("--slot", help="Slot; of a file with one policy, the slot it is for.")
 _COLOR = click.option(
-    "--color/--no-color", default=None, help="Colours. Default: when the output is a terminal."
+    "--color/--no-color", default=None, help="Use colours. Default: if the output is a terminal."
 )
 
 
-def _colored(wanted: bool | None) -> bool:
-    if wanted is None:
+def _use_colors(requested: bool | None) -> bool:
+    """Return whether output is coloured: as requested, or on a terminal."""
+    if requested is None:
         return sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    return wanted
+    return requested
 
 
 @command(policy)
 @FILE
 @_SLOT
-def check(file: str, slot: str | None, as_json: bool) -> Told:
-    """Read FILE (a pack's name, a pack's file or a policy's file) and type-check all its policies.
+def check(file: str, slot: str | None, as_json: bool) -> Report:
+    """Check the types of all policies in FILE.
 
-    Errors are printed as file:line:column, all of them; exit status 1.
+    FILE is a pack's name, a pack's file or a policy's file. Errors are printed as file:line:column, with exit status 1.
+
+    Example: memlab policy check mine.hy
     """
     try:
-        found = opened(file, slot)
+        loaded = open_policies(file, slot)
     except PolicyError as error:
-        return _refusal(file, errors_of(file, error), as_json)
-    hashes = {name: item.hash for name, item in found.policies.items()}
-    report = {"ok": True, "pack": found.name, "hash": _hash(found), "slots": hashes}
-    count = f"{len(hashes)} policies, all valid" if found.pack else "a valid policy"
-    return report, f"{found.name} [{_hash(found)[:12]}]: {count}"
+        return _report_errors(file, collect_errors(file, error), as_json)
+    hashes = {name: item.hash for name, item in loaded.policies.items()}
+    report = {
+        "ok": True,
+        "pack": loaded.name,
+        "hash": _file_hash(loaded),
+        "slots": hashes,
+    }
+    count = f"{len(hashes)} policies, all valid" if loaded.pack else "a valid policy"
+    return report, f"{loaded.name} [{_file_hash(loaded)[:12]}]: {count}"
 
 
-def _refusal(file: str, errors: list[PolicyError], as_json: bool) -> Told:
+def _report_errors(file: str, errors: list[PolicyError], as_json: bool) -> Report:
+    """Print the errors of a file, or return them for ``--json``."""
     rows = [
         {
-            "file": e.file or file,
-            "line": e.line,
-            "column": e.column,
-            "policy": e.policy,
-            "message": e.message,
+            "file": error.file or file,
+            "line": error.line,
+            "column": error.column,
+            "policy": error.policy,
+            "message": error.message,
         }
-        for e in errors
+        for error in errors
     ]
     if as_json:
         return {"ok": False, "errors": rows}, "", 1
     for error in errors:
-        place = ":".join(
+        location = ":".join(
             str(part) for part in (error.file or file, error.line, error.column) if part is not None
         )
-        say(f"{place}: {error}", err=True)
+        say(f"{location}: {error}", err=True)
     say(f"memlab: {file} has {len(errors)} error{'s' if len(errors) > 1 else ''}", err=True)
     raise click.exceptions.Exit(1)
 
 
-def _hash(file: PolicyFile) -> str:
-    return file.pack.hash if file.pack is not None else file.one(None).hash
+def _file_hash(file: PolicyFile) -> str:
+    """Return the hash of a file's pack or policy."""
+    return file.pack.hash if file.pack is not None else file.get_policy(None).hash
 
 
 @command(policy, name="show")
 @FILE
 @_SLOT
 @_COLOR
-def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) -> Told:
-    """The settings and policies of FILE, with what it inherits; in colour on a terminal."""
-    found = opened(file, slot)
-    chosen = found.policies if slot is None else {slot: found.one(slot)}
-    settings = {} if found.pack is None else dict(found.pack.settings)
+def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) -> Report:
+    """Show the settings and policies of FILE, including inherited ones.
+
+    Example: memlab policy show companion --slot recall-score
+    """
+    loaded = open_policies(file, slot)
+    chosen = loaded.policies if slot is None else {slot: loaded.get_policy(slot)}
+    settings = {} if loaded.pack is None else dict(loaded.pack.settings)
     report = {
-        "pack": found.name,
-        "hash": _hash(found),
+        "pack": loaded.name,
+        "hash": _file_hash(loaded),
         "settings": settings,
         "policies": {name: item.source for name, item in chosen.items()},
     }
-    paint = _colored(color)
+    paint = _use_colors(color)
 
-    def shown(source: str, features: Iterable[str] = ()) -> str:
+    def highlight_source(source: str, features: Iterable[str] = ()) -> str:
+        """Return a source, highlighted for a terminal."""
         return highlight(source, "terminal", features=features) if paint else source
 
     def text() -> str:
+        """Return the text of the file."""
         lines = []
-        if found.pack is not None:
-            lines.append(shown(f"; pack {found.name} [{_hash(found)[:12]}]: {found.pack.doc}"))
+        if loaded.pack is not None:
+            lines.append(
+                highlight_source(
+                    f"; pack {loaded.name} [{_file_hash(loaded)[:12]}]: {loaded.pack.doc}"
+                )
+            )
             if slot is None:
                 lines += [
-                    shown(f"(setting {name} {_literal(value)})") for name, value in settings.items()
+                    highlight_source(f"(setting {name} {_format_value(value)})")
+                    for name, value in settings.items()
                 ]
             lines.append("")
         parts = [
-            f"{shown(f'; {name} [{item.hash[:12]}]')}\n{shown(item.source)}"
+            f"{highlight_source(f'; {name} [{item.hash[:12]}]')}\n{highlight_source(item.source)}"
             for name, item in chosen.items()
         ]
         return "\n".join([*lines, "\n\n".join(parts)])
 
-    return _painted(report, text, paint, as_json)
+    return _print_painted(report, text, paint, as_json)
 
 
-def _painted(report: Any, text: Callable[[], str], paint: bool, as_json: bool) -> Told:
-    """Print a text in its own colours, or give what ``--json`` prints."""
+def _print_painted(report: Any, text: Callable[[], str], paint: bool, as_json: bool) -> Report:
+    """Print a text with its colours, or return the report for ``--json``."""
     if as_json:
         return report, ""
     say(text(), painted=paint)
     return None
 
 
-def _literal(value: float | bool | str) -> str:
+def _format_value(value: float | bool | str) -> str:
+    """Return a value as JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 
 @command(policy, name="hash")
 @FILE
 @_SLOT
-def hash_(file: str, slot: str | None) -> Told:
-    """The hash of FILE (slots, settings, parameters, helpers and the dialect's version), and those of its policies.
+def hash_(file: str, slot: str | None) -> Report:
+    """Show the hash of FILE and of each policy in it.
 
-    The source hash forgives layout and bound names, the meaning hash says what is computed.
+    The version hash covers slots, settings, parameters, helpers and the version of the dialect. The source hash ignores
+    layout and bound names; the meaning hash identifies what is computed.
+
+    Example: memlab policy hash companion
     """
-    found = opened(file, slot)
-    chosen = found.policies if slot is None else {slot: found.one(slot)}
+    loaded = open_policies(file, slot)
+    chosen = loaded.policies if slot is None else {slot: loaded.get_policy(slot)}
     rows = {
         n: {"hash": p.hash, "source": p.source_hash, "meaning": p.meaning_hash}
         for n, p in chosen.items()
@@ -162,7 +184,10 @@ def hash_(file: str, slot: str | None) -> Told:
         f"{name:{width}}  version {row['hash'][:12]}  source {row['source'][:12]}  meaning {row['meaning'][:12]}"
         for name, row in rows.items()
     ]
-    return {"pack": found.name, "hash": _hash(found), "slots": rows}, [_hash(found), *lines]
+    return {"pack": loaded.name, "hash": _file_hash(loaded), "slots": rows}, [
+        _file_hash(loaded),
+        *lines,
+    ]
 
 
 @command(policy)
@@ -170,13 +195,18 @@ def hash_(file: str, slot: str | None) -> Told:
 @click.argument("after", type=InputFile(".hy", as_text=True))
 @_SLOT
 @_COLOR
-def diff(before: str, after: str, slot: str | None, color: bool | None, as_json: bool) -> Told:
-    """What differs between two packs, or two policies of one slot: form by form; exit status 1 if anything does."""
-    old, new = opened(before, slot), opened(after, slot)
+def diff(before: str, after: str, slot: str | None, color: bool | None, as_json: bool) -> Report:
+    """Show the differences between two packs, or two policies of one slot.
+
+    The exit status is 1 if there are any.
+
+    Example: memlab policy diff companion mine.hy
+    """
+    old, new = open_policies(before, slot), open_policies(after, slot)
     slots: dict[str, dict[str, str]] = {}
     settings: dict[str, dict[str, object]] = {}
     if old.pack is not None and new.pack is not None and slot is None:
-        found = diff_packs(old.pack, new.pack)
+        differences = diff_packs(old.pack, new.pack)
         pairs = [
             (name, old.policies[name], new.policies[name])
             for name in old.policies
@@ -191,8 +221,8 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
         single = slot or next(
             (name for side in (old, new) if side.pack is None for name in side.policies), None
         )
-        left, right = old.one(single), new.one(single)
-        found = diff_policies(left, right)
+        left, right = old.get_policy(single), new.get_policy(single)
+        differences = diff_policies(left, right)
         pairs = [(left.signature.slot, left, right)]
     slots = {
         name: {"before": left.source, "after": right.source}
@@ -200,19 +230,20 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
         if left.hash != right.hash
     }
     # other literals of the same value, another order of arguments
-    places = [change.place for change in found.changes]
+    places = [change.place for change in differences.changes]
     respelled = [name for name in slots if not _is_within(name, places)]
 
     def text() -> str:
-        notes = [f"{name}: the same forms, spelled otherwise" for name in respelled]
+        """Return the differences as text."""
+        notes = [f"{name}: the same forms, written differently" for name in respelled]
         return (
-            "\n".join([found.text(color=_colored(color)), *notes])
-            if found or notes
+            "\n".join([differences.text(color=_use_colors(color)), *notes])
+            if differences or notes
             else "no difference"
         )
 
-    report = {"slots": slots, "settings": settings, "changes": found.frame.to_dicts()}
-    tell(_painted(report, text, _colored(color), as_json), as_json=as_json)
+    report = {"slots": slots, "settings": settings, "changes": differences.frame.to_dicts()}
+    print_report(_print_painted(report, text, _use_colors(color), as_json), as_json=as_json)
     if slots or settings:
         raise click.exceptions.Exit(1)
     return None
@@ -221,14 +252,16 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
 @command(policy)
 @FILE
 @_SLOT
-@click.option("--field", help="The field of a record to explain; all of them without it.")
-@click.option("--values", multiple=True, help="A JSON object, or name=value; may be repeated.")
-@click.option("--frame", type=LocalPath(), help="The slate, as .parquet, .csv or .jsonl.")
-@click.option("--row", type=int, default=0, show_default=True, help="The row of the frame, from 0.")
-@click.option("--by", help="The frame's column of slates, when it holds many.")
+@click.option("--field", help="Field of a record to explain. Default: all.")
 @click.option(
-    "--order", default="memory_id", show_default=True, help="The frame's column of memory ids."
+    "--values", multiple=True, help="Values as a JSON object, or name=value; may be repeated."
 )
+@click.option(
+    "--frame", type=LocalPath(), help="Frame with the slate, as .parquet, .csv or .jsonl."
+)
+@click.option("--row", type=int, default=0, show_default=True, help="Row of the frame, from 0.")
+@click.option("--by", help="Column of slates, if the frame has several.")
+@click.option("--order", default="memory_id", show_default=True, help="Column of memory ids.")
 def explain(
     file: str,
     slot: str | None,
@@ -238,50 +271,66 @@ def explain(
     row: int,
     by: str | None,
     order: str,
-) -> Told:
-    """Why a policy of FILE gives its value for one item: the terms that sum to it, and the whole computation.
+) -> Report:
+    """Explain the value of a policy in FILE for one item.
 
-    Values come from --values, or from a row of --frame, which aggregates of the slate need; --values go first.
+    It shows the terms of the sum and the whole computation. Values come from --values or from a row of --frame;
+    aggregates need --frame. --values take precedence.
+
+    Example: memlab policy explain mine.hy --values similarity=0.8
     """
-    chosen = opened(file, slot).one(slot)
-    given, aggregates = _item(chosen, given_values(values), frame, row, by, order)
+    chosen = open_policies(file, slot).get_policy(slot)
+    item_values, aggregates = _read_item(chosen, parse_values(values), frame, row, by, order)
     names = (field,) if field is not None else chosen.fields
     parts = [chosen.field(name) for name in names] if names else [chosen]
-    made = {part.name: part.explain(given, aggregates=aggregates) for part in parts}
+    explanations = {part.name: part.explain(item_values, aggregates=aggregates) for part in parts}
     report: dict[str, Any] = {}
-    for name, found in made.items():
-        terms = [{"text": term.text, "value": term.value} for term in found.terms]
-        branches = [{"text": branch.text, "taken": branch.taken} for branch in found.branches]
-        report[name] = {"value": found.value, "terms": terms, "branches": branches}
-    text = "\n\n".join(_explained(name, found) for name, found in made.items())
-    return {"policy": chosen.name, "hash": chosen.hash, "values": given, "explained": report}, text
+    for name, explanation in explanations.items():
+        terms = [{"text": term.text, "value": term.value} for term in explanation.terms]
+        branches = [{"text": branch.text, "taken": branch.taken} for branch in explanation.branches]
+        report[name] = {"value": explanation.value, "terms": terms, "branches": branches}
+    text = "\n\n".join(
+        _format_explanation(name, explanation) for name, explanation in explanations.items()
+    )
+    return {
+        "policy": chosen.name,
+        "hash": chosen.hash,
+        "values": item_values,
+        "explained": report,
+    }, text
 
 
 def _is_within(name: str, places: list[str]) -> bool:
-    return any(place.startswith(name) for place in places)
+    """Return whether any place begins with a slot's name."""
+    return any(path.startswith(name) for path in places)
 
 
-def _explained(name: str, found: Explanation) -> str:
-    lines = [f"{name} = {_literal(found.value) if found.value is not None else 'null'}"]
-    lines += [
-        f"  {'taken' if branch.taken else 'not taken'}: {branch.text}" for branch in found.branches
+def _format_explanation(name: str, explanation: Explanation) -> str:
+    """Return an explanation as text."""
+    lines = [
+        f"{name} = {_format_value(explanation.value) if explanation.value is not None else 'null'}"
     ]
-    lines += [f"  {term.value:+12.6g}  {term.text}" for term in found.terms]
-    return "\n".join([*lines, "", str(found.tree)])
+    lines += [
+        f"  {'taken' if branch.taken else 'not taken'}: {branch.text}"
+        for branch in explanation.branches
+    ]
+    lines += [f"  {term.value:+12.6g}  {term.text}" for term in explanation.terms]
+    return "\n".join([*lines, "", str(explanation.tree)])
 
 
-def _item(
+def _read_item(
     policy: Policy,
-    given: dict[str, object],
+    requested: dict[str, object],
     frame: Path | None,
     row: int,
     by: str | None,
     order: str,
 ) -> tuple[dict[str, object], dict[str, float | None] | None]:
-    """The values of one item and the aggregates of its slate; what is unknown or missing is an error by name."""
+    """Return the values of an item, and the aggregates of its slate."""
+    # inputs come from the caller first, then from the row; derived inputs are computed from sets over the slate
     inputs = policy.signature.inputs
     values: dict[str, object] = {}
-    for name, value in given.items():
+    for name, value in requested.items():
         if canonical(name) not in inputs:
             raise UnknownName(f"input of {policy.signature.slot}", name, inputs)
         values[canonical(name)] = value
@@ -291,50 +340,64 @@ def _item(
         missing = sorted(reads - values.keys())
         if missing:
             raise InputError(
-                f"{policy.name} also reads {', '.join(missing)}: give them with --values name=value."
+                f"{policy.name} needs {', '.join(missing)}. Give them with --values name=value."
             )
         return values, None
     table = read_frame(frame)
     if not 0 <= row < table.height:
-        raise InputError(f"{frame} has the rows 0 to {table.height - 1}, and no row {row}.")
+        raise InputError(f"{frame} has no row {row}. Its rows are 0 to {table.height - 1}.")
     columns = {canonical(name): name for name in table.columns}
     for name in sorted(reads - values.keys()):
         if name not in columns:
             raise UnknownName(f"column of {frame.name}", name, columns)
         values[name] = table.item(row, columns[name])
-    named = policy.aggregates(table, by=by, order=order)
-    return values, named.row(row, named=True) if named.width else {}
+    aggregates = policy.aggregates(table, by=by, order=order)
+    return values, aggregates.row(row, named=True) if aggregates.width else {}
 
 
-# -- What the argument FILE of ``memlab policy`` may be: a pack that comes with memlab, a pack's file, or one policy --
+# -- the argument FILE: a pack of memlab, a pack's file, or a file with one policy ---------------------------------
 
+# White space and comments; a file is a pack if its first form is one, after the usual require.
 _SPACE = r"(?:\s|;[^\n]*+)*+"
 _IS_PACK = re.compile(rf"{_SPACE}(?:\(require memlab\.dialect \*\){_SPACE})?\({_SPACE}pack\b")
 
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """The policies of a file by slot; ``pack`` is None when it holds a single policy."""
+    """The policies of a file by slot.
+
+    Attributes
+    ----------
+    name
+        Name of the pack, or of the slot.
+    policies
+        Policy by slot.
+    pack
+        The pack; None if the file contains a single policy.
+    """
 
     name: str
     policies: Mapping[str, Policy]
     pack: Pack | None
 
-    def one(self, slot: str | None) -> Policy:
-        """The policy of a slot, which may be left out when there is only one."""
+    def get_policy(self, slot: str | None) -> Policy:
+        """Return the policy of a slot, which may be omitted if there is only one."""
         if slot is None:
             if len(self.policies) == 1:
                 return next(iter(self.policies.values()))
             raise InputError(
-                f"{self.name} holds several policies: say which with --slot ({', '.join(self.policies)})."
+                f"{self.name} has several policies. Choose one with --slot ({', '.join(self.policies)})."
             )
         if slot not in self.policies:
             raise UnknownName("policy slot", slot, self.policies)
         return self.policies[slot]
 
 
-def opened(spec: str, slot: str | None = None) -> PolicyFile:
-    """The pack or the policy that ``spec`` names; ``slot`` says what a single policy is for, else its ``defpolicy``."""
+def open_policies(spec: str, slot: str | None = None) -> PolicyFile:
+    """Return the pack or policy that ``spec`` names.
+
+    ``slot`` is the slot of a single policy. Default: the name in its ``defpolicy``.
+    """
     path = Path(spec).expanduser()
     if not path.is_file():
         pack = load_pack(spec)
@@ -346,14 +409,14 @@ def opened(spec: str, slot: str | None = None) -> PolicyFile:
     name = slot or slot_of(source, file=spec)
     if not name:
         raise InputError(
-            f"{spec} does not name the slot of its policy: say it with --slot ({', '.join(SLOTS)})."
+            f"{spec} does not name the slot of its policy. Give it with --slot ({', '.join(SLOTS)})."
         )
     policy = compile_policy(source, get_slot(name).signature, name=name, file=spec)
     return PolicyFile(name, {name: policy}, None)
 
 
-def errors_of(spec: str, first: PolicyError) -> list[PolicyError]:
-    """Every error of a pack's policies, each policy on its own; the first alone where they cannot be taken apart."""
+def collect_errors(spec: str, first: PolicyError) -> list[PolicyError]:
+    """Return all errors in a pack's policies, or ``first`` if it cannot be split."""
     path = Path(spec).expanduser()
     if not path.is_file():
         return [first]
@@ -361,7 +424,7 @@ def errors_of(spec: str, first: PolicyError) -> list[PolicyError]:
         pack = read_pack(read_text(path), file=spec)
     except PolicyError:
         return [first]
-    found: list[PolicyError] = []
+    errors: list[PolicyError] = []
     for slot, form in pack.policies.items():
         if slot not in SLOTS:
             continue
@@ -374,14 +437,14 @@ def errors_of(spec: str, first: PolicyError) -> list[PolicyError]:
                 file=spec,
             )
         except PolicyError as error:
-            found.append(error)
-    # an unknown slot, or a setting
-    known = {(error.line, error.column, error.message) for error in found}
-    return found if (first.line, first.column, first.message) in known else [first, *found]
+            errors.append(error)
+    # the first error may concern an unknown slot or a setting instead of a policy
+    positions = {(error.line, error.column, error.message) for error in errors}
+    return errors if (first.line, first.column, first.message) in positions else [first, *errors]
 
 
-def given_values(words: tuple[str, ...]) -> dict[str, object]:
-    """Values from JSON objects and from ``name=value`` pairs, the last one for a name winning."""
+def parse_values(words: tuple[str, ...]) -> dict[str, object]:
+    """Return values from JSON objects and ``name=value`` pairs; the last one counts."""
     values: dict[str, object] = {}
     for word in words:
         if word.lstrip().startswith("{"):
@@ -395,7 +458,7 @@ def given_values(words: tuple[str, ...]) -> dict[str, object]:
         name, equals, text = word.partition("=")
         if not equals or not name.strip():
             raise InputError(
-                f'{word} is no value: write name=value, or a JSON object such as {{"similarity": 0.8}}.'
+                f'{word} is not a value. Write name=value, or a JSON object such as {{"similarity": 0.8}}.'
             )
-        values[name.strip()] = value_of(text.strip())
+        values[name.strip()] = parse_value(text.strip())
     return values

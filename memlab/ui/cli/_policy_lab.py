@@ -1,4 +1,4 @@
-"""The policies of a lab: packs, history, install, rollback, pins, what each version earned, and watched files."""
+"""Commands on the policies of a lab: packs, history, installation, pins."""
 
 from __future__ import annotations
 
@@ -10,52 +10,66 @@ import click
 
 import memlab
 from memlab.kernel.policies import Pack, Version
-from memlab.ui.cli._base import InputFile, Told, command, policy, read, read_text, say, write
+from memlab.ui.cli._base import InputFile, Report, command, policy, read, read_text, say, write
 
+# Arguments and options of several commands.
 _SLOT = click.argument("slot")
-_REASON = click.option("--reason", default="", help="Why, for the history.")
+_REASON = click.option("--reason", default="", help="Reason, for the history.")
 
 
 @command(policy)
-def packs() -> Told:
-    """The packs that come with memlab."""
-    known = [memlab.load_pack(name) for name in memlab.packs()]
-    report = [{"name": pack.name, "hash": pack.hash, "doc": pack.doc} for pack in known]
-    return report, [f"{pack.name:<12} [{pack.hash[:12]}] {pack.doc}" for pack in known]
+def packs() -> Report:
+    """List the packs that memlab provides.
+
+    Example: memlab policy packs
+    """
+    packs = [memlab.load_pack(name) for name in memlab.packs()]
+    report = [{"name": pack.name, "hash": pack.hash, "doc": pack.doc} for pack in packs]
+    return report, [f"{pack.name:<12} [{pack.hash[:12]}] {pack.doc}" for pack in packs]
 
 
 @command(policy, write)
 @click.argument("pack")
 @_REASON
-def use(lab: memlab.Lab, pack: str, reason: str) -> Told:
-    """Let PACK (a name or a .hy file) decide in LAB from now on."""
-    live = lab.policies.use(pack, reason=reason)
-    return {"pack": live.name, "hash": live.hash}, f"{live.name} [{live.hash[:12]}] is live"
+def use(lab: memlab.Lab, pack: str, reason: str) -> Report:
+    """Make PACK the active pack of LAB.
+
+    PACK is a name or a .hy file.
+
+    Example: memlab policy use my.memlab cascade --reason "more facts"
+    """
+    active = lab.policies.use(pack, reason=reason)
+    report = {"pack": active.name, "hash": active.hash}
+    return report, f"{active.name} [{active.hash[:12]}] is active"
 
 
-def _live(version: Version | Pack) -> Told:
+def _report_active(version: Version | Pack) -> Report:
+    """Return the report of the version or pack that is active now."""
     if isinstance(version, Pack):
         report: dict[str, Any] = {"pack": version.name, "hash": version.hash}
-        return report, f"pack {version.name} [{version.hash[:12]}] is live"
+        return report, f"pack {version.name} [{version.hash[:12]}] is active"
     report = {"slot": version.slot, "version": version.number, "hash": version.hash}
-    return report, f"{version.slot} version {version.number} [{version.hash[:12]}] is live"
+    return report, f"{version.slot} version {version.number} [{version.hash[:12]}] is active"
 
 
-def _wanted(to: str | None) -> int | str | None:
-    """Read a version's number, or the start of a hash (which may look like a long number)."""
+def _parse_version(to: str | None) -> int | str | None:
+    """Return a version's number, or the beginning of a hash."""
     return int(to) if to is not None and to.isdecimal() and len(to) < 6 else to
 
 
 @command(policy, read)
 @click.argument("slot", required=False)
-def history(lab: memlab.Lab, slot: str | None) -> Told:
-    """Every version that SLOT of LAB has had, or those of all slots."""
+def history(lab: memlab.Lab, slot: str | None) -> Report:
+    """List the versions of SLOT in LAB, or of all slots.
+
+    Example: memlab policy history my.memlab recall-score
+    """
     rows = lab.policies.history(slot).to_dicts()
-    return rows, [_history_line(row) for row in rows]
+    return rows, [_format_history(row) for row in rows]
 
 
-def _history_line(row: dict[str, Any]) -> str:
-    """Write one event of the history: narrow enough for 80 columns, unless a name or the reason is long."""
+def _format_history(row: dict[str, Any]) -> str:
+    """Return a row of the history on one line, at most 80 columns if names are short."""
     marks = ", ".join(name for name in ("live", "pinned") if row[name])
     slot = f"{row['slot']:<14} " if "slot" in row else ""
     line = f"{slot}{row['version']:>3} [{row['hash'][:12]}] {row['at']:%Y-%m-%d %H:%M} {row['action']} {row['pack']}"
@@ -66,60 +80,84 @@ def _history_line(row: dict[str, Any]) -> str:
 @_SLOT
 @click.argument("file", type=InputFile(".hy"))
 @_REASON
-def install(lab: memlab.Lab, slot: str, file: Path, reason: str) -> Told:
-    """Put the policy in FILE (- for standard input) into SLOT of LAB."""
-    return _live(lab.policies.install(slot, read_text(file), reason=reason))
+def install(lab: memlab.Lab, slot: str, file: Path, reason: str) -> Report:
+    """Install the policy in FILE into SLOT of LAB.
+
+    - reads standard input.
+
+    Example: memlab policy install my.memlab recall-score mine.hy
+    """
+    return _report_active(lab.policies.install(slot, read_text(file), reason=reason))
 
 
 @command(policy, write)
 @click.argument("slot", required=False)
 @click.option(
     "--to",
-    help="A version's number (a pack's event) or the start of its hash. Default: the one before.",
+    help="Version number (of a pack: event) or beginning of the hash. Default: the previous one.",
 )
 @_REASON
-def rollback(lab: memlab.Lab, slot: str | None, to: str | None, reason: str) -> Told:
-    """Bring an earlier policy of SLOT back in LAB; without SLOT, the pack before the last that was used."""
-    return _live(lab.policies.rollback(slot, to=_wanted(to), reason=reason))
+def rollback(lab: memlab.Lab, slot: str | None, to: str | None, reason: str) -> Report:
+    """Restore an earlier policy of SLOT in LAB.
+
+    Without SLOT, the previous pack becomes active again.
+
+    Example: memlab policy rollback my.memlab recall-score --to 2
+    """
+    return _report_active(lab.policies.rollback(slot, to=_parse_version(to), reason=reason))
 
 
 @command(policy, write)
 @_SLOT
-@click.option("--to", help="A version's number or the start of its hash. Default: the live one.")
+@click.option("--to", help="Version number or beginning of the hash. Default: the active version.")
 @_REASON
-def pin(lab: memlab.Lab, slot: str, to: str | None, reason: str) -> Told:
-    """Keep the policy of SLOT through every later pack."""
-    return _live(lab.policies.pin(slot, _wanted(to), reason=reason))
+def pin(lab: memlab.Lab, slot: str, to: str | None, reason: str) -> Report:
+    """Keep the policy of SLOT when another pack becomes active.
+
+    Example: memlab policy pin my.memlab recall-score
+    """
+    return _report_active(lab.policies.pin(slot, _parse_version(to), reason=reason))
 
 
 @command(policy, write)
 @_SLOT
 @_REASON
-def unpin(lab: memlab.Lab, slot: str, reason: str) -> Told:
-    """Let packs decide SLOT again."""
+def unpin(lab: memlab.Lab, slot: str, reason: str) -> Report:
+    """Unpin SLOT, so that its policy follows the active pack.
+
+    Example: memlab policy unpin my.memlab recall-score
+    """
     lab.policies.unpin(slot, reason=reason)
     return {"slot": slot, "pack": lab.policies.pack.name}, f"{slot} follows the pack again"
 
 
 @command(policy, read)
 @click.argument("slot", default="recall-score")
-def attribution(lab: memlab.Lab, slot: str) -> Told:
-    """How often what each version of SLOT put up was judged a success, with 95% credible intervals."""
-    judged = lab.policies.attribution(slot)
-    return judged.frame.to_dicts(), judged
+def attribution(lab: memlab.Lab, slot: str) -> Report:
+    """Show the success rate of each version of SLOT, with 95% credible intervals.
+
+    Example: memlab policy attribution my.memlab recall-score
+    """
+    rates = lab.policies.attribution(slot)
+    return rates.frame.to_dicts(), rates
 
 
 @command(policy, write)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--slot", help="The slot of a file that holds one policy. Default: FILE is a pack.")
-@click.option("--seconds", type=float, help="Stop after so long. Default: until interrupted.")
+@click.option("--slot", help="Slot of a file with one policy. Default: FILE is a pack.")
+@click.option("--seconds", type=float, help="Stop after this many seconds. Default: at Ctrl-C.")
 def watch(
     lab: memlab.Lab, file: Path, slot: str | None, seconds: float | None, as_json: bool
-) -> Told:
-    """Let LAB follow FILE: each save that is valid goes live, a broken one is reported and changes nothing."""
+) -> Report:
+    """Install the policies in FILE each time it is saved.
+
+    An invalid file is reported and changes nothing.
+
+    Example: memlab policy watch my.memlab mine.hy --slot recall-score
+    """
     with lab.policies.watch(file, slot) as watched:
         if not as_json:
-            say(f"watching {file} (end with Ctrl-C)", err=True)
+            say(f"watching {file} (press Ctrl-C to stop)", err=True)
         end = None if seconds is None else time.monotonic() + seconds
         try:
             while end is None or time.monotonic() < end:

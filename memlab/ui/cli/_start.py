@@ -1,4 +1,4 @@
-"""The first minutes: the demo, the tutorials, and all widgets of a lab in a browser."""
+"""Commands for the first minutes: demo, tutorials, and widgets in a browser."""
 
 from __future__ import annotations
 
@@ -9,18 +9,29 @@ from pathlib import Path
 import click
 
 import memlab
-from memlab.ui.cli._base import LocalPath, Told, command, main, tell, write_if
+from memlab.ui.cli._base import LocalPath, Report, command, main, print_report, write_if
 
 
 @command(main)
-@click.option("--output", type=LocalPath(), default=Path("memlab-demo.html"), show_default=True)
+@click.option(
+    "--output",
+    type=LocalPath(),
+    default=Path("memlab-demo.html"),
+    show_default=True,
+    help="Path of the page.",
+)
 @click.option(
     "--full",
     is_flag=True,
-    help="Then live a simulated quarter and judge every pack from its log: a minute.",
+    help="Also simulate a quarter and evaluate every pack from its log; takes a minute.",
 )
-def demo(output: Path, full: bool, as_json: bool) -> Told:
-    """The main job on a bundled conversation, offline, in seconds; ends with a page to open."""
+def demo(output: Path, full: bool, as_json: bool) -> Report:
+    """Show the main steps on a bundled conversation, offline, in seconds.
+
+    It remembers, recalls, explains, swaps a policy and compares. The result is a page to open in a browser.
+
+    Example: memlab demo --output demo.html
+    """
     from memlab.ui.demo import run_demo
 
     result = run_demo(output=output, full=full, quiet=as_json, progress=True)
@@ -30,13 +41,15 @@ def demo(output: Path, full: bool, as_json: bool) -> Told:
 @command(main)
 @click.argument("name", required=False)
 @click.option(
-    "--to", type=LocalPath(), default=Path(), help="The folder of the copies. Default: here."
+    "--to", type=LocalPath(), default=Path(), help="Folder of the copies. Default: the current one."
 )
-@click.option("--no-open", is_flag=True, help="Copy, and start nothing.")
+@click.option("--no-open", is_flag=True, help="Copy without opening JupyterLab.")
 def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
-    """Open copies of the tutorials in JupyterLab: all of them, or NAME (01-your-own-design, or 01).
+    """Open copies of the tutorials in JupyterLab: all, or the one called NAME.
 
-    A notebook that is in the folder already is opened as it is, never overwritten.
+    NAME is such as 01-your-own-design, or 01. A notebook that exists in the folder is opened and never overwritten.
+
+    Example: memlab notebook 01 --to tutorials
     """
     from memlab.ui.notebook.tutorials import copy_tutorials
 
@@ -48,15 +61,15 @@ def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
         "opened": not no_open,
     }
     lines = [f"copied {file}" for file in copies.copied] + [
-        f"{file} is there already" for file in copies.kept
+        f"{file} exists" for file in copies.kept
     ]
-    tell((report, lines), as_json=as_json)
+    print_report((report, lines), as_json=as_json)
     if no_open:
         return
-    shown = to if name is None else to / (*copies.copied, *copies.kept)[0]
+    target = to if name is None else to / (*copies.copied, *copies.kept)[0]
     sys.stdout.flush()
-    started = subprocess.run([sys.executable, "-m", "jupyterlab", str(shown)], check=False)
-    if started.returncode:
+    process = subprocess.run([sys.executable, "-m", "jupyterlab", str(target)], check=False)
+    if process.returncode:
         raise click.exceptions.Exit(1)
 
 
@@ -64,38 +77,43 @@ def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
 @click.option(
     "--write",
     is_flag=True,
-    help="Let the page write to LAB: log recalls, give feedback, install policies.",
+    help="Let the page log recalls, record feedback and install policies in LAB.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Of this machine. Default: any that is free.",
+    help="Port of this machine. Default: a free one.",
 )
-@click.option("--open/--no-open", "open_browser", default=True, help="Open a browser.")
-@click.option("--bundle", type=LocalPath(), help="Write a folder that needs no Python, and end.")
+@click.option("--open/--no-open", "open_browser", default=True, help="Open the page in a browser.")
+@click.option(
+    "--bundle", type=LocalPath(), help="Write the page to a folder that needs no Python, and exit."
+)
 def view(
     lab: memlab.Lab, write: bool, port: int, open_browser: bool, bundle: Path | None, as_json: bool
-) -> Told:
-    """Look at LAB in a browser, with every widget, and live while an agent writes to it; until Ctrl-C.
+) -> Report:
+    """Show LAB in a browser with all widgets, until Ctrl-C.
 
-    The page is of this machine alone: its address has a token, and nothing is asked of the network. It reads LAB
-    unless --write is given. With --bundle, DIR/index.html is written instead, to be sent to somebody: it holds what
-    the widgets show of the memories.
+    The page is updated while an agent writes to LAB. Only this machine can open it: its address has a token, and
+    nothing is loaded from the network. LAB is read-only unless --write is given. --bundle writes DIR/index.html
+    instead, which can be shared; it contains the memories that the widgets show.
+
+    Example: memlab view my.memlab
     """
     from memlab.ui.widgets.view import serve, write_bundle
 
     if bundle is not None:
         if write or port:
             raise click.UsageError(
-                "--bundle writes a folder and serves nothing: leave --write and --port out."
+                "--bundle writes a folder and serves nothing. Omit --write and --port."
             )
-        made = write_bundle(lab, bundle)
-        return {"index": str(made)}, f"Open {made}"
+        index = write_bundle(lab, bundle)
+        return {"index": str(index)}, f"Open {index}"
 
     def address(url: str) -> None:
-        about = {"url": url, "lab": str(lab.io.path), "write": write}
-        tell((about, f"{url}\nCtrl-C ends it."), as_json=as_json)
+        """Print the address of the page."""
+        report = {"url": url, "lab": str(lab.io.path), "write": write}
+        print_report((report, f"{url}\nPress Ctrl-C to stop."), as_json=as_json)
 
     serve(lab, port=port, open_browser=open_browser, tell=address)
     return None

@@ -1,4 +1,4 @@
-"""What keeps a lab: time, checks, copies, other labs and files; edges and tags."""
+"""Commands that maintain a lab: decay, checks, copies, other labs, edges and tags."""
 
 from __future__ import annotations
 
@@ -14,36 +14,35 @@ from memlab.errors import InputError
 from memlab.ui.cli._base import (
     LAB,
     LocalPath,
-    Told,
+    Report,
     command,
-    fields_of,
+    get_fields,
     graph,
     keep,
+    print_report,
     read,
     say,
-    tell,
     upkeep,
     write,
     write_if,
 )
 
+# The classes whose verbs the commands call.
 _IO = "memlab.subjects.io.io:LabIO"
 _GRAPH = "memlab.subjects.clusters.clusters:LabGraph"
 
 
 @command(upkeep, write)
-@click.option(
-    "--at", metavar="WHEN", help="As of this instant, such as 2026-07-01; now unless given."
-)
-def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Told:
+@click.option("--at", metavar="WHEN", help="Time of the run, such as 2026-07-01. Default: now.")
+def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Report:
     """Apply decay and status changes to LAB.
 
-    It records statuses, labels, edges to prune, and clusters that are due.
+    It updates statuses, labels, edges to prune and clusters. A second run for the same instant writes nothing.
 
-    A second pass as of the same instant writes nothing.
+    Example: memlab upkeep maintain my.memlab
     """
     done = lab.upkeep.maintain(at, progress=not as_json)
-    report = fields_of(done, "at", "pack", "events", hash="pack_hash", changes="counts")
+    report = get_fields(done, "at", "pack", "events", hash="pack_hash", changes="counts")
     return report | {"pruned": done.pruned.height, "due": done.due["id"].to_list()}, repr(done)[
         1:-1
     ]
@@ -51,13 +50,13 @@ def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Told:
 
 @command(
     upkeep,
-    write_if("dry_run", wanted=False),
+    write_if("dry_run", value=False),
     verb="memlab.subjects.clusters.consolidation:LabConsolidation.run",
     options={
-        "keep": "How many of each group stay beside their summary: the most important.",
-        "project": "Only what belongs to this project.",
-        "by": "",
-        "dry_run": "Write nothing; tell what would become of what.",
+        "keep": "Number of memories of each group that stay active: the most important.",
+        "project": "Only this project.",
+        "by": "How memories are grouped.",
+        "dry_run": "Show the result, and write nothing.",
     },
 )
 @click.option(
@@ -65,32 +64,34 @@ def maintain(lab: memlab.Lab, at: str | None, as_json: bool) -> Told:
     "older_than_days",
     type=float,
     metavar="DAYS",
-    help="In place of the pack's setting.",
+    help="Minimum age in days. Default: the pack's setting.",
 )
-def consolidate(lab: memlab.Lab, **options: Any) -> Told:
-    """Replace many old memories of a cluster by one summary.
+def consolidate(lab: memlab.Lab, **options: Any) -> Report:
+    """Replace old memories of a cluster by one summary.
 
-    `memlab restore LAB SUMMARY` undoes one summary.
+    The consolidate policy of the active pack decides which memories. A summary contains some of their sentences,
+    not all: --dry-run shows the result. `memlab restore LAB SUMMARY` undoes one summary.
 
-    The live pack's consolidate policy says which memories may go. A summary has some of their own sentences, not all:
-    see with --dry-run what would be left.
+    Example: memlab upkeep consolidate my.memlab --older-than 90 --dry-run
     """
     done = lab.upkeep.consolidation.run(**options)
     report, lines = (
-        fields_of(done, "at", "pack", "event", "dry_run", summaries="frame"),
+        get_fields(done, "at", "pack", "event", "dry_run", summaries="frame"),
         [repr(done)[1:-1]],
     )
     for row in report["summaries"]:
-        summary = "would be made" if row["summary"] is None else f"#{row['summary']}"
+        summary = "new" if row["summary"] is None else f"#{row['summary']}"
         lines.append(f"{summary}  of {row['count']}, {row['of']}: {row['text'][:100]}")
     return report, lines
 
 
 @command(upkeep, read)
-def stats(lab: memlab.Lab) -> Told:
+def stats(lab: memlab.Lab) -> Report:
     """Count the contents of LAB.
 
-    A notice follows if the active policy earns less than an earlier policy did.
+    A notice follows if the active policy performs worse than an earlier one.
+
+    Example: memlab upkeep stats my.memlab
     """
     slates, pack = lab.slates(), lab.policies.pack
     report = {
@@ -105,7 +106,7 @@ def stats(lab: memlab.Lab) -> Told:
     try:
         fall = lab.upkeep.operations.check_fall()
     except InputError as error:
-        report["notice"] = f"what the policies earned cannot be compared: {error}"
+        report["notice"] = f"policies cannot be compared: {error}"
     else:
         if fall is not None:
             report["notice"] = repr(fall)
@@ -113,8 +114,11 @@ def stats(lab: memlab.Lab) -> Told:
 
 
 @command(upkeep, read)
-def du(lab: memlab.Lab) -> Told:
-    """Show the disk space that each part of LAB uses."""
+def du(lab: memlab.Lab) -> Report:
+    """Show the disk space that each part of LAB uses.
+
+    Example: memlab upkeep du my.memlab
+    """
     used = lab.upkeep.usage()
     return {"bytes": used.total, "parts": used.frame.to_dicts()}, repr(used)[1:-1]
 
@@ -124,15 +128,17 @@ def du(lab: memlab.Lab) -> Told:
     write,
     verb="memlab.subjects.retention.retention:LabUpkeep.thin",
     options={
-        "full_days": "Days that slates keep their features; 0: for good. Default: the setting of LAB.",
-        "thin_days": "Days that slates are kept at all; 0: for good. Default: the setting of LAB.",
+        "full_days": "Days for which slates keep features; 0 is unlimited. Default: LAB's setting.",
+        "thin_days": "Days for which slates are kept; 0 is unlimited. Default: LAB's setting.",
         "consent": "Apply it. Without this option, nothing changes.",
     },
 )
-def thin(lab: memlab.Lab, **options: Any) -> Told:
-    """Preview what thinning the log of LAB removes, or apply it.
+def thin(lab: memlab.Lab, **options: Any) -> Report:
+    """Preview or apply the thinning of LAB's log.
 
-    --consent applies it. The preview names the questions that the log can no longer answer afterwards.
+    The preview lists the questions that the log can no longer answer afterwards. --consent applies it.
+
+    Example: memlab upkeep thin my.memlab --full-days 30
     """
     done = lab.upkeep.thin(**options)
     report = {
@@ -149,35 +155,34 @@ def thin(lab: memlab.Lab, **options: Any) -> Told:
 
 @command(upkeep)
 @LAB
-@click.option("--no-repair", is_flag=True, help="Say what is damaged, and change nothing.")
-def check(lab: Path, no_repair: bool) -> Told:
-    """Check every file of LAB and repair what is damaged.
+@click.option("--no-repair", is_flag=True, help="Report damage, and change nothing.")
+def check(lab: Path, no_repair: bool) -> Report:
+    """Check every file of LAB, and repair damage.
 
-    Repairs come from the journal or a backup.
+    Repairs come from the journal or a backup. The exit status is 1 if something is damaged or lost.
 
-    Exit status 1 if something is damaged or lost.
+    Example: memlab upkeep check my.memlab
     """
     done = memlab.check(lab, repair=not no_repair)
-    report = fields_of(done, "sound", parts="frame")
+    report = get_fields(done, "sound", parts="frame")
     lines = [
         f"{row['state']:9} {row['file']}: {row['part']} {row['detail']}".rstrip()
         for row in report["parts"]
     ]
-    restoring = (
-        "not whole: `memlab upkeep restore` puts a backup in place, or settles what is there"
-    )
+    restoring = "damaged: restore a backup with `memlab upkeep restore`"
     return report, [*lines, "sound" if done.sound else restoring], int(not done.sound)
 
 
 @command(upkeep)
 @LAB
 @click.argument("backup", required=False, type=LocalPath())
-def restore(lab: Path, backup: Path | None) -> Told:
+def restore(lab: Path, backup: Path | None) -> Report:
     """Replace the journal of LAB by BACKUP.
 
-    Without BACKUP, the most complete source is used: the journal itself, or a backup.
+    Without BACKUP, the most complete source is used: the journal itself, or a backup. The replaced files are kept below
+    LAB. `memlab restore` restores deleted memories.
 
-    What was in its place is kept below LAB. Memories that were deleted come back with `memlab restore`.
+    Example: memlab upkeep restore my.memlab my.memlab/backups/0001
     """
     done = memlab.restore(lab, backup)
     return done.frame.to_dicts()[0], repr(done)[1:-1]
@@ -187,13 +192,19 @@ def restore(lab: Path, backup: Path | None) -> Told:
     upkeep,
     write,
     verb=f"{_IO}.backup",
-    options={"folder": "Where to, instead of LAB/backups.", "keep": "How many to keep there."},
+    options={
+        "folder": "Folder of the backup. Default: LAB/backups.",
+        "keep": "Number of backups to keep there.",
+    },
 )
-def backup(lab: memlab.Lab, **options: Any) -> Told:
-    """Copy LAB as it is now; the copy opens as a lab."""
-    made = lab.io.backup(**options)
-    report = fields_of(made, "path", "event", "size") | {"kept": made.frame.height}
-    return report, f"{made.path} ({made.size:,} bytes, {made.frame.height} kept)"
+def backup(lab: memlab.Lab, **options: Any) -> Report:
+    """Copy LAB; the copy opens as a lab.
+
+    Example: memlab upkeep backup my.memlab --keep 5
+    """
+    copy = lab.io.backup(**options)
+    report = get_fields(copy, "path", "event", "size") | {"kept": copy.frame.height}
+    return report, f"{copy.path} ({copy.size:,} bytes, {copy.frame.height} kept)"
 
 
 @command(
@@ -201,23 +212,26 @@ def backup(lab: memlab.Lab, **options: Any) -> Told:
     keep,
     verb=f"{_IO}.export",
     options={
-        "project": "Only the memories of this project.",
-        "overwrite": "Replace what is at PATH.",
+        "project": "Only this project.",
+        "overwrite": "Replace an existing PATH.",
     },
 )
 @click.argument("path", type=LocalPath())
 @click.option(
     "--format",
     type=click.Choice(["jsonl", "parquet", "markdown", "sexp"]),
-    help="Else the suffix of PATH says it.",
+    help="Format. Default: by the suffix of PATH.",
 )
-@click.option("--no-policies", is_flag=True, help="Leave the pack and its history out.")
+@click.option("--no-policies", is_flag=True, help="Omit the pack and its history.")
 def export(
     lab: memlab.Lab, path: Path, project: str | None, no_policies: bool, **options: Any
-) -> Told:
-    """Write the memories of LAB to a file or a folder.
+) -> Report:
+    """Write the memories of LAB to a file or folder.
 
-    The name of PATH decides the format: .jsonl, .md, .sexp, .parquet, or a folder of tables.
+    The suffix of PATH decides the format: .jsonl, .md, .sexp or .parquet. With --format parquet, a PATH without suffix is
+    a folder of tables.
+
+    Example: memlab upkeep export my.memlab memories.jsonl
     """
     written = lab.io.export(path, project=project, policies=not no_policies, **options)
     frame = lab.memories
@@ -228,19 +242,21 @@ def export(
 @command(upkeep, keep)
 @click.argument("folder", type=LocalPath())
 @click.option(
-    "--every", type=click.FloatRange(min=0, min_open=True), help="Keep on, so many seconds apart."
+    "--every", type=click.FloatRange(min=0, min_open=True), help="Update every so many seconds."
 )
 def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) -> None:
     """Write each memory of LAB as a Markdown file in FOLDER.
 
-    With --every, the copy is updated until it is interrupted.
+    --every keeps the files up to date until Ctrl-C.
+
+    Example: memlab upkeep mirror my.memlab notes --every 5
     """
-    with lab.io.mirror(folder) as kept:
-        tell(({"folder": str(folder), "memories": len(kept)}, kept), as_json=as_json)
+    with lab.io.mirror(folder) as files:
+        print_report(({"folder": str(folder), "memories": len(files)}, files), as_json=as_json)
         while every is not None:
-            if kept.wait(every):
+            if files.wait(every):
                 return
-            if changed := kept.update():
+            if changed := files.update():
                 say(json.dumps({"changed": changed}) if as_json else f"{changed} files changed")
 
 
@@ -250,40 +266,53 @@ def mirror(lab: memlab.Lab, folder: Path, every: float | None, as_json: bool) ->
 @command(upkeep, write)
 @click.argument("target", type=LocalPath())
 @click.option(
-    "--exclude", multiple=True, metavar="PROJECT", help="Leave this project here. May be repeated."
+    "--exclude",
+    multiple=True,
+    metavar="PROJECT",
+    help="Project that is not copied; may be repeated.",
 )
-@click.option("--preview", is_flag=True, help="Only say what would go.")
-def move(lab: memlab.Lab, target: Path, exclude: tuple[str, ...], preview: bool) -> Told:
-    """Copy the memories of LAB into the lab TARGET.
+@click.option("--preview", is_flag=True, help="Show what would be copied, and write nothing.")
+def move(lab: memlab.Lab, target: Path, exclude: tuple[str, ...], preview: bool) -> Report:
+    """Copy the memories of LAB into the lab TARGET, and mark LAB as synced.
 
-    TARGET is created if it does not exist, and LAB is marked as synced.
+    Secrets are redacted. Memories that TARGET already has are not added again. TARGET is created if it does not exist.
 
-    Secrets that are found are redacted. What is there already is not added again.
+    Example: memlab upkeep move my.memlab team.memlab --preview
     """
     if preview:
-        seen = lab.io.preview(exclude)
-        return fields_of(seen, "memories", projects="frame"), f"{seen!r}\n{seen.frame}"
+        outlook = lab.io.preview(exclude)
+        return get_fields(outlook, "memories", projects="frame"), f"{outlook!r}\n{outlook.frame}"
     moved = lab.io.move_to(target, exclude=exclude)
     counts = {name: int(moved.frame[name].sum()) for name in ("known", "purged")}
-    return fields_of(moved, "added", "edges", "redacted") | {"target": str(target), **counts}, moved
+    return get_fields(moved, "added", "edges", "redacted") | {
+        "target": str(target),
+        **counts,
+    }, moved
 
 
-@command(upkeep, write_if("dry_run", wanted=False), verb=f"{_IO}.join", options={"dry_run": ""})
+@command(
+    upkeep,
+    write_if("dry_run", value=False),
+    verb=f"{_IO}.join",
+    options={"dry_run": "Show the result, and write nothing."},
+)
 @click.argument("other", type=LocalPath())
-def join(lab: memlab.Lab, other: Path, dry_run: bool) -> Told:
+def join(lab: memlab.Lab, other: Path, dry_run: bool) -> Report:
     """Merge OTHER, a lab or an export, into LAB.
 
-    Where both have a memory, the later change wins.
+    If both have a memory, the later change wins.
+
+    Example: memlab upkeep join my.memlab other.memlab --dry-run
     """
     joined = lab.io.join(other, dry_run=dry_run)
-    report = fields_of(
+    report = get_fields(
         joined, "source", "edges", "known", "kept_away", "purged", "dry_run", rows="frame"
     )
     report |= {what: joined.count(what) for what in ("added", "edited", "status", "conflict")}
     report["redacted"] = len(joined.redacted)
     lines = [
-        f"conflict, memory {id}: here {before!r}, there {after!r}; {stands} stands"
-        for id, _, before, after, stands in joined.conflicts.rows()
+        f"conflict, memory {id}: here {before!r}, there {after!r}; {winner} is kept"
+        for id, _, before, after, winner in joined.conflicts.rows()
     ]
     return report, [repr(joined), *lines]
 
@@ -295,12 +324,18 @@ def join(lab: memlab.Lab, other: Path, dry_run: bool) -> Told:
     graph,
     write,
     verb=f"{_GRAPH}.link",
-    options={"relation": "What joins them, such as depends-on.", "weight": ""},
+    options={
+        "relation": "Relation of the edge, such as depends-on.",
+        "weight": "Weight of the edge, from 0 to 1.",
+    },
 )
 @click.argument("source", type=int)
 @click.argument("target", type=int)
-def link(lab: memlab.Lab, source: int, target: int, relation: str, weight: float) -> Told:
-    """Join two memories of LAB by an edge from SOURCE to TARGET."""
+def link(lab: memlab.Lab, source: int, target: int, relation: str, weight: float) -> Report:
+    """Link two memories of LAB by an edge from SOURCE to TARGET.
+
+    Example: memlab graph link my.memlab 3 7 --relation depends-on
+    """
     lab.graph.link(source, target, relation, weight=weight)
     edges = lab.edges.filter(
         pl.col("to_kind") == "memory", pl.col("source") == source, pl.col("target") == target
@@ -311,49 +346,57 @@ def link(lab: memlab.Lab, source: int, target: int, relation: str, weight: float
 
 @command(graph, write_if("tags"))
 @click.argument("memories", type=int, nargs=-1)
-@click.option("--tag", "tags", multiple=True, help="A tag to give; may be given several times.")
-@click.option("--remove", is_flag=True, help="Take the tags away instead.")
-@click.option("--describe", help="Say what the one --tag is for.")
+@click.option("--tag", "tags", multiple=True, help="A tag; may be repeated.")
+@click.option("--remove", is_flag=True, help="Remove the tags instead.")
+@click.option("--describe", help="Describe the tag; needs exactly one --tag.")
 def tag(
     lab: memlab.Lab,
     memories: tuple[int, ...],
     tags: tuple[str, ...],
     remove: bool,
     describe: str | None,
-) -> Told:
-    """Give tags to MEMORIES of LAB; without arguments, list the tags that there are.
+) -> Report:
+    """Add tags to MEMORIES of LAB, or list all tags.
 
-    memlab graph tag a.memlab 3 7 --tag release
+    Example: memlab graph tag my.memlab 3 7 --tag release
     """
     if memories and not tags:
-        raise click.UsageError("Say which tag: --tag NAME.")
+        raise click.UsageError("Give a tag: --tag NAME.")
     if describe is not None and len(tags) != 1:
-        raise click.UsageError("--describe says what one tag is for: give one --tag.")
+        raise click.UsageError("--describe needs exactly one --tag.")
     if not memories and tags and describe is None:
-        raise click.UsageError("Say which memories bear the tag, by their ids.")
+        raise click.UsageError("Give the ids of the memories to tag.")
     changed = lab.graph.tag(memories, tags, remove=remove) if memories else ()
     if describe is not None:
         lab.graph.describe_tag(tags[0], describe)
     if memories:
-        named = ", ".join(f"#{id}" for id in changed) or "no memory"
-        return {"changed": list(changed)}, f"{named} changed"
+        ids = ", ".join(f"#{id}" for id in changed) or "no memory"
+        return {"changed": list(changed)}, f"{ids} changed"
     rows = lab.graph.tags().to_dicts()
     return rows, [
         f"{row['memories']:>6}  {row['tag']}  {row['description'] or ''}".rstrip() for row in rows
     ]
 
 
-@command(graph, read, verb=f"{_GRAPH}.trace", options={"depth": "Most edges of a path."})
+@command(
+    graph, read, verb=f"{_GRAPH}.trace", options={"depth": "Maximum number of edges in a path."}
+)
 @click.argument("memory", type=int)
-def trace(lab: memlab.Lab, memory: int, depth: int) -> Told:
-    """How MEMORY of LAB is joined to others: the strongest paths over its edges."""
+def trace(lab: memlab.Lab, memory: int, depth: int) -> Report:
+    """Show the strongest paths from MEMORY of LAB to others.
+
+    Example: memlab graph trace my.memlab 3 --depth 2
+    """
     paths = lab.graph.trace(memory, depth)
     return paths.frame.to_dicts(), paths.tree
 
 
-@command(graph, read, verb=f"{_GRAPH}.similar", options={"limit": ""})
+@command(graph, read, verb=f"{_GRAPH}.similar", options={"limit": "Number of memories."})
 @click.argument("memory", type=int)
-def similar(lab: memlab.Lab, memory: int, limit: int) -> Told:
-    """The memories of LAB that are nearest to MEMORY."""
+def similar(lab: memlab.Lab, memory: int, limit: int) -> Report:
+    """List the memories of LAB that are most similar to MEMORY.
+
+    Example: memlab graph similar my.memlab 3
+    """
     rows = lab.graph.similar(memory, limit=limit).to_dicts()
     return rows, [f"{row['similarity']:.3f}  #{row['memory_id']}  {row['text']}" for row in rows]
