@@ -95,7 +95,7 @@ class TestView:
 
     def test_it_is_read_and_never_written(self, farm: memlab.Lab, tmp_path: Path) -> None:
         view, head = farm.at(viewer="bob"), farm.log.height
-        with pytest.raises(ReadOnlyLab, match='viewer of this lab is "bob"'):
+        with pytest.raises(ReadOnlyLab, match='as "bob" sees it'):
             view.remember("x")
         for verb in (
             view.upkeep.maintain,

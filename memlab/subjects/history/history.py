@@ -56,7 +56,9 @@ def open_store_at(store: Store, when: When | None, *, event: int | None, progres
 def open_store_for(store: Store, viewer: str) -> Store:
     """Return the store as a viewer sees it; see ``Lab.at``."""
     if not viewer:
-        raise InputError('viewer is empty: give a person or an agent, such as "agent:coder".')
+        raise InputError(
+            'viewer is the name of a user or an agent, such as "agent:coder", not an empty name.'
+        )
     refuse(viewer, "viewer")
     if not isinstance(store, ViewerStore):
         return ViewerStore(store, viewer)
