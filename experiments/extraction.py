@@ -26,7 +26,7 @@ import numpy as np
 
 import memlab
 from memlab.io.ingest import read_locomo
-from memlab.subjects.extraction.reading import facts_in
+from memlab.subjects.extraction.reading import read_facts
 
 MESSAGES = Path(__file__).with_name("messages.jsonl")
 PROPERTIES = Path(__file__).with_name("properties.jsonl")
@@ -42,7 +42,7 @@ def found_in(row: dict[str, Any]) -> set[tuple[str, ...]]:
     """The facts that are extracted of a message."""
     return {
         normal((fact.subject, fact.predicate, fact.value))
-        for fact in facts_in(row["text"], row["role"])
+        for fact in read_facts(row["text"], row["role"])
     }
 
 

@@ -32,7 +32,7 @@ def test_what_came_from_a_session_goes_out_and_comes_back(json_of, run):
     text = run(
         "forget", "--how", "quarantine", "a.memlab", "--source", "conversation", "--replay", 0
     ).stdout
-    assert "2 memories go out of recall" in text
+    assert "2 memories left recall" in text
     assert "undo: memlab restore LAB --quarantine" in text
 
 

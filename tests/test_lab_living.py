@@ -89,7 +89,7 @@ class TestMaintain:
         with disk(pack=QUIET) as one, disk() as other:
             one.remember(["a", "b"])
             clock.advance(days=30)
-            decided = upkeep.transitions
+            decided = upkeep.find_transitions
             calls = []
 
             def once(state, pack, rows, now):
@@ -100,7 +100,7 @@ class TestMaintain:
                         tx.event("recall", {"ids": [1]}, at=now)
                 return found
 
-            monkeypatch.setattr(upkeep, "transitions", once)
+            monkeypatch.setattr(upkeep, "find_transitions", once)
             one.upkeep.maintain()
             assert calls == [0, 2, 2], "decided anew of a state that has seen the recall"
             assert one.memories["status"].to_list() == ["active", "deleted"]
@@ -235,9 +235,9 @@ class TestSchedule:
         monkeypatch.setattr(upkeep, "_BLOCK", 1)
         lab.remember(["a", "b", "c"])
         looks = iter([False, True, True, True])
-        found = run_upkeep(lab.io.store, lab.io.store.clock(), stopped=lambda: next(looks))
+        found = run_upkeep(lab.io.store, lab.io.store.clock(), is_stopped=lambda: next(looks))
         assert (found.complete, found.frame["id"].to_list()) == (False, [1])
-        assert "stopped before its end" in repr(found)
+        assert "stopped early" in repr(found)
         assert lab.upkeep.maintain().frame["id"].to_list() == [2, 3]
 
     @pytest.mark.parametrize(

@@ -272,9 +272,9 @@ def test_edges_and_contributions_are_told(lab):
 def test_it_is_shown_in_a_notebook(facts):
     facts.recall(facts[2].text)
     done = facts.forget(session="web", reason="<b>a page</b>", how="quarantine")
-    assert "1 memories go out of recall, 1 come back, shown 1 times in 1 recalls" in repr(done)
+    assert "1 memories left recall, 1 back in use, shown 1 times in 1 recalls" in repr(done)
     assert "&lt;b&gt;a page" in html_of(done)
-    assert "would go" in repr(facts.forget(session="talk", dry_run=True, how="quarantine"))
+    assert "would leave" in repr(facts.forget(session="talk", dry_run=True, how="quarantine"))
 
 
 # -- what is refused ------------------------------------------------------------------------------------------------
@@ -306,13 +306,13 @@ def test_bad_calls_change_nothing(lab, given, error):
 def test_release_takes_a_quarantine_of_this_lab(lab):
     lab.remember("tabs", session="web")
     for wrong in (1, 99, lab.forget(how="quarantine", session="web", dry_run=True)):
-        with pytest.raises(InputError, match="this lab has none"):
+        with pytest.raises(InputError, match="it has none"):
             lab.restore(quarantine=wrong)
     for wrong in (True, "3"):
         with pytest.raises(InputError, match="is a Quarantined or a whole number"):
             lab.restore(quarantine=wrong)
     event = lab.forget(session="web", how="quarantine").event
-    with pytest.raises(InputError, match=f"the events of those are {event}"):
+    with pytest.raises(InputError, match=f"its quarantines are the events {event}"):
         lab.restore(quarantine=event + 1)
 
 

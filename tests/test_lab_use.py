@@ -10,7 +10,7 @@ from memlab.kernel.recall import Recaller
 from memlab.kernel.verbs.recalling.asking import Past
 from memlab.subjects import verifiers
 from memlab.subjects.agents.verifying import Verified
-from memlab.subjects.clusters.registers import refine_due
+from memlab.subjects.clusters.registers import is_refinement_due
 from memlab.subjects.verifiers import Verdict
 from tests.displays import html_of
 
@@ -239,7 +239,7 @@ class TestSeasons:
 class TestRefineDue:
     def due(self, lab):
         with lab.io.store.reading() as state:
-            return refine_due(state, lab.policies.pack)
+            return is_refinement_due(state, lab.policies.pack)
 
     def test_every_fiftieth_recall(self, cascade):
         for _ in range(49):

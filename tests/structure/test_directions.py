@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from memlab.subjects.clusters.finding import centre_of, directions
+from memlab.subjects.clusters.finding import compute_centre, compute_directions
 
 ROWS = hnp.arrays(
     np.int8, st.tuples(st.integers(1, 30), st.just(5)), elements=st.integers(-127, 127)
@@ -14,7 +14,7 @@ ROWS = hnp.arrays(
 
 @given(ROWS)
 def test_a_direction_has_length_1_and_a_zero_vector_has_none(vectors):
-    length = np.linalg.norm(directions(vectors, centre_of(vectors)), axis=1)
+    length = np.linalg.norm(compute_directions(vectors, compute_centre(vectors)), axis=1)
     assert np.all((np.abs(length - 1) < 1e-6) | (length == 0))
     assert np.all(length[~vectors.any(axis=1)] == 0)
 
@@ -22,12 +22,12 @@ def test_a_direction_has_length_1_and_a_zero_vector_has_none(vectors):
 @given(ROWS, st.randoms())
 def test_neither_order_nor_batch_changes_a_bit(vectors, dice):
     order = np.array(dice.sample(range(len(vectors)), len(vectors)))
-    centre = centre_of(vectors)
-    assert np.array_equal(centre_of(vectors[order]), centre)
-    whole = directions(vectors, centre)
-    assert np.array_equal(directions(vectors[order], centre), whole[order])
+    centre = compute_centre(vectors)
+    assert np.array_equal(compute_centre(vectors[order]), centre)
+    whole = compute_directions(vectors, centre)
+    assert np.array_equal(compute_directions(vectors[order], centre), whole[order])
     alone = np.concatenate(
-        [directions(vectors[one : one + 1], centre) for one in range(len(vectors))]
+        [compute_directions(vectors[one : one + 1], centre) for one in range(len(vectors))]
     )
     assert np.array_equal(alone, whole)
     assert np.array_equal(whole[order].sum(axis=0), whole.sum(axis=0))
@@ -35,4 +35,4 @@ def test_neither_order_nor_batch_changes_a_bit(vectors, dice):
 
 def test_scale_does_not_count():
     vectors = np.array([[1.0, 2.0], [-3.0, 0.5]])
-    assert np.array_equal(directions(vectors), directions(vectors * 64))
+    assert np.array_equal(compute_directions(vectors), compute_directions(vectors * 64))

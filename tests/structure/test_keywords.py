@@ -12,12 +12,12 @@ from memlab.subjects.clusters.wording import keywords
 
 def test_what_is_common_everywhere_says_nothing():
     texts = ["we ship tabs", "we ship tabs now", "we ship on Friday", "Friday we ship"]
-    assert keywords(texts, [0, 0, 1, 1], most=1) == [("tabs",), ("friday",)]
+    assert keywords(texts, [0, 0, 1, 1], max_terms=1) == [("tabs",), ("friday",)]
 
 
 def test_noise_tells_what_is_common():
     texts = ["garden party", "garden party", *["party"] * 9]
-    assert keywords(texts, [0, 0, *[-1] * 9], most=1) == [("garden",)]
+    assert keywords(texts, [0, 0, *[-1] * 9], max_terms=1) == [("garden",)]
 
 
 def test_forms_of_one_word_stand_once():
@@ -27,7 +27,7 @@ def test_forms_of_one_word_stand_once():
 
 def test_stop_words_numbers_letters_and_silenced_words_are_left_out():
     texts = ["the x 2023 <b>Ann</b> snake_case"] * 2
-    assert keywords(texts, [0, 0], without=["Ann"]) == [("case", "snake")]
+    assert keywords(texts, [0, 0], exclude=["Ann"]) == [("case", "snake")]
 
 
 def test_scripts_without_spaces_and_accents():

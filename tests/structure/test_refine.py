@@ -8,18 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from memlab.subjects.clusters.finding import assign, clusters, directions, refine
+from memlab.subjects.clusters.finding import (
+    assign,
+    cluster_vectors,
+    compute_directions,
+    refine_clusters,
+)
 
 
 @pytest.fixture(scope="module")
 def known(blobs):
     vectors, _ = blobs(4, 40, 10, spread=0.5, noise=20)
-    return vectors, clusters(vectors, range(len(vectors)), min_size=8)
+    return vectors, cluster_vectors(vectors, range(len(vectors)), min_size=8)
 
 
 def test_with_the_same_members_nothing_moves(known):
     vectors, found = known
-    again = refine(found, vectors, found.labels, near=0)
+    again = refine_clusters(found, vectors, found.labels, merge_ratio=0)
     for name in ("rows", "labels", "centroids", "radii", "sizes"):
         assert np.array_equal(getattr(again, name), getattr(found, name))
 
@@ -32,9 +37,9 @@ def test_centroids_move_to_what_has_joined(known):
     ).astype(np.int8)
     both = np.concatenate([vectors, near])
     labels = np.concatenate([found.labels, np.zeros(len(near), dtype=np.int64)])
-    moved = refine(replace(found, rows=np.arange(len(both))), both, labels, near=0)
+    moved = refine_clusters(replace(found, rows=np.arange(len(both))), both, labels, merge_ratio=0)
     assert moved.sizes[0] == found.sizes[0] * 2
-    mean = directions(both[labels == 0], found.centre).mean(axis=0)
+    mean = compute_directions(both[labels == 0], found.centre).mean(axis=0)
     assert np.allclose(moved.centroids[0], mean / np.linalg.norm(mean), atol=1e-6)
     assert np.array_equal(moved.centroids[1:], found.centroids[1:])
 
@@ -45,7 +50,7 @@ def test_two_halves_of_one_cluster_become_one(known):
     half = np.flatnonzero(labels == 1)[::2]
     labels[half] = 3
     labels[found.labels == 3] = -1
-    merged = refine(found, vectors, labels)
+    merged = refine_clusters(found, vectors, labels)
     assert len(merged) == len(found) - 1
     assert len(set(merged.labels[found.labels == 1].tolist())) == 1
     assert np.array_equal(merged.labels < 0, labels < 0)
@@ -55,7 +60,7 @@ def test_turn_after_turn_clusters_settle_and_keep_what_they_hold(known):
     vectors, found = known
     held = [assign(found, vectors)]
     for _ in range(6):
-        found = refine(found, vectors, held[-1], near=0)
+        found = refine_clusters(found, vectors, held[-1], merge_ratio=0)
         held.append(assign(found, vectors))
     assert np.array_equal(held[-1], held[-2])
     assert (held[-1] >= 0).sum() > 0.9 * (held[0] >= 0).sum()
@@ -63,7 +68,7 @@ def test_turn_after_turn_clusters_settle_and_keep_what_they_hold(known):
 
 def test_a_merged_radius_is_no_less_than_either(known):
     vectors, found = known
-    merged = refine(found, vectors, found.labels, near=100)
+    merged = refine_clusters(found, vectors, found.labels, merge_ratio=100)
     assert len(merged) < len(found)
     assert merged.radii.max() >= found.radii.max()
 
@@ -71,8 +76,8 @@ def test_a_merged_radius_is_no_less_than_either(known):
 def test_a_cluster_without_members_goes(known):
     vectors, found = known
     labels = np.where(found.labels == 2, -1, found.labels)
-    assert len(refine(found, vectors, labels, near=0)) == len(found) - 1
-    nothing = refine(found, vectors, np.full(len(vectors), -1))
+    assert len(refine_clusters(found, vectors, labels, merge_ratio=0)) == len(found) - 1
+    nothing = refine_clusters(found, vectors, np.full(len(vectors), -1))
     assert len(nothing) == 0
     assert assign(nothing, vectors).max() == -1
 
@@ -81,7 +86,7 @@ def test_members_that_cancel_out_leave_the_centroid_where_it_was(known):
     _, found = known
     away = found.centroids[0].astype(np.float64)
     opposite = np.stack([found.centre + 4 * away, found.centre - 4 * away]).astype(np.float64)
-    kept = refine(replace(found, rows=np.arange(2)), opposite, np.zeros(2, dtype=np.int64))
+    kept = refine_clusters(replace(found, rows=np.arange(2)), opposite, np.zeros(2, dtype=np.int64))
     assert len(kept) == 1
     assert np.isfinite(kept.centroids).all()
     assert np.linalg.norm(kept.centroids[0]) == pytest.approx(1, abs=1e-5)
@@ -94,7 +99,7 @@ LABELS = st.lists(st.integers(-1, 3), min_size=180, max_size=180).map(np.array)
 @given(LABELS, st.floats(0, 3))
 def test_clusters_only_merge(known, labels, near):
     vectors, found = known
-    refined = refine(found, vectors, labels, near=near)
+    refined = refine_clusters(found, vectors, labels, merge_ratio=near)
     assert refined.labels.min() >= -1
     assert refined.labels.max() < len(refined) <= len(found)
     assert np.array_equal(refined.labels < 0, labels < 0)

@@ -9,7 +9,7 @@ import pytest
 import memlab
 from memlab.kernel.policies import load_pack
 from memlab.subjects.clusters.finding import assign
-from memlab.subjects.clusters.stats import Stats, stats
+from memlab.subjects.clusters.stats import Stats, compute_stats
 from tests.displays import html_of, png_of
 
 # the package has a function of this name
@@ -43,7 +43,7 @@ def filled(lab, clock, each=12):
 
 def of(lab, clock, **more):
     with lab.io.store.reading() as state:
-        return stats(state, lab.policies.pack, now=clock(), **more)
+        return compute_stats(state, lab.policies.pack, now=clock(), **more)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_new_memories_may_join_the_clusters(whole, lab):
 def test_the_layers_are_those_of_a_pack_that_speaks_of_them(lab, clock):
     filled(lab, clock)
     own = of(lab, clock)
-    assert "memlab's own" in own.notes[0]
+    assert "memlab's defaults" in own.notes[0]
     lab.policies.use("associative")
     theirs = of(lab, clock)
     assert "label policy of associative" in theirs.notes[0]
@@ -210,9 +210,9 @@ def test_little_labs(lab, clock, count):
     found = of(lab, clock)
     assert isinstance(found, Stats)
     assert repr(found).startswith(f"{count} memories")
-    assert "nothing is joined" in repr(found)
+    assert "no memories are linked" in repr(found)
     page = page_of(found)
-    assert ("nothing is remembered yet" in page) == (count == 0)
+    assert ("no memories yet" in page) == (count == 0)
 
 
 def labels_of(figure, panel):

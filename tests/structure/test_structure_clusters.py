@@ -9,14 +9,20 @@ from properties import examples
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-from memlab.subjects.clusters.finding import assign, by_size, clusters, directions, natural_size
+from memlab.subjects.clusters.finding import (
+    assign,
+    cluster_vectors,
+    compute_directions,
+    default_min_size,
+    number_by_size,
+)
 
 
 def brute(found, vectors):
     """``assign`` as its doc has it, a vector at a time."""
     labels = []
     for vector in vectors:
-        pointing = directions(vector[None], found.centre)[0]
+        pointing = compute_directions(vector[None], found.centre)[0]
         distance = [
             1 - float(pointing @ centroid.astype(np.float64)) for centroid in found.centroids
         ]
@@ -28,7 +34,7 @@ def brute(found, vectors):
 
 def test_planted_groups_are_found(blobs):
     vectors, planted = blobs(6, 40, 48, noise=20)
-    found = clusters(vectors, np.arange(len(vectors)), min_size=20)
+    found = cluster_vectors(vectors, np.arange(len(vectors)), min_size=20)
     assert len(found) == 6
     assert adjusted_rand_score(planted[planted >= 0], found.labels[planted >= 0]) > 0.95
     assert found.sizes.tolist() == np.bincount(found.labels[found.labels >= 0]).tolist()
@@ -38,14 +44,14 @@ def test_planted_groups_are_found(blobs):
 @pytest.mark.parametrize("seed", range(3))
 def test_with_few_dimensions_and_rows_the_labels_are_those_of_sklearn(blobs, seed):
     vectors, _ = blobs(5, 30, 8, spread=0.6, seed=seed, noise=40)
-    found = clusters(vectors, np.arange(len(vectors)), min_size=8)
+    found = cluster_vectors(vectors, np.arange(len(vectors)), min_size=8)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     away = unit - unit.mean(axis=0)
     away /= np.linalg.norm(away, axis=1, keepdims=True)
     theirs = HDBSCAN(
         min_cluster_size=8, min_samples=1, cluster_selection_method="leaf", copy=True
     ).fit_predict(away)
-    assert np.array_equal(found.labels, by_size(theirs, np.arange(len(vectors))))
+    assert np.array_equal(found.labels, number_by_size(theirs, np.arange(len(vectors))))
     assert "dimensions" in found.settings
     assert "of" not in found.method.replace("leaves of at least", "")
 
@@ -55,12 +61,12 @@ def test_with_few_dimensions_and_rows_the_labels_are_those_of_sklearn(blobs, see
 )
 def test_the_result_says_what_was_left_out(blobs, rows, dim, most, told):
     vectors, _ = blobs(3, rows // 3, dim)
-    assert told in clusters(vectors, range(rows), most=most).method
+    assert told in cluster_vectors(vectors, range(rows), max_sample=most).method
 
 
 def test_what_was_not_drawn_joins_what_it_is_near(blobs):
     vectors, planted = blobs(4, 500, 24)
-    found = clusters(vectors, np.arange(len(vectors)), most=400, min_size=40, seed=3)
+    found = cluster_vectors(vectors, np.arange(len(vectors)), max_sample=400, min_size=40, seed=3)
     assert len(found) == 4
     inside = found.labels >= 0
     assert inside.mean() > 0.9
@@ -70,9 +76,9 @@ def test_what_was_not_drawn_joins_what_it_is_near(blobs):
 
 def test_centroids_are_the_mean_directions_and_radii_hold_most_members(blobs):
     vectors, _ = blobs(3, 50, 12, spread=0.5)
-    found = clusters(vectors, range(150), min_size=10, reach=0.9)
+    found = cluster_vectors(vectors, range(150), min_size=10, reach=0.9)
     for one in range(len(found)):
-        pointing = directions(vectors[found.labels == one], found.centre)
+        pointing = compute_directions(vectors[found.labels == one], found.centre)
         mean = pointing.mean(axis=0)
         mean /= np.linalg.norm(mean)
         assert np.allclose(found.centroids[one], mean, atol=1e-6)
@@ -81,7 +87,7 @@ def test_centroids_are_the_mean_directions_and_radii_hold_most_members(blobs):
 
 @pytest.mark.parametrize("count", [0, 1, 2, 9])
 def test_too_few_memories_have_no_clusters(count):
-    found = clusters(np.ones((count, 3), dtype=np.int8), range(count), min_size=5)
+    found = cluster_vectors(np.ones((count, 3), dtype=np.int8), range(count), min_size=5)
     assert len(found) == 0
     assert found.labels.tolist() == [-1] * count
     assert assign(found, np.ones((2, 3), dtype=np.int8)).tolist() == [-1, -1]
@@ -91,7 +97,7 @@ def test_zero_vectors_belong_to_none_and_equal_ones_to_the_same(blobs):
     vectors, _ = blobs(2, 30, 6)
     vectors[[3, 40]] = 0
     vectors[50] = vectors[51]
-    found = clusters(vectors, range(60), min_size=5)
+    found = cluster_vectors(vectors, range(60), min_size=5)
     assert found.labels[[3, 40]].tolist() == [-1, -1]
     assert found.labels[50] == found.labels[51]
     assert assign(found, np.zeros((1, 6), dtype=np.int8)).tolist() == [-1]
@@ -105,7 +111,7 @@ VECTORS = hnp.arrays(
 @examples(60)
 @given(VECTORS, VECTORS, st.randoms())
 def test_assigning_is_brute_force_and_each_vector_is_on_its_own(known, fresh, dice):
-    found = clusters(known, range(len(known)), min_size=3)
+    found = cluster_vectors(known, range(len(known)), min_size=3)
     labels = assign(found, fresh)
     assert labels.tolist() == brute(found, fresh)
     order = np.array(dice.sample(range(len(fresh)), len(fresh)), dtype=np.int64)
@@ -116,7 +122,7 @@ def test_assigning_is_brute_force_and_each_vector_is_on_its_own(known, fresh, di
 @given(st.lists(st.integers(-1, 5)))
 def test_the_largest_group_is_0(labels):
     given_labels = np.array(labels, dtype=np.int64)
-    numbered = by_size(given_labels, np.arange(len(labels)))
+    numbered = number_by_size(given_labels, np.arange(len(labels)))
     assert {tuple(np.flatnonzero(given_labels == one)) for one in set(labels) - {-1}} == {
         tuple(np.flatnonzero(numbered == one)) for one in set(numbered.tolist()) - {-1}
     }
@@ -127,4 +133,10 @@ def test_the_largest_group_is_0(labels):
 
 
 def test_the_natural_size_grows_with_the_root():
-    assert [natural_size(rows) for rows in (0, 50, 2_500, 10_000, 1_000_000)] == [5, 5, 10, 20, 200]
+    assert [default_min_size(rows) for rows in (0, 50, 2_500, 10_000, 1_000_000)] == [
+        5,
+        5,
+        10,
+        20,
+        200,
+    ]

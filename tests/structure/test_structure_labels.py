@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from memlab.kernel.policies import load_pack, pack_names
-from memlab.subjects.clusters.stats import labels
+from memlab.subjects.clusters.stats import label_memories
 
 ROWS = [
     {"text": "Where is the kayak?", "session": "1", "tags": ["boat"], "kind": "goal"},
@@ -28,7 +28,7 @@ def state(lab, clock):
 
 @pytest.mark.parametrize("name", pack_names())
 def test_the_label_policy_of_every_pack_can_be_asked(state, clock, name):
-    words = labels(state, load_pack(name), np.arange(4), clock())
+    words = label_memories(state, load_pack(name), np.arange(4), clock())
     assert len(words) == 4
     assert words.dtype == pl.String
     assert words.null_count() == 0
@@ -37,7 +37,7 @@ def test_the_label_policy_of_every_pack_can_be_asked(state, clock, name):
 def test_sets_nulls_and_constants(state, clock):
     def said(source):
         pack = load_pack(f'(pack mine "Mine.")\n(defpolicy label {source})')
-        return labels(state, pack, np.arange(4), clock()).to_list()
+        return label_memories(state, pack, np.arange(4), clock()).to_list()
 
     assert said('[tags] (if (has tags "boat") "wet" "dry")') == ["wet", "dry", "dry", "dry"]
     assert said('[stability] (if (null? stability) "new" "known")') == [
@@ -51,4 +51,4 @@ def test_sets_nulls_and_constants(state, clock):
 
 
 def test_no_memories(state, clock):
-    assert labels(state, load_pack("memlab"), np.arange(0), clock()).to_list() == []
+    assert label_memories(state, load_pack("memlab"), np.arange(0), clock()).to_list() == []

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from properties import examples
 
 from memlab.kernel.policies import load_pack
-from memlab.subjects.clusters.topology import LAYERS, layer, layers
+from memlab.subjects.clusters.topology import LAYERS, count_layers, layer_expression
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAYS = st.one_of(st.floats(0, 60), st.sampled_from([0.0, 6.999, 7.0, 7.001]))
@@ -47,7 +47,7 @@ def memories(rows):
     ],
 )
 def test_the_layer_of_one_memory(age, idle, access, word):
-    assert memories([("fact", age, idle, access)]).select(layer(NOW)).item() == word
+    assert memories([("fact", age, idle, access)]).select(layer_expression(NOW)).item() == word
 
 
 @examples(60)
@@ -60,7 +60,10 @@ def test_it_is_what_the_label_policy_of_associative_says(rows):
         "access",
     )
     theirs = load_pack("associative").policies["label"].columns(ages)
-    assert frame.select(layer(NOW)).to_series().cast(pl.String).to_list() == theirs.to_list()
+    assert (
+        frame.select(layer_expression(NOW)).to_series().cast(pl.String).to_list()
+        == theirs.to_list()
+    )
 
 
 KINDS = st.sampled_from(["fact", "goal", "event"])
@@ -70,8 +73,8 @@ KINDS = st.sampled_from(["fact", "goal", "event"])
 @given(st.lists(st.tuples(KINDS, DAYS, DAYS, st.integers(0, 8))))
 def test_counts_and_shares_add_up(rows):
     frame = memories(rows)
-    counted = layers(frame, NOW)
-    words = frame.select(layer(NOW)).to_series().cast(pl.String).to_list()
+    counted = count_layers(frame, NOW)
+    words = frame.select(layer_expression(NOW)).to_series().cast(pl.String).to_list()
     assert dict(counted.overall.select("layer", "memories").iter_rows()) == {
         word: words.count(word) for word in LAYERS
     }
@@ -84,18 +87,18 @@ def test_counts_and_shares_add_up(rows):
 
 
 def test_weeks_begin_on_mondays():
-    assert layers(memories([("fact", 0, 0, 0)]), NOW).by_week["week"].unique().to_list() == [
+    assert count_layers(memories([("fact", 0, 0, 0)]), NOW).by_week["week"].unique().to_list() == [
         datetime(2026, 2, 23, tzinfo=UTC)
     ]
 
 
 def test_a_column_of_layers_decides():
     frame = memories([("fact", 30, 30, 0)]).with_columns(pl.lit("stable").alias("layer"))
-    assert layers(frame, NOW).overall.filter(pl.col("memories") > 0)["layer"].to_list() == [
+    assert count_layers(frame, NOW).overall.filter(pl.col("memories") > 0)["layer"].to_list() == [
         "stable"
     ]
 
 
 def test_layers_of_the_frame_of_a_lab(lab, clock):
     lab.remember("One", kind="goal")
-    assert layers(lab.memories, clock()).by_kind.row(2) == ("goal", "emerging", 1, 1.0)
+    assert count_layers(lab.memories, clock()).by_kind.row(2) == ("goal", "emerging", 1, 1.0)

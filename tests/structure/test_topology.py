@@ -10,7 +10,7 @@ from properties import examples
 
 from memlab.kernel.graph import Edges, Nodes, communities
 from memlab.kernel.schema import RELATIONS
-from memlab.subjects.clusters.topology import key_scores, newest_edges, topology
+from memlab.subjects.clusters.topology import key_scores, measure_topology, newest_edges
 
 JOINS = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(1, 10)), max_size=40)
 
@@ -33,7 +33,7 @@ def graph(joins, nodes=12):
 def test_every_measure_is_that_of_networkx(joins):
     edges, simple = graph(joins)
     found = communities(edges)
-    shape = topology(edges, found)
+    shape = measure_topology(edges, found)
     total = dict(shape.totals.iter_rows())
     assert shape.exact
     assert total["nodes"] == total["joined"] == simple.number_of_nodes()
@@ -73,7 +73,7 @@ def test_bridges_name_their_strongest_edge(joins):
     edges, simple = graph(joins)
     found = communities(edges)
     of = dict(zip(found.rows.tolist(), found.labels.tolist(), strict=True))
-    for row in topology(edges, found).bridges.iter_rows(named=True):
+    for row in measure_topology(edges, found).bridges.iter_rows(named=True):
         assert {of[row["source"] - 1], of[row["target"] - 1]} == {row["left"], row["right"]}
         assert row["relation"] == RELATIONS[1]
         between = [
@@ -86,7 +86,7 @@ def test_bridges_name_their_strongest_edge(joins):
 
 def test_memories_that_nothing_joins_thin_the_graph_out():
     edges, _ = graph([(0, 1, 5), (1, 2, 5)])
-    total = dict(topology(edges, communities(edges), memories=10).totals.iter_rows())
+    total = dict(measure_topology(edges, communities(edges), memories=10).totals.iter_rows())
     assert (total["nodes"], total["joined"], total["components"]) == (10, 3, 8)
     assert total["density"] == pytest.approx(2 / 45)
 
@@ -95,7 +95,7 @@ def test_tags_are_nodes_but_no_memories():
     edges, nodes = Edges(), Nodes(memories=3)
     (tag,) = nodes.intern("tag", ["boat"])
     edges.append([0, 1, 2], [tag] * 3, RELATIONS.index("has-tag"), 1.0, nodes=nodes)
-    shape = topology(edges, communities(edges), memories=3)
+    shape = measure_topology(edges, communities(edges), memories=3)
     assert shape.nodes["kind"].to_list() == ["memory"] * 3 + ["tag"]
     assert shape.nodes["memory_id"].to_list() == [1, 2, 3, None]
     assert shape.communities.select("memories", "size").row(0) == (3, 4)
@@ -106,13 +106,13 @@ def test_tags_are_nodes_but_no_memories():
 def test_a_removed_edge_is_gone():
     edges, _ = graph([(0, 1, 5), (1, 2, 5), (4, 5, 5)])
     edges.remove([2])
-    shape = topology(edges, communities(edges))
+    shape = measure_topology(edges, communities(edges))
     assert shape.nodes["node"].to_list() == [0, 1, 2]
     assert shape.relations["edges"].to_list() == [2]
 
 
 def test_no_edges():
-    shape = topology(Edges(), communities(Edges()), memories=4)
+    shape = measure_topology(Edges(), communities(Edges()), memories=4)
     total = dict(shape.totals.iter_rows())
     assert (total["nodes"], total["components"], total["largest component"]) == (4, 4, 1)
     for frame in (shape.nodes, shape.communities, shape.bridges, shape.relations):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.kernel.english import words_of
-from memlab.subjects.extraction.reading import facts_in
-from memlab.subjects.facts.lifecycle import Said, ends
+from memlab.subjects.extraction.reading import read_facts
+from memlab.subjects.facts.lifecycle import Triple, ends_fact
 
 CHANGES = [
     ("I work as a nurse.", "I started a new job as a teacher."),
@@ -62,7 +62,7 @@ CONTROLS = [
 
 
 def said(text):
-    return [Said(fact.subject, fact.predicate, fact.value) for fact in facts_in(text)]
+    return [Triple(fact.subject, fact.predicate, fact.value) for fact in read_facts(text)]
 
 
 @pytest.mark.parametrize(("before", "after"), CHANGES)
@@ -88,15 +88,17 @@ def test_a_change_ends_what_was_so_before_in_whatever_order_it_is_told(clock, be
 
 @pytest.mark.parametrize(("before", "after"), CONTROLS)
 def test_what_is_about_something_else_ends_nothing(before, after):
-    assert not any(ends(new, old) for new in said(after) for old in said(before))
+    assert not any(ends_fact(new, old) for new in said(after) for old in said(before))
 
 
 @given(st.sampled_from(CHANGES), st.sampled_from(CHANGES))
 def test_nothing_ends_itself_and_the_answer_needs_nothing_but_the_two(one, other):
     for new in said(one[1]):
-        assert not ends(new, new)
+        assert not ends_fact(new, new)
         for old in said(other[0]):
-            assert ends(new, old) == ends(Said(new.subject, new.predicate, new.value), old)
+            assert ends_fact(new, old) == ends_fact(
+                Triple(new.subject, new.predicate, new.value), old
+            )
 
 
 HISTORY = [
@@ -173,11 +175,11 @@ def stands_in_its_quotation(message, fact):
 def test_the_value_of_every_labelled_fact_stands_in_its_quotation(labelled):
     for line in labelled.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        for fact in facts_in(row["text"], row["role"]):
+        for fact in read_facts(row["text"], row["role"]):
             assert stands_in_its_quotation(row["text"], fact), (row["text"], fact)
 
 
 @given(st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=25).map(" ".join))
 def test_the_value_of_every_fact_stands_in_its_quotation(text):
-    for fact in facts_in(text):
+    for fact in read_facts(text):
         assert stands_in_its_quotation(text, fact), fact

@@ -7,12 +7,12 @@ import pytest
 import memlab
 from memlab.kernel.policies import load_pack
 from memlab.subjects.clusters.membership import (
-    centroids_of,
-    clustered,
-    current,
-    in_use,
-    near_clusters,
-    refined,
+    current_clusters,
+    decide_clusters,
+    decide_joins,
+    decide_refinement,
+    get_centroids,
+    rows_in_use,
 )
 from memlab.subjects.clusters.registers import Centroids
 
@@ -53,7 +53,7 @@ def herd(lab):
 def test_what_means_the_same_is_one_cluster_and_edges_say_how_near(herd):
     assert parts(herd) == [list(range(1, 11)), list(range(11, 21))]
     state = herd.io.store.state
-    found, ids = current(state)
+    found, ids = current_clusters(state)
     unit = state.vectors.take(found.rows).astype(float)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     away = unit - found.centre
@@ -96,7 +96,7 @@ def test_what_left_recall_is_no_member_and_a_cluster_without_members_ends(herd):
     found = herd.graph.clusters.find()
     assert dict(found.frame.select("cluster", "what").iter_rows())[2] == "gone"
     assert set(membership(herd)) <= set(range(1, 11)), "and its edges with it"
-    assert centroids_of(herd.io.store.state).all[2].centroid == b""
+    assert get_centroids(herd.io.store.state).all[2].centroid == b""
 
 
 def test_a_name_tells_nothing_that_is_private_or_that_one_memory_alone_says(lab):
@@ -122,9 +122,9 @@ class TestJoining:
 
     def near(self, lab, closeness):
         with lab.io.store.reading() as state:
-            looked = centroids_of(state).looked
+            looked = get_centroids(state).looked
             pack = load_pack(fond("memlab", cluster_closeness=closeness))
-            return near_clusters(state, pack, np.arange(looked, len(state)))
+            return decide_joins(state, pack, np.arange(looked, len(state)))
 
     def test_the_default_pack_pays_nothing(self, grown):
         assert grown.policies.pack.number("cluster-closeness") == 0
@@ -161,27 +161,27 @@ class TestRefinement:
     """Centroids go where their members are, near clusters become one, empty ones end."""
 
     def test_a_centroid_moves_to_its_members(self, herd):
-        before = centroids_of(herd.io.store.state).all[1].centroid
+        before = get_centroids(herd.io.store.state).all[1].centroid
         herd.forget([1, 2, 3])
         herd.graph.clusters.refine()
-        kept = centroids_of(herd.io.store.state)
+        kept = get_centroids(herd.io.store.state)
         assert kept.all[1].size == 7
         assert kept.all[1].centroid != before
-        found, _ = current(herd.io.store.state)
+        found, _ = current_clusters(herd.io.store.state)
         unit = found.centroids.astype(float)
         assert np.linalg.norm(unit, axis=1) == pytest.approx(1)
 
     def test_near_clusters_merge_into_the_larger_and_keep_its_name(self, herd):
         # each counts as near whatever lies within twice a radius
         herd.policies.use(fond("memlab", cluster_merge=2))
-        kept = centroids_of(herd.io.store.state)
+        kept = get_centroids(herd.io.store.state)
         wide = {id: one.radius for id, one in kept.all.items()}
         for one in kept.all.values():
             one.radius = 2.0
         herd.forget([11])
         names = membership(herd)
         with herd.io.store.reading() as state:
-            step = refined(state, herd.policies.pack)
+            step = decide_refinement(state, herd.policies.pack)
         assert step.body["gone"] == [[2, 1]]
         (part,) = step.change.join
         assert set(part["source"]) == set(range(11, 21)), (
@@ -194,7 +194,7 @@ class TestRefinement:
         herd.forget(list(range(11, 21)))
         result = herd.graph.clusters.refine()
         assert dict(result.frame.select("cluster", "what").iter_rows())[2] == "gone"
-        assert list(centroids_of(herd.io.store.state).live) == [1]
+        assert list(get_centroids(herd.io.store.state).live) == [1]
 
     def test_it_sets_back_the_count_even_if_nothing_moves(self, herd):
         herd.recall("goat")
@@ -234,11 +234,11 @@ class TestUpkeep:
 
     def test_the_default_pack_does_nothing(self, herd):
         herd.recall("goat deploy release hay", limit=20)
-        before = centroids_of(herd.io.store.state).dump()
+        before = get_centroids(herd.io.store.state).dump()
         herd.remember("The goat on meadow 99 wants hay and salt")
         herd.upkeep.maintain()
         assert not self.refinements(herd)
-        assert centroids_of(herd.io.store.state).dump() == before
+        assert get_centroids(herd.io.store.state).dump() == before
 
     def refinements(self, lab):
         return list(lab.io.store.journal.events(kinds=("refine",)))
@@ -257,20 +257,20 @@ class TestAnotherEmbedder:
             before = dict(lab.graph.clusters.frame().select("cluster", "name").iter_rows())
         with memlab.open(tmp_path / "lab", embedder=shifted, clock=clock, reembed=True) as lab:
             with lab.io.store.reading() as state:
-                assert current(state) is None
-                assert not refined(state, load_pack("cascade"))
+                assert current_clusters(state) is None
+                assert not decide_refinement(state, load_pack("cascade"))
             assert not len(lab.graph.clusters.frame())
             lab.graph.clusters.find()
             assert dict(lab.graph.clusters.frame().select("cluster", "name").iter_rows()) == before
-            assert current(lab.io.store.state) is not None
+            assert current_clusters(lab.io.store.state) is not None
 
 
 def test_what_changed_while_clusters_were_sought_is_left_out(herd):
     """``clustered`` is given what was sought in an older state."""
     state = herd.io.store.state
-    found, _ = current(state)
+    found, _ = current_clusters(state)
     herd.forget([1, 2])
-    step = clustered(state, found, state.fingerprint, len(state))
+    step = decide_clusters(state, found, state.fingerprint, len(state))
     assert not {id for part in step.change.join for id in part["source"]} & {1, 2}
     assert {one["id"]: one["size"] for one in step.body["clusters"]}[1] == 8
 
@@ -291,4 +291,4 @@ def test_the_lab_opens_with_its_clusters_from_journal_and_snapshot(disk):
 
 def test_in_use_is_what_recall_may_find(herd):
     herd.forget([3])
-    assert in_use(herd.io.store.state).tolist() == [row for row in range(20) if row != 2]
+    assert rows_in_use(herd.io.store.state).tolist() == [row for row in range(20) if row != 2]

@@ -16,8 +16,8 @@ from memlab.kernel.embedding import load_embedder
 from memlab.kernel.policies import load_pack
 from memlab.kernel.state import latest_snapshot, load_snapshot, save_snapshot
 from memlab.kernel.verbs.projections import PROJECTIONS, new_state
-from memlab.subjects.clusters.grouping import candidates, groups, summaries_of
-from memlab.subjects.clusters.wording import Told, chosen, worded
+from memlab.subjects.clusters.grouping import form_groups, get_summaries, select_candidates
+from memlab.subjects.clusters.wording import Utterance, choose_sentences, write_summary
 from memlab.subjects.reading.sentences import count_tokens, sentences_and_lines, shorten
 
 DAY = 86_400_000_000
@@ -71,7 +71,7 @@ class TestWhatMayGo:
     def may(self, lab, **more):
         with lab.io.store.reading() as state:
             days = more.pop("older_than", lab.policies.pack.number("consolidate-days"))
-            found = candidates(
+            found = select_candidates(
                 state, lab.policies.pack, lab.io.store.clock(), older_than=days, **more
             )
             return (found + 1).tolist()
@@ -163,8 +163,8 @@ class TestGroups:
         )
         labels = chance.integers(-1, 3, 200)
         with lab.io.store.reading() as state:
-            found = groups(
-                state, np.arange(200), labels, {n: f"g{n}" for n in range(3)}, least=3, keep=2
+            found = form_groups(
+                state, np.arange(200), labels, {n: f"g{n}" for n in range(3)}, min_size=3, keep=2
             )
         slow = {}
         for row in lab.memories.to_dicts():
@@ -186,7 +186,7 @@ class TestGroups:
             if len(group) >= 5
         )
         assert [one.rows.tolist() for one in found] == expected
-        assert {one.of for one in found} <= {"g0", "g1", "g2"}
+        assert {one.label for one in found} <= {"g0", "g1", "g2"}
 
 
 class TestASummary:
@@ -225,14 +225,18 @@ class TestASummary:
             "Hay for the goat? It is in the barn",
         ]
         members = [
-            Told(text, ("Ada", "Bob", "Ada")[n], n * 86_400_000_000) for n, text in enumerate(said)
+            Utterance(text, ("Ada", "Bob", "Ada")[n], n * 86_400_000_000)
+            for n, text in enumerate(said)
         ]
-        text = worded(members, load_embedder(None), 120, language="english")
+        text = write_summary(members, load_embedder(None), 120, language="english")
         head, body = text.split("): ")
         assert head == "Goat, hay (3 notes, 1970-01-01 to 1970-01-03"
         assert body == "Bob: The goat eats hay. Ada: It is in the barn."
-        only = [Told("Does the goat eat hay?", None, 0), Told("Hay for the goat?", None, 0)]
-        assert "hay" in worded(only, load_embedder(None), 120, language="english").lower()
+        only = [
+            Utterance("Does the goat eat hay?", None, 0),
+            Utterance("Hay for the goat?", None, 0),
+        ]
+        assert "hay" in write_summary(only, load_embedder(None), 120, language="english").lower()
 
     def test_weighs_what_its_members_weighed(self, lab, clock):
         created = []
@@ -342,7 +346,7 @@ class TestTheWayBack:
 
     def test_the_former_name_warns_and_its_errors_say_why(self, old):
         warns = pytest.warns(RenamedWarning, match="lab.restore")
-        with warns, pytest.raises(InputError, match="Memory 1 is no summary"):
+        with warns, pytest.raises(InputError, match="Memory 1 is not an active summary"):
             old.upkeep.consolidation.undo(1)
         made = old.upkeep.consolidation.run()
         with pytest.warns(RenamedWarning):
@@ -548,7 +552,7 @@ class TestExtraction:
             ],
             np.int8,
         )
-        both = chosen(said, vectors, count_tokens("a three b three"))
+        both = choose_sentences(said, vectors, count_tokens("a three b three"))
         assert len({said[place][0] for place in both}) == 2
 
     @given(
@@ -560,11 +564,11 @@ class TestExtraction:
         vectors = np.array(
             [[chance.randint(-127, 127) for _ in range(4)] for _ in said], dtype=np.int8
         )
-        places = chosen(said, vectors, budget)
+        places = choose_sentences(said, vectors, budget)
         assert places == sorted(set(places))
         assert count_tokens(" ".join(said[place] for place in places)) <= budget
         assert len({said[place].casefold() for place in places}) == len(places)
-        assert places == chosen(said, vectors, budget)
+        assert places == choose_sentences(said, vectors, budget)
 
     @given(st.text(min_size=1, max_size=200), st.integers(1, 30))
     def test_what_is_cut_fits(self, text, budget):
@@ -584,7 +588,7 @@ class TestExtraction:
 
 def test_the_register_tells_who_stands_for_whom(old):
     made = old.upkeep.consolidation.run()
-    kept = summaries_of(old.io.store.state).all
+    kept = get_summaries(old.io.store.state).all
     assert list(kept) == made.ids
     assert [kept[id].members for id in made.ids] == made.frame["members"].to_list()
     assert kept[31].was == {"active": kept[31].members}

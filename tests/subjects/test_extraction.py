@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import memlab
 from memlab.io.formats import parse_messages
-from memlab.subjects.extraction.learning import lessons
-from memlab.subjects.extraction.proposing import Where
-from memlab.subjects.extraction.reading import facts_in
+from memlab.subjects.extraction.learning import find_lessons
+from memlab.subjects.extraction.proposing import Scope
+from memlab.subjects.extraction.reading import read_facts
 from memlab.subjects.reading.clauses import asserted
 
 LABELLED = [
@@ -41,7 +41,7 @@ PLAIN = [
 
 
 def triples(text, role="user"):
-    return [(fact.subject, fact.predicate, fact.value) for fact in facts_in(text, role)]
+    return [(fact.subject, fact.predicate, fact.value) for fact in read_facts(text, role)]
 
 
 @pytest.mark.parametrize(("text", "facts"), PLAIN)
@@ -105,14 +105,14 @@ TALK = st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=40).map(" ".jo
 )
 @example("THE IS 0", "user")  # an article, and no thing
 def test_no_text_makes_it_raise_and_every_fact_says_where_it_stands(text, role):
-    for fact in facts_in(text, role):
+    for fact in read_facts(text, role):
         assert 0 <= fact.start < fact.stop <= len(text)
         assert fact.value
         assert fact.subject
         assert 0 < fact.confidence < 1
     for clause in asserted(text):
         assert 0 <= clause.start <= clause.stop <= len(text)
-    lessons(parse_messages(text, role), Where(), budget=2_000, open_words=False)
+    find_lessons(parse_messages(text, role), Scope(), budget=2_000, open_words=False)
 
 
 @pytest.mark.parametrize(
@@ -121,16 +121,16 @@ def test_no_text_makes_it_raise_and_every_fact_says_where_it_stands(text, role):
 )  # fmt: skip
 def test_time_is_in_proportion_to_the_text(unit):
     begun = time.process_time()
-    facts_in(unit * (20_000 // len(unit)))
-    lessons(
+    read_facts(unit * (20_000 // len(unit)))
+    find_lessons(
         parse_messages(unit * (20_000 // len(unit)), "user"),
-        Where(),
+        Scope(),
         budget=2_000,
         open_words=False,
     )
     assert time.process_time() - begun < 2.0
     begun = time.process_time()
-    facts_in(unit * (900_000 // len(unit)))
+    read_facts(unit * (900_000 // len(unit)))
     assert time.process_time() - begun < 2.0
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import memlab
-from memlab.subjects.extraction.circumstances import kept_of, setting_of, signs_of
-from memlab.subjects.extraction.reading import facts_in
+from memlab.subjects.extraction.circumstances import adjust_confidence, list_signs, read_setting
+from memlab.subjects.extraction.reading import read_facts
 
 OWN = "I work as a nurse."
 TEXT = "The council met again on the second day and went through each of the points. "
@@ -28,7 +28,7 @@ def confidence(*messages: str, speaker: str | None = None) -> float:
 
 
 def test_talk_to_an_assistant_keeps_the_share_of_its_rule():
-    assert confidence(OWN) == facts_in(OWN)[0].confidence
+    assert confidence(OWN) == read_facts(OWN)[0].confidence
 
 
 @pytest.mark.parametrize(
@@ -56,15 +56,15 @@ def test_a_role_lasts_for_the_rest_of_a_conversation():
     "message", ["I play the piano.", "Do you play chess? I do.", "I love D&D and wizard films."]
 )
 def test_a_hobby_is_no_role(message):
-    assert "played" not in setting_of(message).signs(0)
+    assert "played" not in read_setting(message).signs(0)
 
 
 def test_people_by_their_names_have_no_circumstances():
-    assert confidence(f"Let's play a game. {OWN}", speaker="Anna") == facts_in(OWN)[0].confidence
+    assert confidence(f"Let's play a game. {OWN}", speaker="Anna") == read_facts(OWN)[0].confidence
 
 
 def test_a_doubtful_thing_in_a_brief_message_is_still_proposed():
-    setting = setting_of("The staging port is 8443.")
-    (fact,) = facts_in(setting.text)
-    assert signs_of(fact, setting) == ()
-    assert kept_of([fact], setting) == [fact]
+    setting = read_setting("The staging port is 8443.")
+    (fact,) = read_facts(setting.text)
+    assert list_signs(fact, setting) == ()
+    assert adjust_confidence([fact], setting) == [fact]

@@ -16,8 +16,8 @@ from memlab.subjects.fact_rows import (
     phrase_fact,
     read_validity,
 )
-from memlab.subjects.facts.entities import merged, undone
-from memlab.subjects.facts.narrative import third_person
+from memlab.subjects.facts.entities import decide_merge, decide_undo
+from memlab.subjects.facts.narrative import convert_to_third_person
 
 DAY = 86_400_000_000
 
@@ -73,7 +73,7 @@ class TestWords:
         ],
     )
     def test_only_what_is_certain_is_told_in_the_third_person(self, said, told):
-        assert third_person(said) == told
+        assert convert_to_third_person(said) == told
 
 
 class TestIntervals:
@@ -156,9 +156,9 @@ class TestNames:
         lab.facts.add("Ada", "knows", object="A. L.")
         state = state_of(lab)
         before = state.seq, state.edge_frame()
-        decided = merged(state, "a. l.", "ada")
+        decided = decide_merge(state, "a. l.", "ada")
         assert decided.body["moved"] == {"subject": [], "object": [1], "edges": [1], "shared": []}
         assert decided.change.body()["set"] == [{"ids": [1], "columns": {"object": "Ada"}}]
         assert (state.seq, state.edge_frame().equals(before[1])) == (before[0], True)
         with pytest.raises(InputError, match=r"was not merged"):
-            undone(state, "Ada")
+            decide_undo(state, "Ada")

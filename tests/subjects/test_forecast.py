@@ -18,7 +18,7 @@ from memlab.kernel.base.clock import DAY, from_micros, to_micros
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import RECALLABLE
 from memlab.subjects.drawing import CYCLE
-from memlab.subjects.retention.upkeep import transitions
+from memlab.subjects.retention.upkeep import find_transitions
 from tests.displays import html_of, png_of
 
 BEGIN = to_micros("2026-03-01T12:00:00")
@@ -265,7 +265,7 @@ class TestTransitions:
         frame = lab.upkeep.forecast(list(known), BEGIN + 200 * DAY, points=6, packs=[name]).frame
         rows = np.arange(len(known))
         for (at,), part in frame.group_by(pl.col("at").to_physical()):
-            found = transitions(lab.io.store.state, load_pack(name), rows, at).frame
+            found = find_transitions(lab.io.store.state, load_pack(name), rows, at).frame
             told = {(row["id"], row["what"]): row["to"] for row in found.iter_rows(named=True)}
             for row in part.iter_rows(named=True):
                 assert row["status"] == told.get((row["memory_id"], "status"), "active")
@@ -322,8 +322,8 @@ class TestAsked:
     @pytest.mark.parametrize(
         ("given", "error", "message"),
         [
-            ({"until": "2026-03-01T12:00:00"}, InputError, "ends after it begins"),
-            ({"until": "2020-01-01"}, InputError, "ends after it begins"),
+            ({"until": "2026-03-01T12:00:00"}, InputError, "must end after it begins"),
+            ({"until": "2020-01-01"}, InputError, "must end after it begins"),
             ({"points": 1}, InputError, "from 2 to 10,000"),
             ({"points": 2.5}, InputError, "whole number"),
             ({"points": True}, InputError, "whole number"),
@@ -335,7 +335,7 @@ class TestAsked:
             (
                 {"points": 10_000, "packs": ["memlab"] * 600},
                 InputError,
-                "more than 5,000,000 values",
+                "exceed 5,000,000 values",
             ),
         ],
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import memlab
 from memlab import LanguageModel
 from memlab.errors import BadAnswer, MemoryOff, NoAnswer, OverBudget
-from memlab.subjects.extraction.asking import quoted_at
+from memlab.subjects.extraction.asking import find_quotation
 from memlab.ui.cli import main
 
 SAID = "Hi! I\u2019m a software engineer at Acme,\nand we moved to Bonn last week."
@@ -61,7 +61,7 @@ def test_its_proposals_are_those_of_the_rules(lab):
     assert "user is a sound engineer" in lab.memories["text"].to_list()
     assert len(lab.agents.commit(found)) == 2
     assert found.asked.usage.calls == 1
-    assert "small was asked 1 times" in repr(found)
+    assert "small: 1 call" in repr(found)
 
 
 def changed(**fields):
@@ -156,7 +156,7 @@ def test_another_form_is_refused_or_read_by_rules_or_skipped(lab, name):
     by_rules = extracted(lab, said, completion(WRONG[name]), otherwise="rules")
     assert by_rules.items == lab.agents.extract(said).items
     assert [number for number, _ in by_rules.asked.unread] == [0]
-    assert "1 messages were read by rules instead: The answer is not JSON" in repr(by_rules)
+    assert "messages read by rules instead: 1 (The answer is not JSON" in repr(by_rules)
     assert not extracted(lab, said, completion(WRONG[name]), otherwise="skip")
 
 
@@ -259,6 +259,6 @@ def test_a_quotation_is_found_where_a_pattern_finds_it(text, quote):
         before = "(?<![^\\W_])" if words[0][0].isalnum() else ""
         after = "(?![^\\W_])" if words[-1][-1].isalnum() else ""
         match = re.search(before + r"\s+".join(alike) + after, text, re.IGNORECASE)
-        assert quoted_at(quote, text) == (None if match is None else match.span())
+        assert find_quotation(quote, text) == (None if match is None else match.span())
     else:
-        assert quoted_at(quote, text) is None
+        assert find_quotation(quote, text) is None

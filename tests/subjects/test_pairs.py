@@ -17,7 +17,7 @@ from memlab.kernel.policies import SLOTS
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import State
 from memlab.kernel.verbs.core import Core
-from memlab.subjects.linking.candidates import Candidates, PairedState, Places, candidates
+from memlab.subjects.linking.candidates import Candidates, PairedState, Scopes, find_candidates
 from memlab.subjects.linking.linking import Comparing
 from memlab.subjects.linking.pairs import Pairs
 from memlab.subjects.reading.claims import Statement
@@ -53,8 +53,8 @@ def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[PairedState, np
 
 def met(lab: memlab.Lab, rows: list[dict[str, Any]], *, count: int = 3) -> Candidates:
     joint, new = joined(lab, rows)
-    return candidates(
-        joint, new, Places(joint, new), Comparing(Core(lab.io.store, 0))._populate, count=count
+    return find_candidates(
+        joint, new, Scopes(joint, new), Comparing(Core(lab.io.store, 0))._populate, count=count
     )
 
 

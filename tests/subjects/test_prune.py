@@ -11,7 +11,7 @@ from memlab.kernel.base.clock import DAY, to_micros
 from memlab.kernel.policies import load_pack
 from memlab.kernel.state import Change, build_join
 from memlab.subjects.retention import upkeep
-from memlab.subjects.retention.upkeep import may_prune
+from memlab.subjects.retention.upkeep import can_prune
 
 BEGIN = to_micros("2026-03-01")
 RELATIONS = ("relates-to", "next", "supersedes")
@@ -164,7 +164,7 @@ def test_edges_to_entities_are_asked_about(joined):
 
 @pytest.mark.parametrize("name", sorted(memlab.packs()))
 def test_who_prunes(name):
-    assert may_prune(load_pack(name)) == (name.removesuffix("-plus") in ("cascade", "associative"))
+    assert can_prune(load_pack(name)) == (name.removesuffix("-plus") in ("cascade", "associative"))
 
 
 class TestPacks:

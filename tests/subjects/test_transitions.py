@@ -18,7 +18,7 @@ from memlab.kernel.recall import Moment
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.state import Change, build_values
 from memlab.subjects.retention import upkeep
-from memlab.subjects.retention.upkeep import run_upkeep, transitions
+from memlab.subjects.retention.upkeep import find_transitions, run_upkeep
 
 BEGIN = to_micros("2026-03-01T12:00:00")
 PACKS = sorted(memlab.packs())
@@ -170,7 +170,7 @@ def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, bloc
     looks = iter(range(100))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(upkeep, "_BLOCK", block)
-        begun = run_upkeep(parts.io.store, now, stopped=lambda: next(looks) >= cut)
+        begun = run_upkeep(parts.io.store, now, is_stopped=lambda: next(looks) >= cut)
         assert begun.complete == (cut >= -(-len(rows) // block))
         rest = parts.upkeep.maintain(now)
     assert rest.complete
@@ -337,7 +337,7 @@ def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
 
 
 def test_nothing_is_decided_of_no_memories(lab):
-    found = transitions(lab.io.store.state, lab.policies.pack, np.empty(0, dtype=np.int64), 0)
+    found = find_transitions(lab.io.store.state, lab.policies.pack, np.empty(0, dtype=np.int64), 0)
     assert not found.change
     assert found.frame.is_empty()
     assert not lab.upkeep.maintain()

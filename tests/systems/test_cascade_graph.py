@@ -13,7 +13,7 @@ import pytest
 import memlab
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.embedding import load_embedder
-from memlab.subjects.clusters.registers import refine_due
+from memlab.subjects.clusters.registers import is_refinement_due
 
 TOPICS = {
     "tabs": 0,
@@ -346,7 +346,7 @@ class TestAfterEachRetrieval:
         for count in range(1, 51):
             lab.recall("tabs", limit=1)
             with lab.io.store.reading() as state:
-                assert refine_due(state, lab.policies.pack) is (count == 50)
+                assert is_refinement_due(state, lab.policies.pack) is (count == 50)
 
 
 class TestSeasons:

@@ -61,11 +61,11 @@ def test_a_gap_is_brought_up_at_the_end_of_the_session(lab):
         offered(turns, "the redis build on CI needs which password?")
     learned = lab.agents.end_session("monday")
     assert "the redis build on CI needs which password?" in learned.gaps["snippet"].to_list()
-    assert "Looked for in vain 2 times" in learned.text
+    assert "Recall returned nothing useful 2 times" in learned.text
     assert "- the redis build on CI needs which password?" in learned.text
     for gap in learned.gaps["gap"]:
         lab.upkeep.review.close_gap(gap, "asked the user")
-    with pytest.raises(memlab.InputError, match="holds no turns"):
+    with pytest.raises(memlab.InputError, match="has no turns"):
         lab.agents.end_session("monday")
 
 

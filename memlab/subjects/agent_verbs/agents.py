@@ -38,7 +38,7 @@ from memlab.subjects.agents.relationships import (
 from memlab.subjects.agents.turns import PATIENCE, OpenTurns, Turns
 from memlab.subjects.agents.verifying import Verified, Verifying
 from memlab.subjects.context.context import Context, Contexts, Metrics, compute_metrics
-from memlab.subjects.extraction.extraction import Extraction, Learned, where_of
+from memlab.subjects.extraction.extraction import Extraction, Learned, make_scope
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.identity import Identity, is_fact
 from memlab.subjects.models import LanguageModel, Otherwise
@@ -944,7 +944,7 @@ class LabAgents:
         0
         """
         return self._extraction.extract(
-            messages, role, where_of(agent, project, session), model, otherwise
+            messages, role, make_scope(agent, project, session), model, otherwise
         )
 
     @checked

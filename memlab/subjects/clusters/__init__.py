@@ -1,1 +1,1 @@
-"""What memories have in common: clusters, summaries in their place, and the structure of a whole memory."""
+"""Clusters, summaries that replace their members, and statistics of a memory."""

@@ -1,4 +1,7 @@
-"""``lab.graph.clusters``: found beside the writer's lock, decided and written under it."""
+"""Clusters of a lab: ``lab.graph.clusters``.
+
+Vectors are clustered without the writer's lock; the result is checked and written under it.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +25,19 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.graph import GraphVerbs
-from memlab.subjects.clusters.finding import Clusters, clusters
+from memlab.subjects.clusters.finding import Clusters, cluster_vectors
 from memlab.subjects.clusters.membership import (
     Clustering,
-    centroids_of,
-    clustered,
     clusters_frame,
-    current,
-    in_use,
-    near_clusters,
-    refined,
+    current_clusters,
+    decide_clusters,
+    decide_joins,
+    decide_refinement,
+    get_centroids,
+    rows_in_use,
 )
-from memlab.subjects.clusters.registers import refine_due
-from memlab.subjects.clusters.stats import Stats, stats
+from memlab.subjects.clusters.registers import is_refinement_due
+from memlab.subjects.clusters.stats import Stats, compute_stats
 from memlab.subjects.drawing import BLUE, OnAxes, draw_figure
 
 if TYPE_CHECKING:
@@ -42,31 +45,49 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "SHOWN",
+    "MAX_ROWS",
     "Clustered",
     "LabClusters",
     "LabGraph",
     "check_writable",
-    "cluster",
+    "cluster_lab",
     "find_clusters",
-    "keep_clusters",
-    "refine",
+    "maintain_clusters",
     "refine_after_turn",
-    "refine_if_due",
 ]
 
 
 Ints = NDArray[np.int64]
 
-SHOWN = 12
+# Rows of a result in a notebook, so that it fits on a screen.
+MAX_ROWS = 12
 
 
 @dataclass(frozen=True)
 class Clustered(Displayed):
-    """What became of the clusters of a lab, as of ``at``.
+    """The result of clustering or refining the clusters of a lab.
 
-    ``frame``: a row a cluster (cluster, name, members, what: new, kept, moved, merged or gone; into: the number of the
-    one that it merged into). ``event`` is the place in the journal of what was written, None where nothing changed.
+    Attributes
+    ----------
+    at
+        The instant of the result, in UTC.
+    event
+        The position of the event in the journal; None if nothing was written.
+    method
+        The method of clustering and its main settings, in words.
+    frame
+        One row per cluster: cluster (number), name, members, what (new, kept, moved, merged or gone) and
+        into, the number of the cluster that absorbed a merged one.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember([f"The goat ate {count} bales of hay." for count in range(20)])
+    >>> _ = lab.remember([f"Release {count} ships on Friday." for count in range(20)])
+    >>> found = lab.graph.clusters.find(min_size=5)
+    >>> len(found) == found.frame.height
+    True
     """
 
     at: datetime
@@ -75,12 +96,22 @@ class Clustered(Displayed):
     frame: pl.DataFrame = field(repr=False)
 
     def __len__(self) -> int:
-        """How many clusters there are now."""
+        """Return the number of live clusters."""
         return int(self.frame["what"].is_in(("new", "kept", "moved")).sum())
 
     @checked
     def figure(self, *, axes: OnAxes | None = None) -> Figure:
-        """A matplotlib figure: the members of the largest clusters. With ``axes`` it is drawn there."""
+        """Draw the sizes of the 24 largest clusters.
+
+        Parameters
+        ----------
+        axes
+            The matplotlib axes to draw on; by default a new figure.
+
+        Returns
+        -------
+        The matplotlib figure.
+        """
         top = (
             self.frame.filter(pl.col("members") > 0)
             .sort("members", "cluster", descending=[True, False])
@@ -89,6 +120,7 @@ class Clustered(Displayed):
         names, sizes = top["name"].to_list()[::-1], top["members"].to_list()[::-1]
 
         def draw(axes: Axes) -> None:
+            """Draw the bars and their names."""
             axes.barh(range(len(sizes)), sizes, color=BLUE)
             axes.set_yticks(range(len(names)), [name[:48] for name in names])
             axes.set_xlabel("memories")
@@ -103,9 +135,10 @@ class Clustered(Displayed):
         return f"<Clusters {len(self):,} of {inside:,} memories: {counted}{'' if self.event else '; nothing was written'}>"
 
     def _display(self) -> object:
+        """Return the table of the largest clusters."""
         rows = (
             self.frame.filter(pl.col("members") > 0)
-            .head(SHOWN)
+            .head(MAX_ROWS)
             .select("cluster", "name", "members", "what")
             .rows()
         )
@@ -113,7 +146,16 @@ class Clustered(Displayed):
 
 
 class LabClusters:
-    """``lab.graph.clusters``: what memories have in common."""
+    """Clusters of memories with similar meaning: ``lab.graph.clusters``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["The goat eats hay.", "Releases ship on Friday."])
+    >>> len(lab.graph.clusters.find())
+    0
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -122,171 +164,248 @@ class LabClusters:
     def find(
         self, *, min_size: Annotated[int, Within(2)] | None = None, seed: Seed = 0
     ) -> Clustered:
-        """Find clusters among the memories that take part in recall, by HDBSCAN over their vectors; one event.
+        """Cluster the memories that take part in recall, by HDBSCAN over their vectors.
 
-        Each memory of a cluster is joined to the cluster's node by an edge ``in-cluster``, as heavy as the cosine to
-        the centroid; packs that pass over it (cascade) find through it what shares no word with the question. Clusters
-        whose members stay together keep their number and name, also where the lab was given another embedder
-        (``reembed=True``): until this is called, the clusters of the old one gain nobody and are not refined.
-        ``min_size`` is the least size of a cluster, a fifth of the square root of all unless given. A second call finds
-        the same, and writes nothing.
+        Each member is linked to the node of its cluster by an edge ``in-cluster``, whose weight is
+        the cosine to the centroid. Packs that follow these edges, such as cascade, retrieve
+        memories through them that share no word with the query. Clusters whose members stay
+        together keep their number and name, even if the lab has a new embedder (``reembed=True``).
+        Until the next call, clusters of the former embedder gain no members and are not refined. A
+        second call gives the same clusters and writes nothing.
 
-        Above 10,000 memories that many are drawn by ``seed``, and the others join what they are near. Others read and
-        write meanwhile. CPU: 2 s of 10,000 memories, 4 s of 100,000. Raises ReadOnlyLab, and InputError for min_size.
+        Parameters
+        ----------
+        min_size
+            The minimum size of a cluster, at least 2. The default is a fifth of the square root of the number
+            of memories, at least 5.
+        seed
+            The seed of the sample that is clustered if there are more than 10,000 memories. The others join
+            the nearest cluster.
 
-        >>> lab.graph.clusters.find().frame                                                            # doctest: +SKIP
+        Returns
+        -------
+        The clusters, with one row each in ``frame``.
+
+        Raises
+        ------
+        ReadOnlyLab
+            If the lab was opened read-only.
+        InputError
+            If `min_size` is below 2.
+
+        Notes
+        -----
+        Others can read and write meanwhile. CPU: 2 s for 10,000 memories, 4 s for 100,000.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The goat eats hay.", "Releases ship on Friday."])
+        >>> lab.graph.clusters.find()
+        <Clusters 0 of 0 memories: none>
         """
-        return cluster(self._core.store, self._core.store.clock(), min_size=min_size, seed=seed)
+        return cluster_lab(self._core.store, self._core.store.clock(), min_size=min_size, seed=seed)
 
     def frame(self) -> pl.DataFrame:
-        """The clusters as they are: cluster (number), name, members, radius, created, refined; the largest first."""
+        """Return the live clusters as a frame, the largest first.
+
+        Returns
+        -------
+        One row per cluster: cluster (number), name, members, radius, created and refined.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().graph.clusters.frame().columns
+        ['cluster', 'name', 'members', 'radius', 'created', 'refined']
+        """
         with self._core.reading() as state:
             return clusters_frame(state)
 
     def refine(self) -> Clustered:
-        """Let clusters follow what they hold.
+        """Move clusters to follow their members, and merge near ones.
 
-        What is new and near joins, centroids move to the mean of their members, near clusters merge, and empty ones are
-        removed. The pack's ``cluster-closeness`` says how near (0: nothing joins), ``cluster-merge`` what merges.
-        Upkeep (``lab.upkeep``) does this when it is due: after ``refine-every`` recalls, or when the last one showed
-        memories of several clusters. A recall itself is not slowed by it: it only counts. Raises ReadOnlyLab.
+        New memories near a cluster join it, centroids move to the mean of their members, near
+        clusters merge and empty ones are removed. The pack's ``cluster-closeness`` sets how near a
+        memory must be (0: none joins), and ``cluster-merge`` which clusters merge. ``lab.upkeep``
+        refines clusters when it is due: after ``refine-every`` recalls, or when the last recall
+        returned members of several clusters. A recall itself only counts.
+
+        Returns
+        -------
+        The clusters, with one row each in ``frame``.
+
+        Raises
+        ------
+        ReadOnlyLab
+            If the lab was opened read-only.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> len(lab.graph.clusters.refine())
+        0
         """
-        return refine(self._core.store, self._core.store.clock())
+        return refine_lab(self._core.store, self._core.store.clock())
 
 
-def cluster(
+def cluster_lab(
     store: Store,
     now: Micros,
     *,
     min_size: int | None,
     seed: int,
     kind: str = "cluster",
-    among: Sequence[str] | None = None,
+    only: Sequence[str] | None = None,
 ) -> Clustered:
-    """Find clusters. It is done in a copy, while others read and write; what came since may join later.
+    """Cluster the memories of each audience, and write one event for each.
 
-    What everyone sees is clustered by itself, and so is what each creator keeps private, an event each; ``among``
-    names some of these audiences.
+    Public memories are clustered together, and the private ones of each creator separately; `only`
+    selects some of these audiences. Vectors are clustered in a copy while others read and write;
+    memories that arrive meanwhile may join later.
     """
     check_writable(store)
-    found, fingerprint, upto = find_clusters(store, min_size=min_size, seed=seed, among=among)
-    made = []
-    for audience, theirs in found.items():
+    clusters, fingerprint, upto = find_clusters(store, min_size=min_size, seed=seed, only=only)
+    results = []
+    for audience, audience_clusters in clusters.items():
         with store.writing() as tx:
-            decided = clustered(store.state, theirs, fingerprint, upto, audience)
+            decided = decide_clusters(store.state, audience_clusters, fingerprint, upto, audience)
             event = None
             if decided or (kind == "refine" and audience == EVERYONE):
                 event = tx.event(kind, {**decided.body, **decided.change.body()}, at=now)
-        made.append(Clustered(from_micros(now), event, theirs.method, decided.frame))
-    return _together(made)
+        results.append(Clustered(from_micros(now), event, audience_clusters.method, decided.frame))
+    return _combine_results(results)
 
 
-def refine(store: Store, now: Micros) -> Clustered:
-    """Move centroids to their members and merge what is near; the count of recalls since restarts."""
+def refine_lab(store: Store, now: Micros) -> Clustered:
+    """Move centroids to their members and merge near clusters; restart the count."""
     check_writable(store)
     with store.reading():
-        known = list_audiences(store.state)
-    return _together(
+        audience_names = list_audiences(store.state)
+    return _combine_results(
         [
-            _written(
+            _decide_and_write(
                 store,
                 "refine",
-                partial(refined, audience=one),
+                partial(decide_refinement, audience=audience),
                 now,
-                always=one == EVERYONE,
-                audience=one,
+                always=audience == EVERYONE,
+                audience=audience,
             )
-            for one in known
+            for audience in audience_names
         ]
     )
 
 
-def keep_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
-    """What upkeep does about clusters: what is new joins, and where the pack says that it is due they are refined, or
-    found where there are none. The events that it wrote.
+def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
+    """Refine clusters if that is due, else let new memories join; return the events.
 
-    It costs nothing where the pack has neither ``cluster-closeness`` nor ``refine-every``; a refinement reads each
-    member's vector (CPU: 0.2 s of 10,000 memories, 1.4 s of 100,000), and finding clusters takes 2 to 5 s.
+    Clusters are computed where there are none. There is no cost if the pack has neither
+    ``cluster-closeness`` nor ``refine-every``. A refinement reads the vector of each member (CPU:
+    0.2 s for 10,000 memories, 1.4 s for 100,000), and clustering takes 2 to 5 s.
     """
     refined = refine_if_due(store, now, seed=seed)
     if refined is not None:
         return refined
     with store.reading():
         state = store.state
-        own = list_audiences(state) if store.versions.pack.number("cluster-closeness") else []
+        joinable = list_audiences(state) if store.versions.pack.number("cluster-closeness") else []
         fresh = [
-            one
-            for one in own
-            if current(state, one) and centroids_of(state).part(one).looked < len(state)
+            result
+            for result in joinable
+            if current_clusters(state, result)
+            and get_centroids(state).part(result).looked < len(state)
         ]
-    made = [
-        _written(store, "cluster", partial(_joining, audience=one), now, always=False, audience=one)
-        for one in fresh
+    results = [
+        _decide_and_write(
+            store,
+            "cluster",
+            partial(_decide_new_joins, audience=result),
+            now,
+            always=False,
+            audience=result,
+        )
+        for result in fresh
     ]
-    return [one.event for one in made if one.event is not None]
+    return [result.event for result in results if result.event is not None]
 
 
 def refine_if_due(
     store: Store, now: Micros, *, seed: int = 0, spanning: bool = True
 ) -> list[int] | None:
-    """Refine clusters where the pack says that it is due, or find them where there are none; None where it is not.
+    """Refine clusters if that is due, or compute them; return the events.
 
-    ``spanning``: also for a recall that showed several clusters, and not for the number of recalls alone. Returned are
-    the events that it wrote.
+    None if nothing is due. With `spanning`, they are also due after a recall that returned members
+    of several clusters, not only after a number of recalls.
     """
     with store.reading():
         pack = store.versions.pack
-        # when they are refined says nothing of recalls that showed what is private
-        if not pack.count("refine-every") or not refine_due(
+        # recalls of private memories must not influence when public clusters are refined
+        if not pack.count("refine-every") or not is_refinement_due(
             view_state(store.journal, store.state, EVERYONE), pack, spanning=spanning
         ):
             return None
-        known = current(store.state) is not None
-    made = (
-        refine(store, now)
-        if known
-        else cluster(store, now, min_size=None, seed=seed, kind="refine")
+        has_clusters = current_clusters(store.state) is not None
+    result = (
+        refine_lab(store, now)
+        if has_clusters
+        else cluster_lab(store, now, min_size=None, seed=seed, kind="refine")
     )
-    return [] if made.event is None else [made.event]
+    return [] if result.event is None else [result.event]
 
 
 def refine_after_turn(store: Store, now: Micros, *, spanning: bool) -> list[int] | None:
-    """Refine clusters between two turns of an agent, where it is due; LabError says that it failed."""
+    """Refine clusters between two turns of an agent, if that is due.
+
+    Raises LabError if the refinement fails.
+    """
     try:
         return refine_if_due(store, now, spanning=spanning)
     except MemlabError as error:
         raise LabError(f"Clusters were not refined: {error}") from error
 
 
-def _joining(state: State, pack: Pack, audience: str) -> Clustering:
-    return near_clusters(
-        state, pack, np.arange(centroids_of(state).part(audience).looked, len(state)), audience
+def _decide_new_joins(state: State, pack: Pack, audience: str) -> Clustering:
+    """Decide which memories since the last look join a cluster of `audience`."""
+    return decide_joins(
+        state, pack, np.arange(get_centroids(state).part(audience).looked, len(state)), audience
     )
 
 
 def find_clusters(
-    store: Store, *, min_size: int | None, seed: int, among: Sequence[str] | None = None
+    store: Store, *, min_size: int | None, seed: int, only: Sequence[str] | None = None
 ) -> tuple[dict[str, Clusters], str, int]:
-    """Clusters among the memories in use, of each audience; the embedder, and the last id that was looked at."""
+    """Cluster the memories in use of each audience.
+
+    Return also the fingerprint of the embedder and the last memory id that was included.
+    """
     with store.reading():
         state = store.state
         rows = {
-            one: in_use(state, one) for one in (list_audiences(state) if among is None else among)
+            audience: rows_in_use(state, audience)
+            for audience in (list_audiences(state) if only is None else only)
         }
-        vectors = {one: state.vectors.take(own) for one, own in rows.items()}
+        vectors = {
+            audience: state.vectors.take(audience_rows) for audience, audience_rows in rows.items()
+        }
         fingerprint, upto = state.fingerprint, len(state)
-    found = {one: clusters(vectors[one], rows[one], min_size=min_size, seed=seed) for one in rows}
-    return found, fingerprint, upto
+    clusters = {
+        audience: cluster_vectors(vectors[audience], rows[audience], min_size=min_size, seed=seed)
+        for audience in rows
+    }
+    return clusters, fingerprint, upto
 
 
-def _together(made: Sequence[Clustered]) -> Clustered:
-    """What became of the clusters of everyone and of those who keep something private, as one."""
-    first, frames = made[0], [one.frame for one in made]
-    event = next((one.event for one in made if one.event is not None), None)
+def _combine_results(results: Sequence[Clustered]) -> Clustered:
+    """Combine the results of several audiences into one."""
+    first, frames = results[0], [result.frame for result in results]
+    event = next((result.event for result in results if result.event is not None), None)
     return Clustered(first.at, event, first.method, pl.concat(frames))
 
 
-def _written(
+def _decide_and_write(
     store: Store,
     kind: str,
     decide: Callable[[State, Pack], Clustering],
@@ -295,43 +414,79 @@ def _written(
     always: bool,
     audience: str,
 ) -> Clustered:
-    """Decided without the writer's lock, and under it again if anything has happened in between."""
+    """Decide without the writer's lock, and write under it.
+
+    If the state changed in between, the decision is repeated under the lock.
+    """
     with store.reading():
-        before, decided = store.state.seq, decide(store.state, store.versions.pack)
-        method = centroids_of(store.state).part(audience).method
+        before, decision = store.state.seq, decide(store.state, store.versions.pack)
+        method = get_centroids(store.state).part(audience).method
     event = None
-    if decided or always:
+    if decision or always:
         with store.writing() as tx:
             if store.state.seq != before:
-                decided = decide(store.state, store.versions.pack)
-            if decided or always:
-                event = tx.event(kind, {**decided.body, **decided.change.body()}, at=now)
-    return Clustered(from_micros(now), event, method, decided.frame)
+                decision = decide(store.state, store.versions.pack)
+            if decision or always:
+                event = tx.event(kind, {**decision.body, **decision.change.body()}, at=now)
+    return Clustered(from_micros(now), event, method, decision.frame)
 
 
 def check_writable(store: Store) -> None:
+    """Raise ReadOnlyLab if the lab was opened read-only."""
     if store.journal.read_only:
         raise ReadOnlyLab(
-            f"{store.where} was opened with read_only=True: clusters and summaries are written down."
+            f"{store.where} was opened with read_only=True, and clusters and summaries are stored in it. "
+            "Open it without read_only."
         )
 
 
-# ``lab.graph`` with the structure of it all.
-
-
 class LabGraph(GraphVerbs):
-    """``lab.graph``: link memories, follow their edges, and see what they are as a whole."""
+    """Links between memories, their paths and their overall structure: ``lab.graph``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["The goat eats hay.", "Hay grows in summer."])
+    >>> lab.graph.link(1, 2, "relates-to")
+    >>> lab.graph.stats(progress=False).relations["relation"].to_list()
+    ['relates-to']
+    """
 
     @property
     def clusters(self) -> LabClusters:
-        """Find, refine and list clusters."""
+        """Clusters of memories: find, refine and list them."""
         clusters: LabClusters = self._core.component("clusters")
         return clusters
 
     @checked
     def stats(self, *, at: When | None = None, seed: Seed = 0, progress: bool = True) -> Stats:
-        """Kinds, temporal layers, clusters, communities, bridges and key memories, as frames and one figure."""
+        """Compute statistics of the whole memory, as frames and one figure.
+
+        They cover kinds, temporal layers, clusters, communities, bridges and key memories.
+
+        Parameters
+        ----------
+        at
+            The instant for which layers are computed; by default now.
+        seed
+            The seed of samples, so that results are reproducible.
+        progress
+            Whether to show a progress bar for large memories.
+
+        Returns
+        -------
+        The statistics; each frame is an attribute.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The goat eats hay.", "Tests run on Friday."])
+        >>> lab.graph.stats(progress=False).kinds["memories"].sum()
+        2
+        """
         with self._core.reading() as state:
-            return stats(
+            return compute_stats(
                 state, self._core.pack, now=self._core.instant(at), seed=seed, progress=progress
             )

@@ -1,4 +1,7 @@
-"""Consolidation of a lab: summaries are worded beside the writer's lock; what they stand for is decided under it."""
+"""Consolidation of a lab: ``lab.upkeep.consolidation``.
+
+Texts of summaries are written without the writer's lock; groups are decided again under it.
+"""
 
 from __future__ import annotations
 
@@ -35,30 +38,28 @@ from memlab.kernel.verbs.core import Core, MemoryLike
 from memlab.kernel.verbs.corrections.editing import find_latest_version
 from memlab.kernel.verbs.corrections.replacing import Dependents, Editor, EditOutcome
 from memlab.kernel.verbs.results import Memory
-from memlab.subjects.clusters.clusters import SHOWN, check_writable, cluster, find_clusters
+from memlab.subjects.clusters.clusters import MAX_ROWS, check_writable, cluster_lab, find_clusters
 from memlab.subjects.clusters.finding import Clusters
 from memlab.subjects.clusters.grouping import (
     Group,
     Grouping,
-    candidates,
-    consolidated,
-    groups,
-    labelled,
-    standing_summaries,
-    summaries_of,
-    told_by,
-    unconsolidated,
+    build_consolidation,
+    build_restoration,
+    form_groups,
+    get_summaries,
+    label_rows,
+    read_utterances,
+    select_active_summaries,
+    select_candidates,
 )
-from memlab.subjects.clusters.membership import centroids_of, in_use
-from memlab.subjects.clusters.wording import worded
+from memlab.subjects.clusters.membership import get_centroids, rows_in_use
+from memlab.subjects.clusters.wording import write_summary
 
 __all__ = [
     "Consolidated",
     "LabConsolidation",
     "Quoting",
-    "Summarise",
     "consolidate",
-    "summaries_frame",
 ]
 
 
@@ -68,11 +69,31 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Consolidated(Displayed):
-    """The summaries that were made, or with ``dry_run`` would be made, as of ``at``, under the pack of this name.
+    """The result of a consolidation: the summaries and the memories they replace.
 
-    ``frame``: a row a summary (summary: its id, null in a dry run; of: the cluster or community; count and members:
-    their ids; project, visibility, text). ``event`` is the place in the journal, None where nothing was written.
-    ``redacted`` counts secrets that the privacy gate took out of the summaries.
+    Attributes
+    ----------
+    at
+        The instant of the consolidation, in UTC.
+    pack
+        The name of the pack whose ``consolidate`` policy selected the memories.
+    event
+        The position of the event in the journal; None if nothing was written.
+    dry_run
+        Whether the summaries were only planned.
+    redacted
+        The number of secrets that were removed from the summaries.
+    frame
+        One row per summary: summary (id, null in a dry run), of (cluster or community), count, members
+        (ids), project, visibility and text.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("The goat eats hay.")
+    >>> lab.upkeep.consolidation.run(dry_run=True)
+    <Consolidated 0 memories would become 0 summaries, pack memlab>
     """
 
     at: datetime
@@ -84,7 +105,7 @@ class Consolidated(Displayed):
 
     @property
     def ids(self) -> list[int]:
-        """The ids of the summaries that were made."""
+        """The ids of the new summaries."""
         return self.frame["summary"].drop_nulls().to_list()
 
     def __len__(self) -> int:
@@ -98,12 +119,21 @@ class Consolidated(Displayed):
         )
 
     def _display(self) -> object:
-        rows = self.frame.head(SHOWN).select("summary", "of", "count", "text").rows()
+        """Return the table of the first summaries."""
+        rows = self.frame.head(MAX_ROWS).select("summary", "of", "count", "text").rows()
         return table(repr(self), ("summary", "of", "memories", "text"), rows)
 
 
 class LabConsolidation:
-    """``lab.upkeep.consolidation``: one summary in the place of many old memories."""
+    """Summaries that replace old memories in recall: ``lab.upkeep.consolidation``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> len(lab.upkeep.consolidation.run(older_than_days=30))
+    0
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -120,36 +150,70 @@ class LabConsolidation:
         seed: Seed = 0,
         dry_run: bool = False,
     ) -> Consolidated:
-        """Let one summary stand for many old memories of a cluster, or of a community of linked ones; one event.
+        """Replace old memories of a cluster or community by one summary, in one event.
 
-        ``by`` is "clusters" or "communities". The pack's ``consolidate`` policy says which memories may go: by default
-        what merely happened, was hardly used, and not for ``older_than_days`` (else the setting ``consolidate-days``).
-        Of each group that the same people may see, the ``keep`` (``consolidate-keep``) most important stay as they are,
-        and the others, at least ``consolidate-least``, become one memory of kind "summary" in their place. They stay,
-        with the status "consolidated", out of recall, and the summary leads to them by edges ``derived-from``. A
-        summary is never wider than its members: project, scope, visibility, branch, season and creator are theirs.
+        The pack's ``consolidate`` policy selects the memories, by default rarely used events of
+        some age. They are grouped by cluster or community and by audience. The replaced memories
+        get the status "consolidated" and leave recall; the summary, a memory of kind "summary",
+        leads to them by edges ``derived-from``. A summary is visible to the same people as its
+        members: it has their project, scope, visibility, branch, season and creator. A second call
+        writes nothing.
 
-        Without ``summarise`` a summary has a heading (what its members are about, how many they are, of which days) and
-        the most telling of their own sentences, with their speakers, within ``summary-tokens``; questions and bare
-        exclamations are left out. ``summarise`` takes the members' texts, the oldest first, and returns a text; it goes
-        through the privacy gate. It is called outside of any lock, and what it raises ends the call with nothing
-        written.
+        Parameters
+        ----------
+        older_than_days
+            The minimum age of the memories in days; by default the setting ``consolidate-days``.
+        keep
+            How many of the most important memories of each group are left alone; by default the setting
+            ``consolidate-keep``. The rest of a group must number at least ``consolidate-least``.
+        summarise
+            A function from the texts of the members, the oldest first, to the text of the summary. Secrets
+            are removed from its result. It is called without any lock, and an exception ends the call with
+            nothing written. By default a summary has a heading and the most representative sentences of its
+            members, within ``summary-tokens``; questions and short exclamations are left out.
+        project
+            The project whose memories are consolidated; by default all projects.
+        by
+            The groups: "clusters", or "communities" of linked memories.
+        seed
+            The seed of clusters and communities.
+        dry_run
+            Whether to plan only, without writing anything.
 
-        Importance is the greatest of the members', confidence the least; recalls, successes and failures are summed;
-        it is dated as its newest member. A second call writes nothing. Whether a summary may go into another one is up
-        to the policy; the shipped ones say no.
+        Returns
+        -------
+        The summaries, with one row each in ``frame``.
 
-        Clusters are found first (as by ``lab.graph.clusters.find``) where they have not seen all that may go. With
-        ``dry_run`` nothing is written. CPU, clusters aside: 1.5 s of 10,000 memories, 10 s of 100,000, of which most is
-        embedding each sentence. Raises ReadOnlyLab, UnknownName for a project or ``by``, InputError for other values.
+        Raises
+        ------
+        ReadOnlyLab
+            If the lab was opened read-only.
+        UnknownName
+            If there is no such project.
+        InputError
+            If a value is out of range, or `summarise` returns no text.
 
-        >>> lab.upkeep.consolidation.run(older_than_days=30, dry_run=True).frame                        # doctest: +SKIP
+        Notes
+        -----
+        A summary has the maximum importance and the minimum confidence of its members. Recalls, successes
+        and failures are summed, and its date is that of the newest member. Whether a summary may be
+        consolidated itself is up to the policy; the shipped policies exclude summaries. Clusters are computed
+        first, as by ``lab.graph.clusters.find``, if they do not cover the selected memories. CPU without
+        clusters: 1.5 s for 10,000 memories and 10 s for 100,000, most of it to embed each sentence.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The goat eats hay.", "The goat likes hay."])
+        >>> lab.upkeep.consolidation.run(older_than_days=30, dry_run=True).ids
+        []
         """
         if project is not None:
             with self._core.reading() as state:
-                known = state.names["project"]
-                if known.code(project) < 0:
-                    raise UnknownName("project", project, known.vocabulary)
+                projects = state.names["project"]
+                if projects.code(project) < 0:
+                    raise UnknownName("project", project, projects.vocabulary)
         return consolidate(
             self._core.store,
             self._core.store.clock(),
@@ -164,35 +228,63 @@ class LabConsolidation:
 
     @checked
     def undo(self, summary: MemoryLike) -> Memory:
-        """Restore the members of a summary: ``lab.restore(summary)`` by its former name.
+        """Restore the members of a summary; the former name of ``lab.restore(summary)``.
 
-        InputError for a memory that is no summary, or stands for nobody any more, and for a summary that is part of
-        another: restore that first.
+        Parameters
+        ----------
+        summary
+            The summary, as a memory or an id.
+
+        Returns
+        -------
+        The summary, which has left recall.
+
+        Raises
+        ------
+        InputError
+            If the memory is not an active summary, or is part of another one.
+
+        Examples
+        --------
+        >>> lab.upkeep.consolidation.undo(summary)  # doctest: +SKIP
         """
-        note = "lab.upkeep.consolidation.undo(summary) is lab.restore(summary) from 0.1 on, and goes after 0.2."
+        note = "lab.upkeep.consolidation.undo(summary) will be removed after 0.2. Call lab.restore(summary)."
         warnings.warn(note, RenamedWarning, stacklevel=3)
         row = self._core.row(summary)
         undo_consolidations(self._core.store, [row])
         return self._core.memory(row + 1)
 
     def frame(self) -> pl.DataFrame:
-        """What consolidation made: memory_id, of, by, count, members, at, undone (null: it stands), status, text."""
+        """Return all summaries as a frame.
+
+        Returns
+        -------
+        One row per summary: memory_id, of, by, count, members (ids), at, undone (null while active), status
+        and text.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().upkeep.consolidation.frame().height
+        0
+        """
         with self._core.reading() as state:
             return summaries_frame(state)
 
 
 def undo_consolidations(store: Store, rows: Sequence[int]) -> None:
-    """Give the members of these summaries the status that they had, and take the summaries out of recall.
+    """Restore the status of the members of summaries, and retire the summaries.
 
-    A member that left its summary since (restored, deleted, purged) stays as it is. Recalls and feedback of a summary
-    stay its own. InputError for what is no summary, or no longer stands for its members.
+    A member that left its summary since (restored, deleted, purged) is unchanged. Recalls and
+    feedback of a summary stay with it. Raises InputError for a memory that is not an active
+    summary.
     """
     if store.journal.read_only:
         raise ReadOnlyLab(f"{store.where} was opened with read_only=True.")
     with store.writing() as tx:
         for row in rows:
             now = store.clock()
-            change = unconsolidated(store.state, row, now)
+            change = build_restoration(store.state, row, now)
             tx.event("unconsolidate", {"summary": row + 1, **change.body()}, at=now)
             store.settle(tx)
 
@@ -209,7 +301,11 @@ def consolidate(
     seed: int,
     dry_run: bool,
 ) -> Consolidated:
-    """Plan, write the summaries' texts beside the lock, and under it plan again: what changed is summarised again."""
+    """Plan groups, write the texts of summaries, and store them under the lock.
+
+    Texts are written without the lock, because a language model may take long. If the groups differ
+    under the lock, the changed ones are summarised again.
+    """
     if not dry_run:
         check_writable(store)
     plan = _Plan(store, now, older_than_days, keep, project, by, seed)
@@ -220,48 +316,58 @@ def consolidate(
         if dry_run:
             planned = find_clusters(store, min_size=None, seed=seed)[0]
         else:
-            cluster(store, now, min_size=None, seed=seed, among=unseen)  # events of their own
+            cluster_lab(store, now, min_size=None, seed=seed, only=unseen)  # events of their own
     while True:
         with store.reading():
-            found = plan.groups(store.state, store.versions.pack, planned)
+            planned_groups = plan.groups(store.state, store.versions.pack, planned)
             pending = [
-                (group, *told_by(store.state, group))
-                for group in found
+                (group, *read_utterances(store.state, group))
+                for group in planned_groups
                 if tuple(group.rows) not in summary_of
             ]
-            most, pack = store.versions.pack.count("summary-tokens"), store.versions.pack
+            max_tokens, pack = store.versions.pack.count("summary-tokens"), store.versions.pack
             language = store.state.words.language
-        for group, told, speaker in pending:
+        for group, utterances, speaker in pending:
             if summarise is None:
-                text = worded(told, store.embedder, most, language=language)
+                text = write_summary(utterances, store.embedder, max_tokens, language=language)
             else:
-                text = _summarised(
-                    summarise, [prefix_speaker(one.text, one.speaker) for one in told]
+                text = _call_summarise(
+                    summarise,
+                    [prefix_speaker(member.text, member.speaker) for member in utterances],
                 )
             screening = screen(text, personal=personal_kinds(pack.settings))
             summary_of[tuple(group.rows)] = screening.text, speaker, screening.findings
-        found_texts = [summary_of[tuple(group.rows)] for group in found]
-        if dry_run or not found:
+        found_texts = [summary_of[tuple(group.rows)] for group in planned_groups]
+        if dry_run or not planned_groups:
             with store.reading() as state:
-                return _result(
-                    state, now, pack, None, dry_run, found, found_texts, [None] * len(found)
+                return _build_result(
+                    state,
+                    now,
+                    pack,
+                    None,
+                    dry_run,
+                    planned_groups,
+                    found_texts,
+                    [None] * len(planned_groups),
                 )
         vectors = store.embedder.encode(
             [prefix_speaker(text, speaker) for text, speaker, _ in found_texts]
         )
         with store.writing() as tx:
             state = store.state
-            still = plan.groups(state, store.versions.pack, None)
-            if [tuple(one.rows) for one in still] != [tuple(one.rows) for one in found]:
+            confirmed = plan.groups(state, store.versions.pack, None)
+            if [tuple(group.rows) for group in confirmed] != [
+                tuple(group.rows) for group in planned_groups
+            ]:
                 continue
-            body, change = consolidated(state, still, by, now)
+            body, change = build_consolidation(state, confirmed, by, now)
             body["columns"] = compact_columns(body["columns"])
             ids = list(range(body["first"], body["first"] + body["count"]))
             body |= describe_redactions(
                 [
-                    (id, one)
+                    (id, finding)
                     for id, (_, _, findings) in zip(ids, found_texts, strict=True)
-                    for one in findings
+                    for finding in findings
                 ]
             )
             tx.payloads(ids, [text for text, _, _ in found_texts])
@@ -269,14 +375,16 @@ def consolidate(
             event = tx.event(
                 "consolidate", {"pack": store.versions.pack.hash, **body, **change.body()}, at=now
             )
-            result = _result(state, now, store.versions.pack, event, False, still, found_texts, ids)
+            result = _build_result(
+                state, now, store.versions.pack, event, False, confirmed, found_texts, ids
+            )
         store.snapshot_if_due()
         return result
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """Which memories become which summaries, asked of whatever state there is."""
+    """The arguments of a consolidation, applied to the state at the time of a call."""
 
     store: Store
     now: Micros
@@ -287,75 +395,84 @@ class _Plan:
     seed: int
 
     def candidates(self, state: State, pack: Pack) -> Ints:
+        """Return the rows that may be consolidated."""
         days = (
             pack.number("consolidate-days")
             if self.older_than_days is None
             else self.older_than_days
         )
-        return candidates(state, pack, self.now, older_than=days, project=self.project)
+        return select_candidates(state, pack, self.now, older_than=days, project=self.project)
 
     def unseen(self) -> list[str]:
-        """The audiences of which there is something that may go and that their clusters, as they are, have not seen."""
+        """Return the audiences whose clusters do not cover all selected memories."""
         with self.store.reading():
-            state, found = self.store.state, []
+            state, result = self.store.state, []
             rows = self.candidates(state, self.store.versions.pack)
             for audience in list_audiences(state) if len(rows) else ():
-                own, known = (
-                    rows[np.isin(rows, in_use(state, audience))],
-                    centroids_of(state).part(audience),
+                audience_rows, clusters = (
+                    rows[np.isin(rows, rows_in_use(state, audience))],
+                    get_centroids(state).part(audience),
                 )
-                if len(own) and (known.upto <= own[-1] or known.fingerprint != state.fingerprint):
-                    found.append(audience)
-            return found
+                if len(audience_rows) and (
+                    clusters.upto <= audience_rows[-1] or clusters.fingerprint != state.fingerprint
+                ):
+                    result.append(audience)
+            return result
 
     def groups(self, state: State, pack: Pack, planned: dict[str, Clusters] | None) -> list[Group]:
-        """With ``planned``, of clusters that are not written down."""
+        """Form the groups, in a dry run from the clusters `planned` that are not stored."""
         rows = self.candidates(state, pack)
         names: dict[int, str] | Mapping[int, str]
         if planned is not None:
             label, names = np.full(len(state), -1, dtype=np.int64), {}
-            for found in planned.values():
+            for clusters in planned.values():
                 first = len(names)
-                label[found.rows] = np.where(found.labels < 0, -1, found.labels + first)
+                label[clusters.rows] = np.where(clusters.labels < 0, -1, clusters.labels + first)
                 names |= {
-                    first + one: f"cluster {one + 1} of those to be found"
-                    for one in range(len(found))
+                    first + number: f"planned cluster {number + 1}"
+                    for number in range(len(clusters))
                 }
             labels = label[rows]
         else:
-            labels, names = labelled(state, self.by, rows, seed=self.seed)
+            labels, names = label_rows(state, self.by, rows, seed=self.seed)
         keep = pack.count("consolidate-keep") if self.keep is None else self.keep
-        return groups(state, rows, labels, names, least=pack.count("consolidate-least"), keep=keep)
+        return form_groups(
+            state, rows, labels, names, min_size=pack.count("consolidate-least"), keep=keep
+        )
 
 
-def _summarised(summarise: Summarise, texts: list[str]) -> str:
+def _call_summarise(summarise: Summarise, texts: list[str]) -> str:
+    """Return the checked text of a user's function; raise InputError for other types."""
     text = summarise(texts)
     if not isinstance(text, str):
         raise InputError(
-            f"summarise= gives one text for a list of texts, not {type(text).__name__}."
+            f"summarise= must return a str, not {type(text).__name__}. It gets a list of texts."
         )
-    return validate_text(text, where="what summarise= gave")
+    return validate_text(text, where="the result of summarise=")
 
 
-def _result(
+def _build_result(
     state: State,
     now: Micros,
     pack: Pack,
     event: int | None,
     dry_run: bool,
-    found: Sequence[Group],
+    planned_groups: Sequence[Group],
     summaries: Sequence[tuple[Screened, str | None, tuple[Finding, ...]]],
     ids: Sequence[int | None],
 ) -> Consolidated:
+    """Return the result of a consolidation as a frame with a row per summary."""
     frame = pl.DataFrame(
         {
             "summary": ids,
-            "of": [group.of for group in found],
-            "count": [len(group.rows) for group in found],
-            "members": [(group.rows + 1).tolist() for group in found],
-            "project": [state.names["project"].value_at(int(group.rows[0])) for group in found],
+            "of": [group.label for group in planned_groups],
+            "count": [len(group.rows) for group in planned_groups],
+            "members": [(group.rows + 1).tolist() for group in planned_groups],
+            "project": [
+                state.names["project"].value_at(int(group.rows[0])) for group in planned_groups
+            ],
             "visibility": [
-                state.names["visibility"].value_at(int(group.rows[0])) for group in found
+                state.names["visibility"].value_at(int(group.rows[0])) for group in planned_groups
             ],
             "text": [text for text, _, _ in summaries],
         },
@@ -380,20 +497,20 @@ def _result(
 
 
 def summaries_frame(state: State) -> pl.DataFrame:
-    """A row a summary: memory_id, of, by, count, members (ids), at, undone (null: it stands), status, text."""
+    """Return one row per summary: its group, members, dates, status and text."""
     rows = [
         (
             id,
-            one.of,
-            one.by,
-            len(one.members),
-            one.members,
-            one.at,
-            one.undone,
+            summary.of,
+            summary.by,
+            len(summary.members),
+            summary.members,
+            summary.at,
+            summary.undone,
             state.names["status"].value_at(id - 1),
             state.texts.value_at(id - 1),
         )
-        for id, one in summaries_of(state).all.items()
+        for id, summary in get_summaries(state).all.items()
     ]
     schema: dict[str, Any] = {
         "memory_id": pl.Int64,
@@ -410,16 +527,19 @@ def summaries_frame(state: State) -> pl.DataFrame:
     return frame.with_columns(pl.col("at", "undone").cast(pl.Datetime("us", "UTC")))
 
 
-# Summaries that quote a memory: what a correction of it, and bringing a summary back, makes of them.
-
-
 class Quoting(Dependents):
-    """What consolidation made: a summary of the old words is undone, its members are in use again."""
+    """Summaries as dependents of the memories that they quote.
+
+    When a memory is edited, the summaries of its old text are undone, and their members are in use
+    again.
+    """
 
     def derived_ids(self, state: State) -> Collection[int]:
-        return summaries_of(state).all.keys()
+        """Return the ids of all summaries."""
+        return get_summaries(state).all.keys()
 
     def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
+        """Return the rows of the active summaries that quote the memory in `row`."""
         return [id - 1 for id in summaries_quoting(state, row)]
 
     def withdraw(
@@ -430,57 +550,63 @@ class Quoting(Dependents):
         before: dict[str, Any],
         outcome: EditOutcome,
     ) -> dict[str, Any]:
-        """Undo the summaries in ``rows``: their members are in use again, in their own words."""
+        """Undo the summaries in `rows`, and return the fields of the edited memory."""
         after = dict(before)
         for summary in rows:
             state = editor.state
-            was = summaries_of(state).all[summary + 1].was
-            change = unconsolidated(state, summary, editor.now)
-            standing = find_latest_version(state, summary)
-            if standing != summary and state.names["status"].value_at(standing) in RECALLABLE:
+            ids_by_status = get_summaries(state).all[summary + 1].was
+            change = build_restoration(state, summary, editor.now)
+            successor = find_latest_version(state, summary)
+            if successor != summary and state.names["status"].value_at(successor) in RECALLABLE:
                 reason = "its members were restored"
                 change += Change(
                     set=[
                         build_values(
-                            [standing + 1], status="forgotten", changed=editor.now, reason=reason
+                            [successor + 1], status="forgotten", changed=editor.now, reason=reason
                         )
                     ]
                 )
             editor.write("unconsolidate", {"summary": summary + 1, **change.body()})
-            status = next((word for word, ids in was.items() if row + 1 in ids), None)
+            status = next((word for word, ids in ids_by_status.items() if row + 1 in ids), None)
             if status is not None and after.get("status") == "consolidated":
                 del after["status"]
                 after |= {} if status == "active" else {"status": status}
             outcome.dropped.append("consolidation")
             outcome.notes.append(
-                f"Summary {summary + 1} is undone, because it sums up the old text; consolidate again."
+                f"Summary {summary + 1} was undone, because it summarises the old text. Consolidate again."
             )
         return after
 
     def stand_ins(self, state: State, rows: Sequence[int]) -> list[int]:
-        return standing_summaries(state, rows)
+        """Return the rows that are active summaries."""
+        return select_active_summaries(state, rows)
 
     def members(self, state: State, row: int) -> Sequence[int]:
-        return summaries_of(state).all[row + 1].members
+        """Return the ids of the members of the summary in `row`."""
+        return get_summaries(state).all[row + 1].members
 
     def undo(self, store: Store, rows: Sequence[int]) -> None:
+        """Restore the members of the summaries in `rows`."""
         undo_consolidations(store, rows)
 
 
 def summaries_quoting(state: State, row: int) -> list[int]:
-    """Return the ids of the summaries in use that were made of the memory in ``row``, the outermost first."""
+    """Return the ids of the active summaries of a memory, the outermost first.
+
+    Summaries of summaries are included.
+    """
     status = state.names["status"]
-    found: list[int] = []
-    wanted = {row + 1}
-    while wanted:
-        made = [
+    quoting: list[int] = []
+    members = {row + 1}
+    while members:
+        summaries = [
             id
-            for id, one in summaries_of(state).all.items()
-            if one.undone is None
+            for id, summary in get_summaries(state).all.items()
+            if summary.undone is None
             and status.value_at(id - 1) in (*RECALLABLE, "consolidated", "superseded")
-            and not wanted.isdisjoint(one.members)
-            and id not in found
+            and not members.isdisjoint(summary.members)
+            and id not in quoting
         ]
-        found += made
-        wanted = set(made)
-    return found[::-1]
+        quoting += summaries
+        members = set(summaries)
+    return quoting[::-1]

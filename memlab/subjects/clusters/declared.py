@@ -1,4 +1,4 @@
-"""What clusters, summaries and the structure of a memory declare to a lab."""
+"""Projections, hooks and accessors of clusters, summaries and graph statistics."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from memlab.subjects.clusters.registers import Centroids, Recalls, Summaries
 
 __all__ = ["DECLARED"]
 
+# Names of functions are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     projections=(
         Centroids,
@@ -16,7 +17,7 @@ DECLARED = Declared(
     ),
     hooks=(
         Hook("clusters-turn", "after-turn", "memlab.subjects.clusters.clusters:refine_after_turn"),
-        Hook("clusters-upkeep", "upkeep", "memlab.subjects.clusters.clusters:keep_clusters"),
+        Hook("clusters-upkeep", "upkeep", "memlab.subjects.clusters.clusters:maintain_clusters"),
         Hook(
             "consolidation-dependents",
             "dependents",

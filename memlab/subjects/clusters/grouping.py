@@ -1,13 +1,14 @@
-"""Consolidation: old memories that say much the same become one summary, which takes part in recall in their place.
+"""Decisions of consolidation: which memories are replaced by which summary.
 
-The pack's ``consolidate`` policy says which memories may go. They are grouped by cluster or community, and within it by
-whoever may see them: project, scope, visibility, branch, season, creator, and the session where they are bound to it.
-So a summary is never seen by anyone who could not see each of its members. Facts of a subject never go: their life is
-their own.
+A summary takes part in recall instead of old memories that say much the same. The pack's
+``consolidate`` policy selects the memories. They are grouped by cluster or community, and within
+each by their audience: project, scope, visibility, branch, season, creator, and the session if they
+are bound to it. So nobody sees a summary who could not see each of its members. Facts about a
+subject are never consolidated, because they have a life cycle of their own.
 
-Numbers are carried so that a summary weighs what its members weighed: the greatest importance and feeling, the least
-confidence, and the sums of recalls, successes and failures. It is as old as its newest member, and valid since its
-oldest; so consolidating makes nothing old look new.
+A summary has the maximum importance and emotional weight of its members, the minimum confidence,
+and the sums of recalls, successes and failures. It is as old as its newest member, and valid since
+its oldest; so consolidation does not make old memories look new.
 """
 
 from __future__ import annotations
@@ -25,68 +26,78 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import NEVER, RECALLABLE, RELATIONS
 from memlab.kernel.state import Change, State, build_edges, build_values, list_audiences
-from memlab.subjects.clusters.membership import centroids_of, in_use, members
+from memlab.subjects.clusters.membership import get_centroids, read_members, rows_in_use
 from memlab.subjects.clusters.registers import Summaries, Summary
-from memlab.subjects.clusters.wording import Told, words
+from memlab.subjects.clusters.wording import Utterance, describe_groups
 
 __all__ = [
     "Group",
     "Grouping",
-    "candidates",
-    "consolidated",
-    "groups",
-    "labelled",
-    "standing_summaries",
+    "build_consolidation",
+    "build_restoration",
+    "form_groups",
+    "get_summaries",
+    "label_rows",
+    "read_utterances",
+    "select_active_summaries",
+    "select_candidates",
     "summaries_by_id",
-    "summaries_of",
-    "told_by",
-    "unconsolidated",
 ]
 
 Ints = NDArray[np.int64]
 Grouping = Literal["clusters", "communities"]
 
+# The code of the relation in the edge columns.
 _DERIVED = RELATIONS.index("derived-from")
 _ASIDE = [RELATIONS.index(name) for name in ("derived-from", "in-cluster", "has-tag", "mentions")]
-"""What makes no community of memories: what consolidation itself joins among it, so that it finds the same again."""
+"""Relations that form no communities. Edges of consolidation are excluded, so that a second run agrees."""
 
+# Columns that separate groups because they restrict who sees a memory, and columns kept where all members agree.
 _APART = ("project", "branch", "season", "creator")
 _COMMON = ("session", "speaker")
 
 
 @dataclass(frozen=True)
 class Group:
-    """Memories that one summary will stand for: ``rows`` ascending, and what they have in common (``of``)."""
+    """The memories that one summary replaces, as ascending rows.
+
+    ``label`` is the name of their cluster or community.
+    """
 
     rows: Ints
-    of: str
+    label: str
 
 
-def summaries_of(state: State) -> Summaries:
-    """The register of summaries."""
+def get_summaries(state: State) -> Summaries:
+    """Return the register of summaries."""
     return state.projection(Summaries)
 
 
 def summaries_by_id(state: State) -> dict[int, Summary]:
-    """Return every summary by its id, those that were undone included."""
-    return summaries_of(state).all
+    """Return every summary by its id, including undone ones."""
+    return get_summaries(state).all
 
 
-def standing_summaries(state: State, rows: Sequence[int]) -> list[int]:
-    """Select the rows that are summaries in use, standing for their members."""
-    known, status = summaries_of(state).all, state.names["status"]
+def select_active_summaries(state: State, rows: Sequence[int]) -> list[int]:
+    """Select the rows that are summaries in use whose members were not restored."""
+    summaries, status = get_summaries(state).all, state.names["status"]
     return [
         row
         for row in rows
-        if row + 1 in known and known[row + 1].undone is None and status.value_at(row) in RECALLABLE
+        if row + 1 in summaries
+        and summaries[row + 1].undone is None
+        and status.value_at(row) in RECALLABLE
     ]
 
 
-def candidates(
+def select_candidates(
     state: State, pack: Pack, now: int, *, older_than: float, project: str | None = None
 ) -> Ints:
-    """The rows that may go into a summary, as the pack's ``consolidate`` policy says; null is no."""
-    rows = in_use(state)
+    """Return the rows that the pack's ``consolidate`` policy selects for summaries.
+
+    A null of the policy counts as no. With `project`, only its memories; facts are never selected.
+    """
+    rows = rows_in_use(state)
     if project is not None:
         names = state.names["project"]
         rows = rows[names.codes[rows] == names.code(project)]
@@ -97,41 +108,51 @@ def candidates(
         return rows
     moment = Moment(state, pack, rows, now)
     old = np.full(len(rows), older_than)
-    may, nulls = moment.ask(pack.policies["consolidate"], inputs={"older-than": lambda: old})
-    may = np.broadcast_to(np.asarray(may, dtype=np.bool_), len(rows))
-    return rows[may if nulls is None else may & ~nulls]
+    is_selected, nulls = moment.ask(
+        pack.policies["consolidate"], inputs={"older-than": lambda: old}
+    )
+    is_selected = np.broadcast_to(np.asarray(is_selected, dtype=np.bool_), len(rows))
+    return rows[is_selected if nulls is None else is_selected & ~nulls]
 
 
-def labelled(
+def label_rows(
     state: State, by: Grouping, rows: Ints, *, seed: int
 ) -> tuple[Ints, Mapping[int, str]]:
-    """The group of each of ``rows``, -1 for none, and what each group is called.
+    """Return the group number of each row, -1 for none, and the names of the groups.
 
-    Communities are those of all memories, over the edges between memories, whether or not they take part in recall.
+    Communities are those of all memories, over the edges between memories, whether or not they take
+    part in recall.
     """
     if by == "clusters":
-        found = members(state).of(rows)
-        live = {id: one for id, one in centroids_of(state).every.items() if one.ended is None}
-        found[~np.isin(found, list(live))] = -1
-        return found, {id: one.name for id, one in live.items()}
+        numbers = read_members(state).numbers_of(rows)
+        live = {
+            id: cluster
+            for id, cluster in get_centroids(state).every.items()
+            if cluster.ended is None
+        }
+        numbers[~np.isin(numbers, list(live))] = -1
+        return numbers, {id: cluster.name for id, cluster in live.items()}
     labels = np.full(len(rows), -1, dtype=np.int64)
     names: dict[int, str] = {}
     for audience in list_audiences(state):
-        own = np.isin(rows, in_use(state, audience))
-        label = _communities(state, audience, seed)[rows[own]]
-        present, dense = np.unique(label, return_inverse=True)
-        about = words(state, rows[own], np.where(label < 0, -1, dense), len(present))
+        own = np.isin(rows, rows_in_use(state, audience))
+        label = _label_communities(state, audience, seed)[rows[own]]
+        communities, dense = np.unique(label, return_inverse=True)
+        about = describe_groups(state, rows[own], np.where(label < 0, -1, dense), len(communities))
         first = max(names, default=-1) + 1
         labels[own] = np.where(label < 0, -1, label + first)
-        for id, some in zip(present.tolist(), about, strict=True):
+        for id, terms in zip(communities.tolist(), about, strict=True):
             names[id + first] = f"community {id + 1}" + (
-                f" about {', '.join(some)}" if some else ""
+                f" about {', '.join(terms)}" if terms else ""
             )
     return labels, names
 
 
-def _communities(state: State, audience: str, seed: int) -> Ints:
-    """The community of each row over the edges between memories of one audience; -1 for none."""
+def _label_communities(state: State, audience: str, seed: int) -> Ints:
+    """Return the community of each row within one audience, -1 for none.
+
+    Edges that consolidation, clusters, tags or names added do not count.
+    """
     edges, private = state.edges, np.zeros(len(state), dtype=np.bool_)
     visibility, creator = state.names["visibility"], state.names["creator"]
     if visibility.has_values:
@@ -147,19 +168,20 @@ def _communities(state: State, audience: str, seed: int) -> Ints:
     numbers = np.flatnonzero(keep)
     source, target = edges.ends(numbers)
     keep[numbers[private[source] | private[target]]] = False
-    joined = communities(edges, seed=seed, keep=keep)
+    partition = communities(edges, seed=seed, keep=keep)
     label = np.full(len(state), -1, dtype=np.int64)
-    label[joined.rows] = joined.labels
+    label[partition.rows] = partition.labels
     return label
 
 
-def groups(
-    state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, least: int, keep: int
+def form_groups(
+    state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, min_size: int, keep: int
 ) -> list[Group]:
-    """What becomes one summary each: at least ``least`` of ``rows`` of one label that the same people may see.
+    """Form the groups that become one summary each, in the order of their first rows.
 
-    The ``keep`` most important of each stay as they are; of equals what was recalled more, then the older. In the order
-    of their least row.
+    A group has at least `min_size` of `rows` with the same label and the same audience. The `keep`
+    most important ones of each group are left alone; ties go to the more recalled, then to the
+    older memory.
     """
     rows, labels = rows[labels >= 0], labels[labels >= 0]
     if not len(rows):
@@ -178,50 +200,55 @@ def groups(
         (rows, -numbers["access"].values[rows], -numbers["importance"].values[rows], group)
     )
     first = np.flatnonzero(np.diff(group[order], prepend=-1) != 0)
-    found = []
+    result = []
     for start, stop in zip(first.tolist(), [*first[1:].tolist(), len(order)], strict=True):
-        places = order[start + keep : stop]
-        if len(places) >= least:
-            found.append(Group(np.sort(rows[places]), names[int(labels[places[0]])]))
-    return sorted(found, key=lambda one: int(one.rows[0]))
+        positions = order[start + keep : stop]
+        if len(positions) >= min_size:
+            result.append(Group(np.sort(rows[positions]), names[int(labels[positions[0]])]))
+    return sorted(result, key=lambda member_group: int(member_group.rows[0]))
 
 
-def told_by(state: State, group: Group) -> tuple[list[Told], str | None]:
-    """What its members say, in the order of time, and who says it if it is one: then not repeated with each text."""
+def read_utterances(state: State, group: Group) -> tuple[list[Utterance], str | None]:
+    """Return the texts of a group in the order of time, and their common speaker.
+
+    If all members have one speaker, it is returned once and not repeated with each text.
+    """
     created = state.numbers["created"].values[group.rows]
     order = np.lexsort((group.rows, created))
     rows = group.rows[order]
-    speaker = _common(state, "speaker", rows)
+    speaker = _shared_value(state, "speaker", rows)
     names = state.names["speaker"]
     speakers = [None if speaker is not None else names.value_at(int(row)) for row in rows]
     texts = [text or "" for text in state.texts.to_list(rows)]
-    return list(map(Told, texts, speakers, created[order].tolist())), speaker
+    return list(map(Utterance, texts, speakers, created[order].tolist())), speaker
 
 
-def consolidated(
-    state: State, found: list[Group], by: Grouping, now: int
+def build_consolidation(
+    state: State, members_of: list[Group], by: Grouping, now: int
 ) -> tuple[dict[str, Any], Change]:
-    """The event's own fields, with the columns of a summary for each group, and what becomes of the members.
+    """Return the fields of a consolidation event, and the changes of its members.
 
-    Texts and vectors of the summaries are the caller's; they are numbered from ``first`` on in the order of ``found``.
+    The fields include the columns of a summary for each group. Summaries are numbered after the
+    last memory, in the order of the groups; the caller adds their texts and vectors.
     """
     first = len(state) + 1
-    each = [_columns(state, group.rows) for group in found]
-    columns = {name: [one[name] for one in each] for name in each[0]}
-    accessed = [int(state.numbers["accessed"].values[group.rows].max()) for group in found]
+    each = [_summary_columns(state, group.rows) for group in members_of]
+    columns = {name: [row[name] for row in each] for name in each[0]}
+    accessed = [int(state.numbers["accessed"].values[group.rows].max()) for group in members_of]
     status = state.names["status"]
     summaries = []
-    for offset, group in enumerate(found):
-        words_of = status.to_objects(group.rows)
-        was = {
-            word: (group.rows[words_of == word] + 1).tolist()
+    for offset, group in enumerate(members_of):
+        # A restored member gets its former status back, so the event keeps it.
+        statuses = status.to_objects(group.rows)
+        ids_by_status = {
+            word: (group.rows[statuses == word] + 1).tolist()
             for word in RECALLABLE
-            if (words_of == word).any()
+            if (statuses == word).any()
         }
-        summaries.append({"summary": first + offset, "of": group.of, "was": was})
-    ids = [first + offset for offset in range(len(found))]
-    source = np.repeat(ids, [len(group.rows) for group in found])
-    gone = (np.concatenate([group.rows for group in found]) + 1).tolist()
+        summaries.append({"summary": first + offset, "of": group.label, "was": ids_by_status})
+    ids = [first + offset for offset in range(len(members_of))]
+    source = np.repeat(ids, [len(group.rows) for group in members_of])
+    gone = (np.concatenate([group.rows for group in members_of]) + 1).tolist()
     change = Change(
         edges=build_edges(source.tolist(), gone, "derived-from", 1.0),
         set=[
@@ -231,91 +258,92 @@ def consolidated(
     )
     return {
         "first": first,
-        "count": len(found),
+        "count": len(members_of),
         "columns": columns,
         "by": by,
         "summaries": summaries,
     }, change
 
 
-def unconsolidated(state: State, row: int, now: int) -> Change:
-    """The members of a summary back to the status that they had, and the summary out of recall.
+def build_restoration(state: State, row: int, now: int) -> Change:
+    """Return the changes that restore the members of a summary and retire it.
 
-    A member that is no longer part of it (restored, deleted, purged ...) is left as it is. InputError for what is no
-    summary that stands for others, and for one that is part of another summary itself.
+    A member that left the summary since (restored, deleted, purged) is unchanged. Raises InputError
+    for a memory that is not an active summary, and for a summary that is part of another one.
     """
-    summary = summaries_of(state).all.get(row + 1)
+    summary = get_summaries(state).all.get(row + 1)
     if summary is None or summary.undone is not None:
-        why = "made by consolidation" if summary is None else "any more: it was undone already"
+        why = "it was not made by consolidation" if summary is None else "it was undone already"
         raise InputError(
-            f"Memory {row + 1} is no summary {why}; lab.upkeep.consolidation.frame() lists those that stand for others."
+            f"Memory {row + 1} is not an active summary: {why}. lab.upkeep.consolidation.frame() lists the summaries."
         )
     status = state.names["status"]
-    own = status.value_at(row)
-    if own == "consolidated":
+    own_status = status.value_at(row)
+    if own_status == "consolidated":
         raise InputError(
-            f"Memory {row + 1} is part of another summary; undo that first, or restore memory {row + 1}."
+            f"Memory {row + 1} is part of another summary. Undo that summary first, or restore memory {row + 1}."
         )
     sets = []
     for word, ids in summary.was.items():
-        back = [id for id in ids if status.value_at(id - 1) == "consolidated"]
-        if back:
-            sets.append(build_values(back, status=word, changed=now))
-    if own in RECALLABLE:
+        restored = [id for id in ids if status.value_at(id - 1) == "consolidated"]
+        if restored:
+            sets.append(build_values(restored, status=word, changed=now))
+    if own_status in RECALLABLE:
         sets.append(
             build_values(
                 [row + 1], status="forgotten", changed=now, reason="its members were restored"
             )
         )
     if state.lists["tags"].value_at(row):
-        sets.append(build_values([row + 1], tags=[None]))  # and with them its edges
-    met = state.edges.crossings(np.array([row]))
-    mine = met.outgoing & (state.edges.relation[met.edge] == _DERIVED)
-    mine &= np.isin(met.neighbour + 1, summary.members)
-    return Change(unlink=np.sort(met.edge[mine]).tolist(), set=sets)
+        sets.append(build_values([row + 1], tags=[None]))  # tags are removed with their edges
+    crossings = state.edges.crossings(np.array([row]))
+    own_edges = crossings.outgoing & (state.edges.relation[crossings.edge] == _DERIVED)
+    own_edges &= np.isin(crossings.neighbour + 1, summary.members)
+    return Change(unlink=np.sort(crossings.edge[own_edges]).tolist(), set=sets)
 
 
-# -- within -----------------------------------------------------------------------------------------------------
-
-
-def _common(state: State, name: str, rows: Ints) -> str | None:
-    """What all of them have in a column of names; None if they differ."""
+def _shared_value(state: State, name: str, rows: Ints) -> str | None:
+    """Return the value that all rows share in a column of names, else None."""
     codes = state.names[name].codes[rows]
     return state.names[name].value_at(int(rows[0])) if (codes == codes[0]).all() else None
 
 
-def _columns(state: State, rows: Ints) -> dict[str, Any]:
-    """The columns of the summary of ``rows``, with one value each."""
+def _summary_columns(state: State, rows: Ints) -> dict[str, Any]:
+    """Return the columns of the summary of `rows`, with one value each."""
     numbers, lists = state.numbers, state.lists
     created = numbers["created"].values[rows]
 
     def number(name: str) -> NDArray[np.float64]:
+        """Return the values of a numeric column for the members."""
         return numbers[name].values[rows]
 
-    shared = {
-        name: _shared([lists[name].value_at(row) for row in rows.tolist()])
+    lists_in_common = {
+        name: _intersect_lists([lists[name].value_at(row) for row in rows.tolist()])
         if lists[name].has_values
         else []
         for name in ("tags", "files")
     }
     agents = (
-        sorted({one for row in rows.tolist() for one in lists["agents"].value_at(row)})
+        sorted({agent for row in rows.tolist() for agent in lists["agents"].value_at(row)})
         if lists["agents"].has_values
         else []
     )
-    session = _common(state, "session", rows)
+    session = _shared_value(state, "session", rows)
     messages = {"first_message": np.fmin, "last_message": np.fmax}
     since = numbers["valid_from"].values[rows]
     return {
         "kind": "summary",
-        **{name: _common(state, name, rows) for name in (*_APART, *_COMMON, "scope", "visibility")},
+        **{
+            name: _shared_value(state, name, rows)
+            for name in (*_APART, *_COMMON, "scope", "visibility")
+        },
         "provenance": "inferred",
         "source": "system",
-        **{name: words_ or None for name, words_ in shared.items()},
+        **{name: values or None for name, values in lists_in_common.items()},
         "agents": agents or None,
         **{
-            name: None if session is None else _known(least.reduce(number(name)))
-            for name, least in messages.items()
+            name: None if session is None else _nan_to_none(reduce.reduce(number(name)))
+            for name, reduce in messages.items()
         },
         "importance": float(number("importance").max()),
         "confidence": float(number("confidence").min()),
@@ -328,11 +356,12 @@ def _columns(state: State, rows: Ints) -> dict[str, Any]:
     }
 
 
-def _known(value: Any) -> float | None:
+def _nan_to_none(value: Any) -> float | None:
+    """Return a number, or None for NaN."""
     return None if value != value else float(value)
 
 
-def _shared(given: list[tuple[str, ...]]) -> list[str]:
-    """What every one of them has, in the order of the first."""
-    common = set(given[0]).intersection(*given[1:])
-    return [one for one in given[0] if one in common]
+def _intersect_lists(lists: list[tuple[str, ...]]) -> list[str]:
+    """Return the items that all lists contain, in the order of the first list."""
+    common = set(lists[0]).intersection(*lists[1:])
+    return [item for item in lists[0] if item in common]

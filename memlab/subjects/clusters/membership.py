@@ -1,12 +1,12 @@
-"""Clusters that last: found, joined by what is new, refined as their members change.
+"""Decisions about which memories belong to which cluster.
 
-``searching`` finds groups among vectors. Here they become clusters of a lab, which keep their number and their name for
-as long as their members stay together: a cluster that is found again is the old one with which it shares most members.
-Membership is an edge ``in-cluster`` from a memory to the node of its cluster, as heavy as the cosine to the centroid
-(0 to 1) when it was decided; spreading passes over it as the pack's ``spread`` policy says.
+``finding`` groups vectors. This module turns the groups into clusters of a lab: a group takes the
+number and name of the existing cluster with which it shares most members. Membership is an edge
+``in-cluster`` from a memory to the cluster's node. Its weight is the cosine to the centroid (0 to
+1) at the time of the decision; the pack's ``spread`` policy decides how activation passes it.
 
-Members are memories that take part in recall. One that leaves recall keeps its edge, and its place for when it is
-restored, until clusters are found again without it.
+Members are memories that take part in recall. A memory that leaves recall keeps its edge until the
+next clustering, so that it is a member again if it is restored.
 """
 
 from __future__ import annotations
@@ -23,28 +23,35 @@ from numpy.typing import NDArray
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import RECALLABLE, RELATIONS
 from memlab.kernel.state import EVERYONE, NOBODY, Change, State, build_join
-from memlab.subjects.clusters.finding import Clusters, nearest, nearness, refine
+from memlab.subjects.clusters.finding import (
+    Clusters,
+    compute_cosines,
+    find_nearest,
+    refine_clusters,
+)
 from memlab.subjects.clusters.registers import Centroids
-from memlab.subjects.clusters.wording import named_by, words
+from memlab.subjects.clusters.wording import describe_groups, name_cluster
 
 __all__ = [
     "Clustering",
-    "centroids_of",
-    "clustered",
     "clusters_frame",
-    "current",
-    "in_use",
-    "members",
-    "near_clusters",
-    "refined",
+    "current_clusters",
+    "decide_clusters",
+    "decide_joins",
+    "decide_refinement",
+    "get_centroids",
+    "read_members",
+    "rows_in_use",
 ]
 
 Ints = NDArray[np.int64]
 
+# The code of the relation in the edge columns.
 _IN_CLUSTER = RELATIONS.index("in-cluster")
 _DIGITS = 4
-"""Of the weight of an edge: what is found again is the same."""
+"""Decimals of an edge's weight, so that clustering unchanged memories twice writes nothing."""
 
+# The columns of ``Clustering.frame``.
 _SCHEMA = {
     "cluster": pl.Int64,
     "name": pl.String,
@@ -56,9 +63,11 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Clustering:
-    """A decision about clusters: ``body`` are the event's own fields, ``change`` its parts. False if nothing changes.
+    """A decision about clusters; false if nothing changes.
 
-    ``frame``: a row a cluster (cluster, name, members, what: new, kept, moved, merged, gone; into).
+    ``body`` holds the fields of the event and ``change`` its edges. ``frame`` has one row per
+    cluster with the columns cluster, name, members, what (new, kept, moved, merged or gone) and
+    into.
     """
 
     frame: pl.DataFrame
@@ -69,16 +78,20 @@ class Clustering:
         return bool(self.body) or bool(self.change)
 
 
-NOTHING = Clustering(pl.DataFrame(schema=_SCHEMA))
+# The decision that changes nothing.
+NO_CHANGE = Clustering(pl.DataFrame(schema=_SCHEMA))
 
 
-def centroids_of(state: State) -> Centroids:
-    """The register of clusters."""
+def get_centroids(state: State) -> Centroids:
+    """Return the register of clusters."""
     return state.projection(Centroids)
 
 
-def in_use(state: State, audience: str | None = None) -> Ints:
-    """The rows that take part in recall and have a vector; with an ``audience``, those that are its own."""
+def rows_in_use(state: State, audience: str | None = None) -> Ints:
+    """Return the rows that take part in recall and have a vector.
+
+    With an `audience`, only the public rows (EVERYONE) or the private rows of one creator.
+    """
     rows = np.flatnonzero(state.names["status"].is_in(RECALLABLE))
     rows = state.drop_unembedded(rows[rows < len(state.vectors)])
     visibility, creator = state.names["visibility"], state.names["creator"]
@@ -95,116 +108,128 @@ def in_use(state: State, audience: str | None = None) -> Ints:
 
 @dataclass(frozen=True)
 class Members:
-    """Every edge ``in-cluster``: its number, its memory's row, and its cluster's number, -1 for one unknown here."""
+    """The edges ``in-cluster`` as columns: edge number, memory row and cluster number.
+
+    The cluster number is -1 for a node without a registered cluster.
+    """
 
     edges: Ints
     rows: Ints
     clusters: Ints
 
-    def of(self, rows: Ints) -> Ints:
-        """The cluster of each of ``rows``, by number; -1 for none."""
-        found = np.full(
+    def numbers_of(self, rows: Ints) -> Ints:
+        """Return the cluster number of each row, -1 for none."""
+        numbers = np.full(
             int(max(rows.max(initial=-1), self.rows.max(initial=-1))) + 1, -1, dtype=np.int64
         )
-        found[self.rows] = self.clusters
-        return found[rows]
+        numbers[self.rows] = self.clusters
+        return numbers[rows]
 
 
-def members(state: State) -> Members:
-    """Who belongs where, clusters of another embedder among them."""
-    known = centroids_of(state).every
-    nodes = state.nodes.find("cluster", [one.name for one in known.values()])
+def read_members(state: State) -> Members:
+    """Return the cluster memberships of all memories, whichever embedder made them."""
+    registered = get_centroids(state).every
+    nodes = state.nodes.find("cluster", [cluster.name for cluster in registered.values()])
     edges = np.flatnonzero(state.edges.alive & (state.edges.relation == _IN_CLUSTER))
     source, target = state.edges.ends(edges)
     order = np.argsort(nodes, kind="stable")
-    nodes, ids = nodes[order], np.array(list(known), dtype=np.int64)[order]
-    place = np.minimum(np.searchsorted(nodes, target), max(len(nodes) - 1, 0))
+    nodes, ids = nodes[order], np.array(list(registered), dtype=np.int64)[order]
+    position = np.minimum(np.searchsorted(nodes, target), max(len(nodes) - 1, 0))
     clusters = np.full(len(edges), -1, dtype=np.int64)
     if len(nodes):
-        clusters = np.where(nodes[place] == target, ids[place], -1)
+        clusters = np.where(nodes[position] == target, ids[position], -1)
     memories = source < len(state)
     return Members(edges[memories], source[memories], clusters[memories])
 
 
-def current(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | None:
-    """The clusters of the present embedder, as ``structure`` knows them, with their numbers by label; None if there are
-    none. Their members are those in use. They are those of what everyone sees, or of an audience's own.
+def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | None:
+    """Return the live clusters of the present embedder, and the number of each label.
+
+    None if there are none. The members are the rows in use of the `audience`.
     """
-    kept = centroids_of(state).part(audience)
-    live = kept.live
-    if not live or kept.fingerprint != state.fingerprint:
+    register = get_centroids(state).part(audience)
+    live = register.live
+    if not live or register.fingerprint != state.fingerprint:
         return None
     ids = np.array(list(live), dtype=np.int64)
-    rows = in_use(state, audience)
-    of = members(state).of(rows)
-    label = np.full(max(centroids_of(state).every) + 2, -1, dtype=np.int64)
+    rows = rows_in_use(state, audience)
+    numbers = read_members(state).numbers_of(rows)
+    label = np.full(max(get_centroids(state).every) + 2, -1, dtype=np.int64)
     label[ids] = np.arange(len(ids))
-    labels = label[of]
-    centroids = np.stack([np.frombuffer(one.centroid, dtype="<f4") for one in live.values()])
-    found = Clusters(
+    labels = label[numbers]
+    centroids = np.stack(
+        [np.frombuffer(cluster.centroid, dtype="<f4") for cluster in live.values()]
+    )
+    clusters = Clusters(
         rows,
         labels,
         centroids,
-        np.array([one.radius for one in live.values()]),
+        np.array([cluster.radius for cluster in live.values()]),
         np.bincount(labels[labels >= 0], minlength=len(ids)),
-        np.frombuffer(kept.centre, dtype="<f4"),
-        kept.method,
-        MappingProxyType(dict(kept.settings)),
+        np.frombuffer(register.centre, dtype="<f4"),
+        register.method,
+        MappingProxyType(dict(register.settings)),
     )
-    return found, ids
+    return clusters, ids
 
 
-def clustered(
-    state: State, found: Clusters, fingerprint: str, upto: int, audience: str = EVERYONE
+def decide_clusters(
+    state: State, clusters: Clusters, fingerprint: str, upto: int, audience: str = EVERYONE
 ) -> Clustering:
-    """What makes ``found`` the clusters of a lab: those before go, or stay under their number and name.
+    """Decide how freshly computed clusters replace those of a lab.
 
-    ``found`` are those among the vectors of the embedder ``fingerprint`` of the memories up to the id ``upto``; what
-    left recall since is no member. Nothing changes where it is what the lab has.
+    A group continues the existing cluster with which it shares most members. Clusters without a
+    continuation end. The groups come from vectors of the embedder `fingerprint`, of memories up to
+    the id `upto`. Memories that have left recall since are no members. The decision is empty if
+    nothing differs.
     """
-    kept, before = centroids_of(state).part(audience), _of_part(state, audience)
-    own = in_use(state, audience)
-    if not (own >= kept.upto).any():
-        upto = kept.upto  # that others have come, in private it may be, changes nothing here
-    alive = np.isin(found.rows, own)
-    rows, labels = found.rows[alive], found.labels[alive]
-    old = before.of(rows)
-    names = _numbered(state, kept, found, rows, labels, old, audience)
+    register, before = get_centroids(state).part(audience), _read_members_of(state, audience)
+    own = rows_in_use(state, audience)
+    if not (own >= register.upto).any():
+        upto = (
+            register.upto
+        )  # new memories of other audiences must not show in this audience's event
+    alive = np.isin(clusters.rows, own)
+    rows, labels = clusters.rows[alive], clusters.labels[alive]
+    old = before.numbers_of(rows)
+    names = _assign_numbers(state, register, clusters, rows, labels, old, audience)
     ids = np.array(list(names), dtype=np.int64)
-    sizes = np.bincount(labels[labels >= 0], minlength=len(found)).tolist()
+    sizes = np.bincount(labels[labels >= 0], minlength=len(clusters)).tolist()
     new = np.append(ids, -1)[labels]
-    weight = _weights(found, state, rows, labels)
-    change = _moved(state, before, names, rows, new, weight, gone=set(kept.live) - set(names))
+    weight = _edge_weights(clusters, state, rows, labels)
+    change = _change_edges(
+        state, before, names, rows, new, weight, gone=set(register.live) - set(names)
+    )
     entries = []
     for label, id in enumerate(ids.tolist()):
-        one = {
-            "centroid": _packed(found.centroids[label]),
-            "radius": float(found.radii[label]),
+        values = {
+            "centroid": _pack_vector(clusters.centroids[label]),
+            "radius": float(clusters.radii[label]),
             "size": sizes[label],
         }
-        was = kept.all.get(id)
-        if was is None:
-            entries.append({"id": id, "name": names[id], **one})
-        elif (was.centroid, was.radius, was.size) != tuple(one.values()):
-            entries.append({"id": id, **one})
-    ended = sorted(set(kept.live) - set(names))
+        previous = register.all.get(id)
+        if previous is None:
+            entries.append({"id": id, "name": names[id], **values})
+        elif (previous.centroid, previous.radius, previous.size) != tuple(values.values()):
+            entries.append({"id": id, **values})
+    ended = sorted(set(register.live) - set(names))
     gone = [[id, None] for id in ended]
     general: dict[str, Any] = {
         "fingerprint": fingerprint,
-        "centre": _packed(found.centre),
-        "method": found.method,
-        "settings": dict(found.settings),
+        "centre": _pack_vector(clusters.centre),
+        "method": clusters.method,
+        "settings": dict(clusters.settings),
         "upto": upto,
     }
-    same = all(getattr(kept, name) == value for name, value in general.items())
+    same = all(getattr(register, name) == value for name, value in general.items())
     body = (
         {}
         if same and not entries and not gone and not change
         else {**general, "clusters": entries, "gone": gone}
     )
-    body = _of(audience, body)
-    fresh = {one["id"] for one in entries if "name" in one}
-    moved = {one["id"] for one in entries}
+    body = _add_audience(audience, body)
+    fresh = {values["id"] for values in entries if "name" in values}
+    moved = {values["id"] for values in entries}
     frame = [
         (
             id,
@@ -215,28 +240,29 @@ def clustered(
         )
         for label, id in enumerate(ids.tolist())
     ]
-    frame += [(id, kept.all[id].name, 0, "gone", None) for id in ended]
+    frame += [(id, register.all[id].name, 0, "gone", None) for id in ended]
     return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"), body, change)
 
 
-def near_clusters(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE) -> Clustering:
-    """Those of ``rows`` that lie close enough to a centroid, by the setting ``cluster-closeness``, join the nearest.
+def decide_joins(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE) -> Clustering:
+    """Decide which of `rows` join a cluster.
 
-    Only what is in use and in no cluster. Centroids stay where they are.
+    A memory in use and in no cluster joins the nearest one if the cosine to its centroid reaches
+    the setting ``cluster-closeness``. Centroids do not move.
     """
-    least, known = pack.number("cluster-closeness"), current(state, audience)
-    if not least or known is None or not len(rows):
-        return NOTHING
-    found, ids = known
-    rows = rows[np.isin(rows, found.rows[found.labels < 0])]
-    labels, cosine = nearest(found, state.vectors.take(rows))
-    joins = (labels >= 0) & (cosine >= least)
+    minimum, present = pack.number("cluster-closeness"), current_clusters(state, audience)
+    if not minimum or present is None or not len(rows):
+        return NO_CHANGE
+    clusters, ids = present
+    rows = rows[np.isin(rows, clusters.rows[clusters.labels < 0])]
+    labels, cosine = find_nearest(clusters, state.vectors.take(rows))
+    joins = (labels >= 0) & (cosine >= minimum)
     if not joins.any():
-        return NOTHING
+        return NO_CHANGE
     rows, labels, cosine = rows[joins], labels[joins], cosine[joins]
-    live = centroids_of(state).part(audience).live
+    live = get_centroids(state).part(audience).live
     entries = [
-        {"id": int(ids[label]), "size": int(found.sizes[label] + count)}
+        {"id": int(ids[label]), "size": int(clusters.sizes[label] + count)}
         for label, count in enumerate(np.bincount(labels, minlength=len(ids)).tolist())
         if count
     ]
@@ -244,82 +270,98 @@ def near_clusters(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE
     change = Change(
         join=[
             build_join(
-                (rows + 1).tolist(), "cluster", names, "in-cluster", _rounded(cosine).tolist()
+                (rows + 1).tolist(), "cluster", names, "in-cluster", _round_weights(cosine).tolist()
             )
         ]
     )
-    frame = [(one["id"], live[one["id"]].name, one["size"], "moved", None) for one in entries]
-    body = _of(audience, {"looked": len(state), "clusters": entries})
+    frame = [
+        (entry["id"], live[entry["id"]].name, entry["size"], "moved", None) for entry in entries
+    ]
+    body = _add_audience(audience, {"looked": len(state), "clusters": entries})
     return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"), body, change)
 
 
-def refined(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
-    """Centroids at the mean of the members that they have by now, near clusters as one, and what is empty gone.
+def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
+    """Decide how clusters follow their members: by moving, merging and ending.
 
-    Of clusters that merge the one with most members stays. What is new joins first, as ``near_clusters`` says.
-    Edges that stay keep their weight. Nothing where there are no clusters of the present embedder.
+    New memories join first, as in ``decide_joins``. Centroids move to the mean of their members,
+    near clusters merge, and empty clusters end. Of clusters that merge, the one with most members
+    survives. Edges of unchanged memberships keep their weight. The decision is empty if there are
+    no clusters of the present embedder.
     """
-    known = current(state, audience)
-    if known is None:
-        return NOTHING
-    kept = centroids_of(state).part(audience)
-    come = near_clusters(state, pack, np.arange(kept.looked, len(state)), audience)
-    found, ids = known
-    labels = found.labels.copy()
-    at = np.zeros(0, dtype=np.int64)  # the places of what is new
-    if come:
-        part = come.change.join[0]
-        by_name = {kept.all[id].name: label for label, id in enumerate(ids.tolist())}
-        at = np.searchsorted(found.rows, np.array(part["source"]) - 1)
-        labels[at] = [by_name[name] for name in part["target"]]
-    step = refine(found, state.vectors.take(found.rows), labels, near=pack.number("cluster-merge"))
+    present = current_clusters(state, audience)
+    if present is None:
+        return NO_CHANGE
+    register = get_centroids(state).part(audience)
+    joins = decide_joins(state, pack, np.arange(register.looked, len(state)), audience)
+    clusters, ids = present
+    labels = clusters.labels.copy()
+    joined = np.zeros(0, dtype=np.int64)  # positions of the memories that join now
+    if joins:
+        part = joins.change.join[0]
+        by_name = {register.all[id].name: label for label, id in enumerate(ids.tolist())}
+        joined = np.searchsorted(clusters.rows, np.array(part["source"]) - 1)
+        labels[joined] = [by_name[name] for name in part["target"]]
+    step = refine_clusters(
+        clusters,
+        state.vectors.take(clusters.rows),
+        labels,
+        merge_ratio=pack.number("cluster-merge"),
+    )
     sizes = np.bincount(labels[labels >= 0], minlength=len(ids))
     became = np.full(len(ids), -1, dtype=np.int64)
     became[labels[labels >= 0]] = step.labels[labels >= 0]
-    stays: dict[int, int] = {}  # the label that each new one goes on as
+    # The largest cluster of each merged group survives; of equal sizes the lower number, so that runs agree.
+    survivors: dict[int, int] = {}
     for label in np.lexsort((ids, -sizes)).tolist():
         if became[label] >= 0:
-            stays.setdefault(int(became[label]), label)
+            survivors.setdefault(int(became[label]), label)
     entries: list[dict[str, Any]] = []
     gone: list[tuple[int, int | None]] = []
     frame: list[tuple[int, str, int, str, int | None]] = []
     for label, id in enumerate(ids.tolist()):
-        new, was = int(became[label]), kept.all[id]
+        new, previous = int(became[label]), register.all[id]
         if new < 0:
             gone.append((id, None))
-            frame.append((id, was.name, 0, "gone", None))
-        elif stays[new] != label:
-            into = int(ids[stays[new]])
+            frame.append((id, previous.name, 0, "gone", None))
+        elif survivors[new] != label:
+            into = int(ids[survivors[new]])
             gone.append((id, into))
-            frame.append((id, was.name, 0, "merged", into))
+            frame.append((id, previous.name, 0, "merged", into))
         else:
             size = int(step.sizes[new])
-            one = {
-                "centroid": _packed(step.centroids[new]),
+            values = {
+                "centroid": _pack_vector(step.centroids[new]),
                 "radius": float(step.radii[new]),
                 "size": size,
             }
-            same = (was.centroid, was.radius, was.size) == tuple(one.values())
-            entries += [] if same else [{"id": id, **one}]
-            frame.append((id, was.name, size, "kept" if same else "moved", None))
-    if not (entries or gone or come):
+            same = (previous.centroid, previous.radius, previous.size) == tuple(values.values())
+            entries += [] if same else [{"id": id, **values}]
+            frame.append((id, previous.name, size, "kept" if same else "moved", None))
+    if not (entries or gone or joins):
         return Clustering(pl.DataFrame(frame, schema=_SCHEMA, orient="row"))
     body = {
-        "looked": come.body.get("looked", kept.looked),
+        "looked": joins.body.get("looked", register.looked),
         "clusters": entries,
         "gone": [list(pair) for pair in gone],
     }
-    body = _of(audience, body)
+    body = _add_audience(audience, body)
     became_of = dict(zip(ids.tolist(), became.tolist(), strict=True))
-    change = _handed_over(state, step, dict(gone), became_of)
-    if come:
-        joined = labels[at]
-        names = [kept.all[int(ids[stays[new]])].name for new in became[joined].tolist()]
-        weight = _weights(step, state, found.rows[at], became[joined])
+    change = _redirect_edges(state, step, dict(gone), became_of)
+    if joins:
+        joined_labels = labels[joined]
+        names = [
+            register.all[int(ids[survivors[new]])].name for new in became[joined_labels].tolist()
+        ]
+        weight = _edge_weights(step, state, clusters.rows[joined], became[joined_labels])
         change += Change(
             join=[
                 build_join(
-                    (found.rows[at] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist()
+                    (clusters.rows[joined] + 1).tolist(),
+                    "cluster",
+                    names,
+                    "in-cluster",
+                    weight.tolist(),
                 )
             ]
         )
@@ -327,22 +369,23 @@ def refined(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
 
 
 def clusters_frame(state: State) -> pl.DataFrame:
-    """A row a cluster: cluster (its number), name, members (in use), radius, created, refined; the largest first.
+    """Return one row per live cluster, the largest first.
 
-    Clusters of another embedder than the present one are not there.
+    The columns are cluster (number), name, members (in use), radius, created and refined. Clusters
+    of an earlier embedder are left out.
     """
-    kept = centroids_of(state)
+    register = get_centroids(state)
     rows = []
-    for audience in (EVERYONE, *sorted(kept.own)):
-        known = current(state, audience)
-        if known is None:
+    for audience in (EVERYONE, *sorted(register.own)):
+        present = current_clusters(state, audience)
+        if present is None:
             continue
-        found, ids = known
+        clusters, ids = present
         for id, size, radius in zip(
-            ids.tolist(), found.sizes.tolist(), found.radii.tolist(), strict=True
+            ids.tolist(), clusters.sizes.tolist(), clusters.radii.tolist(), strict=True
         ):
-            one = kept.part(audience).all[id]
-            rows.append((id, one.name, size, radius, one.created, one.refined))
+            cluster = register.part(audience).all[id]
+            rows.append((id, cluster.name, size, radius, cluster.created, cluster.refined))
     schema = {"cluster": pl.Int64, "name": pl.String, "members": pl.Int64, "radius": pl.Float64}
     frame = pl.DataFrame(
         rows, schema={**schema, "created": pl.Int64, "refined": pl.Int64}, orient="row"
@@ -351,36 +394,42 @@ def clusters_frame(state: State) -> pl.DataFrame:
     return frame.with_columns(times).sort("members", "cluster", descending=[True, False])
 
 
-# -- within -----------------------------------------------------------------------------------------------------
-
-
-def _of(audience: str, body: dict[str, Any]) -> dict[str, Any]:
-    """An event's own fields, with whose clusters they tell of."""
+def _add_audience(audience: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an event with the creator whose clusters it describes, if any."""
     return {**body, "of": audience} if body and audience else body
 
 
-def _of_part(state: State, audience: str) -> Members:
-    """The edges to the clusters of an audience; with those of everyone, those to clusters that nobody knows."""
-    found, kept = members(state), centroids_of(state)
-    others = [id for own, part in kept.own.items() if own != audience for id in part.all]
-    mine = (
-        ~np.isin(found.clusters, others)
+def _read_members_of(state: State, audience: str) -> Members:
+    """Return the memberships in clusters of one audience.
+
+    Memberships in unregistered clusters count as public.
+    """
+    memberships, register = read_members(state), get_centroids(state)
+    others = [id for own, part in register.own.items() if own != audience for id in part.all]
+    selected = (
+        ~np.isin(memberships.clusters, others)
         if audience == EVERYONE
-        else np.isin(found.clusters, list(kept.part(audience).all))
+        else np.isin(memberships.clusters, list(register.part(audience).all))
     )
-    return Members(found.edges[mine], found.rows[mine], found.clusters[mine])
+    return Members(
+        memberships.edges[selected], memberships.rows[selected], memberships.clusters[selected]
+    )
 
 
-def _numbered(
+def _assign_numbers(
     state: State,
-    kept: Centroids,
-    found: Clusters,
+    register: Centroids,
+    clusters: Clusters,
     rows: Ints,
     labels: Ints,
     old: Ints,
     audience: str,
 ) -> dict[int, str]:
-    """The number and name of each label: those of the cluster with which it shares most members, each given once."""
+    """Return the name of each new cluster by its number, in the order of the labels.
+
+    A label continues the live cluster with which it shares most members, each cluster once; other
+    labels get new numbers.
+    """
     both = (labels >= 0) & (old >= 0)
     shared: dict[tuple[int, int], int] = {}
     if both.any():
@@ -389,28 +438,28 @@ def _numbered(
             (int(label), int(id)): int(count)
             for label, id, count in zip(*pairs, counts, strict=True)
         }
-    live = kept.live
-    given: dict[int, int] = {}
+    live = register.live
+    assigned: dict[int, int] = {}
     for (label, id), _ in sorted(shared.items(), key=lambda item: (-item[1], item[0])):
-        if id in live and label not in given and id not in given.values():
-            given[label] = id
-    about = words(state, rows, labels, len(found))
+        if id in live and label not in assigned and id not in assigned.values():
+            assigned[label] = id
+    about = describe_groups(state, rows, labels, len(clusters))
     names: dict[int, str] = {}
-    following = max(centroids_of(state).every, default=0) + 1
-    count = len(kept.all) + 1  # a name tells nothing of how many clusters others have
+    following = max(get_centroids(state).every, default=0) + 1
+    count = len(register.all) + 1  # a name must not reveal how many clusters other creators have
     fresh: set[str] = set()
-    for label in range(len(found)):
-        if label in given:
-            names[given[label]] = live[given[label]].name
+    for label in range(len(clusters)):
+        if label in assigned:
+            names[assigned[label]] = live[assigned[label]].name
             continue
-        name = named_by(state, count, about[label], fresh, audience)
+        name = name_cluster(state, count, about[label], fresh, audience)
         fresh.add(name)
         names[following] = name
         following, count = following + 1, count + 1
     return names
 
 
-def _moved(
+def _change_edges(
     state: State,
     before: Members,
     names: Mapping[int, str],
@@ -419,57 +468,66 @@ def _moved(
     weight: NDArray[np.float64],
     gone: set[int],
 ) -> Change:
-    """From the edges that there are to those that ``rows`` shall have: ``new`` is the number of each, -1 for none."""
+    """Return the edges to add and remove so that `new` is the cluster of each row.
+
+    A number of -1 means no cluster.
+    """
     own = np.isin(before.rows, rows)
-    place = np.searchsorted(rows, before.rows[own])
-    same = (new[place] == before.clusters[own]) & (new[place] >= 0)
-    same &= np.abs(weight[place] - state.edges.weight[before.edges[own]]) < 0.5 * 10.0**-_DIGITS
-    stays = np.zeros(len(rows), dtype=np.bool_)
-    stays[place[same]] = True
+    position = np.searchsorted(rows, before.rows[own])
+    same = (new[position] == before.clusters[own]) & (new[position] >= 0)
+    same &= np.abs(weight[position] - state.edges.weight[before.edges[own]]) < 0.5 * 10.0**-_DIGITS
+    unchanged = np.zeros(len(rows), dtype=np.bool_)
+    unchanged[position[same]] = True
     lost = np.isin(before.clusters[~own], sorted({*gone, -1}))
     unlink = np.sort(np.concatenate([before.edges[own][~same], before.edges[~own][lost]]))
-    joins = np.flatnonzero((new >= 0) & ~stays)
+    joins = np.flatnonzero((new >= 0) & ~unchanged)
     if not len(joins):
         return Change(unlink=unlink.tolist())
-    called = [names[id] for id in new[joins].tolist()]
+    targets = [names[id] for id in new[joins].tolist()]
     part = build_join(
-        (rows[joins] + 1).tolist(), "cluster", called, "in-cluster", weight[joins].tolist()
+        (rows[joins] + 1).tolist(), "cluster", targets, "in-cluster", weight[joins].tolist()
     )
     return Change(unlink=unlink.tolist(), join=[part])
 
 
-def _handed_over(
+def _redirect_edges(
     state: State, step: Clusters, gone: Mapping[int, int | None], became: Mapping[int, int]
 ) -> Change:
-    """The edges to what merged lead to what it merged into; those to what is empty go."""
-    before, known = members(state), centroids_of(state).every
+    """Redirect edges of merged clusters to the survivor; drop those to empty ones."""
+    before, registered = read_members(state), get_centroids(state).every
     moved = np.isin(before.clusters, list(gone))
     if not moved.any():
         return Change()
     edges, rows, clusters = before.edges[moved], before.rows[moved], before.clusters[moved].tolist()
-    goes = np.array([gone[id] is not None for id in clusters], dtype=np.bool_)
+    merged = np.array([gone[id] is not None for id in clusters], dtype=np.bool_)
     unlink = np.sort(edges).tolist()
-    if not goes.any():
+    if not merged.any():
         return Change(unlink=unlink)
-    into = [one for id in clusters if (one := gone[id]) is not None]
+    into = [survivor for id in clusters if (survivor := gone[id]) is not None]
     labels = np.array([became[id] for id in into], dtype=np.int64)
-    weight = _weights(step, state, rows[goes], labels)
-    names = [known[id].name for id in into]
-    part = build_join((rows[goes] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist())
+    weight = _edge_weights(step, state, rows[merged], labels)
+    names = [registered[id].name for id in into]
+    part = build_join((rows[merged] + 1).tolist(), "cluster", names, "in-cluster", weight.tolist())
     return Change(unlink=unlink, join=[part])
 
 
-def _weights(found: Clusters, state: State, rows: Ints, labels: Ints) -> NDArray[np.float64]:
-    """The cosine of each row to its centroid, 0..1; 0 where it has none."""
+def _edge_weights(
+    clusters: Clusters, state: State, rows: Ints, labels: Ints
+) -> NDArray[np.float64]:
+    """Return the cosine of each row to its cluster's centroid; 0 without a cluster."""
     weight = np.zeros(len(rows))
     inside = labels >= 0
-    weight[inside] = _rounded(nearness(found, state.vectors.take(rows[inside]), labels[inside]))
+    weight[inside] = _round_weights(
+        compute_cosines(clusters, state.vectors.take(rows[inside]), labels[inside])
+    )
     return weight
 
 
-def _rounded(cosine: NDArray[np.float64]) -> NDArray[np.float64]:
+def _round_weights(cosine: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return cosines clipped to 0..1 and rounded to the precision of edge weights."""
     return np.asarray(np.round(np.clip(cosine, 0.0, 1.0), _DIGITS), dtype=np.float64)
 
 
-def _packed(values: NDArray[np.float32]) -> bytes:
+def _pack_vector(values: NDArray[np.float32]) -> bytes:
+    """Return a vector as little-endian f32 bytes."""
     return values.astype("<f4").tobytes()

@@ -1,13 +1,14 @@
-"""Clusters as they stand: names that stay, centroids that move, and which memories were looked at.
+"""Registers folded from events: clusters, the count of recalls, and summaries.
 
-Who belongs to a cluster is given by edges ``in-cluster`` to the node of its name. A centroid is a direction among the
-vectors of one embedder: where the lab has another by now, see ``Centroids.fingerprint``, the clusters gain nobody and
-are not refined; finding them again gives each its old name where its members stay together.
+Edges ``in-cluster`` lead from each member to the node of its cluster's name. A centroid is a
+direction among the vectors of one embedder. When a lab has changed its embedder, which
+``Centroids.fingerprint`` shows, its clusters gain no members and are not refined. Clustering again
+keeps the name of each cluster whose members stay together.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,10 +31,18 @@ from memlab.kernel.state import (
     mapping_field,
 )
 
-__all__ = ["Centroids", "Cluster", "Recalls", "Summaries", "Summary", "refine_due", "spanned"]
+__all__ = [
+    "Centroids",
+    "Cluster",
+    "Recalls",
+    "Summaries",
+    "Summary",
+    "is_refinement_due",
+]
 
 
 _NAME, _BYTES = Field("cluster", held="reference", shared=True), Field("bytes")
+# The fields of events and of snapshots, as the stored format declares them.
 _GENERAL = {
     "fingerprint": HASH,
     "centre": _BYTES,
@@ -60,8 +69,24 @@ _DUMPED = {
 
 @dataclass(slots=True)
 class Cluster:
-    """One cluster: ``centroid`` is f32[dim] as bytes, ``radius`` a cosine distance, ``size`` its members when it was
-    last ``refined``. One that ``ended`` has no centroid; ``into`` is the cluster that it merged into.
+    """One cluster of memories.
+
+    Attributes
+    ----------
+    name
+        The name of the cluster's node.
+    centroid
+        The mean direction of the members, f32[dim] as bytes; empty once the cluster has ended.
+    radius
+        The cosine distance from the centroid within which new memories join, 0 to 2.
+    size
+        The number of members when the cluster was last refined.
+    created, refined
+        Instants in microseconds since 1970.
+    ended
+        The instant at which the cluster ended; None while it is live.
+    into
+        The number of the cluster that absorbed this one, if it was merged.
     """
 
     name: str
@@ -75,10 +100,11 @@ class Cluster:
 
 
 class Centroids(Projection):
-    """The register of clusters, by number from 1. A number and a name are never given twice.
+    """The register of clusters, by number from 1. Numbers and names are never reused.
 
-    An event tells what is new of each of its ``clusters``: a number that is not known yet is a new cluster. Clusters of
-    what is private are a creator's ``own``: such an event says whose, as ``of``.
+    An event lists the changes of each of its ``clusters``; an unknown number is a new cluster.
+    Clusters of private memories are kept per creator, in ``own``; their events name the creator as
+    ``of``.
     """
 
     name: ClassVar[str] = "clusters"
@@ -102,35 +128,37 @@ class Centroids(Projection):
         self.method = ""
         self.settings: dict[str, int | float] = {}
         self.upto = 0
-        """Clusters were searched for among the memories up to this id."""
+        """The last memory id that was part of a clustering."""
         self.looked = 0
-        """And those up to this id may have joined since."""
+        """The last memory id that was considered for joining a cluster since."""
         self.all: dict[int, Cluster] = {}
         self.own: dict[str, Centroids] = {}
-        """Those of what is private, by its creator; each has its own numbers apart from all others."""
+        """The clusters of private memories by creator, each register with its own numbers."""
 
     def part(self, audience: str) -> Centroids:
-        """The clusters of what this audience alone sees; "" is everyone."""
+        """Return the register for `audience`; the empty string stands for everyone."""
         return self.own.get(audience) or (Centroids() if audience else self)
 
     @property
     def every(self) -> dict[int, Cluster]:
-        """All clusters, of everyone and of those who keep something private."""
+        """All clusters by number, public and private."""
         return self.all | {
             id: cluster for part in self.own.values() for id, cluster in part.all.items()
         }
 
     @property
     def live(self) -> dict[int, Cluster]:
-        """Those that are still there."""
+        """The clusters that have not ended, by number."""
         return {id: cluster for id, cluster in self.all.items() if cluster.ended is None}
 
     def fold(self, event: Event) -> None:
+        """Apply an event to the register of everyone or of one creator."""
         body = event.body
         part = self if "of" not in body else self.own.setdefault(body["of"], Centroids())
         part._fold(event)
 
     def _fold(self, event: Event) -> None:
+        """Update settings, centroids and sizes from an event; end removed clusters."""
         body = event.body
         self.fingerprint = body.get("fingerprint", self.fingerprint)
         self.centre = body.get("centre", self.centre)
@@ -155,9 +183,11 @@ class Centroids(Projection):
             cluster.ended, cluster.into, cluster.centroid = event.at, into, b""
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool:
+        """Return whether `viewer` may see an event: a public one, or the viewer's own."""
         return bool(body.get("of", viewer) == viewer)
 
     def dump(self) -> Any:
+        """Return the register as plain values for a snapshot."""
         return {
             "fingerprint": self.fingerprint,
             "centre": self.centre,
@@ -165,20 +195,7 @@ class Centroids(Projection):
             "settings": self.settings,
             "upto": self.upto,
             "looked": self.looked,
-            "clusters": [
-                [
-                    id,
-                    one.name,
-                    one.centroid,
-                    one.radius,
-                    one.size,
-                    one.created,
-                    one.refined,
-                    one.ended,
-                    one.into,
-                ]
-                for id, one in self.all.items()
-            ],
+            "clusters": [[id, *astuple(cluster)] for id, cluster in self.all.items()],
             **(
                 {"own": {creator: part.dump() for creator, part in self.own.items()}}
                 if self.own
@@ -187,6 +204,7 @@ class Centroids(Projection):
         }
 
     def load(self, dumped: Any) -> None:
+        """Restore the register from the values of ``dump``."""
         self.fingerprint, self.centre = dumped["fingerprint"], dumped["centre"]
         self.method, self.settings = dumped["method"], dict(dumped["settings"])
         self.upto, self.looked = dumped["upto"], dumped["looked"]
@@ -198,15 +216,16 @@ class Centroids(Projection):
 
 # When clusters are due to be refined.
 #
-# Recalls only count, which costs them nothing, and whoever keeps clusters asks
-# ``refine_due`` and, once they are refined, writes an event of kind ``refine``, from which the count restarts.
+# A recall only increments a counter, so it pays nothing for clustering. Upkeep calls ``is_refinement_due`` and writes an
+# event of kind ``refine``, which resets the counter.
 
 
+# The code of the relation in the edge columns.
 _IN_CLUSTER = RELATIONS.index("in-cluster")
 
 
 class Recalls(Projection):
-    """A count of logged recalls, which an event of kind ``refine`` sets back to nothing."""
+    """The number of logged recalls since clusters were last refined."""
 
     name: ClassVar[str] = "recalls"
     kinds: ClassVar[tuple[str, ...]] = ("recall", "refine")
@@ -216,51 +235,68 @@ class Recalls(Projection):
     def __init__(self) -> None:
         self.since_refined = 0
         self.last: tuple[int, ...] = ()
-        """The ids that the last recall showed, best first; none once clusters were refined."""
+        """The ids of the last recall's results, best first; empty after a refinement."""
 
     def fold(self, event: Event) -> None:
+        """Count a recall, or restart the count after a refinement."""
         if event.kind == "refine":
             self.since_refined, self.last = 0, ()
         else:
             self.since_refined, self.last = self.since_refined + 1, tuple(event.body["ids"])
 
     def dump(self) -> Any:
+        """Return the count and the last results as plain values for a snapshot."""
         return [self.since_refined, list(self.last)]
 
     def load(self, dumped: Any) -> None:
+        """Restore the count and the last results from the values of ``dump``."""
         self.since_refined, self.last = dumped[0], tuple(dumped[1])
 
 
-def refine_due(state: State, pack: Pack, *, spanning: bool = True) -> bool:
-    """Whether clusters are to be refined: ``refine-every`` recalls were logged since they last were, or, if
-    ``spanning`` counts, what the last recall showed spans clusters. Never where the setting is 0.
+def is_refinement_due(state: State, pack: Pack, *, spanning: bool = True) -> bool:
+    """Return whether the clusters should be refined now.
+
+    They are due after ``refine-every`` logged recalls. With `spanning` they are also due when the
+    last recall returned members of several clusters. A setting of 0 turns refinement off.
     """
     every, recalls = pack.count("refine-every"), state.projection(Recalls)
     return bool(every) and (
-        recalls.since_refined >= every or (spanning and spanned(state, recalls.last) > 1)
+        recalls.since_refined >= every
+        or (spanning and count_spanned_clusters(state, recalls.last) > 1)
     )
 
 
-def spanned(state: State, ids: tuple[int, ...]) -> int:
-    """How many clusters these memories belong to."""
-    met = state.edges.crossings(np.array(ids, dtype=np.int64) - 1)
-    inside = met.outgoing & (state.edges.relation[met.edge] == _IN_CLUSTER)
-    return len(np.unique(met.neighbour[inside]))
+def count_spanned_clusters(state: State, ids: tuple[int, ...]) -> int:
+    """Return the number of clusters to which the memories `ids` belong."""
+    crossings = state.edges.crossings(np.array(ids, dtype=np.int64) - 1)
+    inside = crossings.outgoing & (state.edges.relation[crossings.edge] == _IN_CLUSTER)
+    return len(np.unique(crossings.neighbour[inside]))
 
 
-# What consolidation made: which memories each summary replaces, and what status they had before.
+# Consolidation: which memories each summary replaces, and their status before.
 
 
+# The fields of a summary, as the stored format declares them.
 _OF = Field("cluster", held="reference", shared=True)
 _WAS = mapping_field({"*": MEMORY_ID})
 
 
 @dataclass(slots=True)
 class Summary:
-    """What one summary replaces: ``was`` has the members' ids by the status that they had.
+    """The members that one summary replaces.
 
-    ``by`` says what the members had in common (clusters or communities) and ``of`` which of these it was. ``undone`` is
-    the instant at which they were restored.
+    Attributes
+    ----------
+    at
+        The instant of the consolidation, in microseconds since 1970.
+    by
+        The kind of group: clusters or communities.
+    of
+        The name of the cluster or community.
+    was
+        The ids of the members, by the status that they had before.
+    undone
+        The instant at which the members were restored; None while the summary is active.
     """
 
     at: int
@@ -276,7 +312,7 @@ class Summary:
 
 
 class Summaries(Projection):
-    """The register of summaries, by the id of the memory that is one."""
+    """The register of summaries, by the id of the summary memory."""
 
     name: ClassVar[str] = "summaries"
     kinds: ClassVar[tuple[str, ...]] = ("consolidate", "unconsolidate")
@@ -308,6 +344,7 @@ class Summaries(Projection):
         self.all: dict[int, Summary] = {}
 
     def fold(self, event: Event) -> None:
+        """Add the summaries of an event, or mark one as undone."""
         if event.kind == "unconsolidate":
             self.all[event.body["summary"]].undone = event.at
             return
@@ -316,7 +353,9 @@ class Summaries(Projection):
             self.all[row["summary"]] = Summary(event.at, event.body["by"], row["of"], was)
 
     def dump(self) -> Any:
-        return [[id, one.at, one.by, one.of, one.was, one.undone] for id, one in self.all.items()]
+        """Return the register as plain values for a snapshot."""
+        return [[id, *astuple(summary)] for id, summary in self.all.items()]
 
     def load(self, dumped: Any) -> None:
+        """Restore the register from the values of ``dump``."""
         self.all = {id: Summary(*fields) for id, *fields in dumped}

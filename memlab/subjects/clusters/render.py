@@ -1,4 +1,4 @@
-"""The statistics of a memory as text and as HTML. Everything that came from text is escaped."""
+"""Statistics of a memory as text, HTML and a figure. Texts of memories are escaped."""
 
 from __future__ import annotations
 
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["as_parts", "as_text", "figure", "height", "width"]
+__all__ = [
+    "build_parts",
+    "draw_figure",
+    "render_text_report",
+]
 
 
+# Rows per table, so that a report fits on a screen, and the font of a notebook.
 _SHOWN = 8
 _FACE = "--face:var(--jp-content-font-family,system-ui,sans-serif)"
 
@@ -28,8 +33,8 @@ Columns = tuple[tuple[str, str | Callable[[Mapping[str, Any]], object]], ...]
 Frames = Mapping[str, pl.DataFrame]
 
 
-def headline(frames: Frames) -> str:
-    """The size of it in one sentence."""
+def write_headline(frames: Frames) -> str:
+    """Return one sentence with the numbers of memories, edges and groups."""
     total = dict(frames["totals"].iter_rows())
     in_use = (
         "all in use" if total["in use"] == total["memories"] else f"{total['in use']:,.0f} in use"
@@ -40,26 +45,30 @@ def headline(frames: Frames) -> str:
     )
 
 
-def _graph(frames: Frames) -> str:
+def _describe_graph(frames: Frames) -> str:
+    """Return one sentence about density, clustering and components."""
     total = dict(frames["totals"].iter_rows())
     if not total["edges"]:
-        return "nothing is joined by an edge yet"
+        return "no memories are linked yet"
     return (
         f"density {total['density']:.2g}, clustering {total['clustering']:.2g}, modularity {total['modularity']:.2f}; "
-        f"{total['joined']:,.0f} nodes joined; components: {total['components']:,.0f}, "
+        f"{total['joined']:,.0f} linked nodes; components: {total['components']:,.0f}, "
         f"the largest of {total['largest component']:,.0f}"
     )
 
 
-def _words_of(row: Mapping[str, Any]) -> str:
+def _join_words(row: Mapping[str, Any]) -> str:
+    """Return the keywords of a row, separated by commas."""
     return ", ".join(row["words"])
 
 
-def _central_of(row: Mapping[str, Any]) -> str:
+def _join_ids(row: Mapping[str, Any]) -> str:
+    """Return the ids of the central memories of a row."""
     return " ".join(f"#{id}" for id in row["central"])
 
 
-_SIZE, _CENTRAL, _ABOUT = ("size", "{size:,}"), ("central", _central_of), ("words", _words_of)
+# Columns that several tables share.
+_SIZE, _CENTRAL, _ABOUT = ("size", "{size:,}"), ("central", _join_ids), ("words", _join_words)
 _COLUMNS: dict[str, tuple[str, Columns]] = {
     "communities": (
         "communities",
@@ -89,16 +98,16 @@ _COLUMNS: dict[str, tuple[str, Columns]] = {
         ),
     ),
 }
-"""Of each frame that is shown: the title, and the columns as ``format_rows`` takes them."""
+"""The title and the columns of each displayed frame, as ``format_rows`` expects them."""
 
 
-def tables(frames: Frames) -> list[Table]:
-    """Return what is shown of the frames, each as a table of its first rows."""
-    shown = []
+def build_tables(frames: Frames) -> list[Table]:
+    """Return the tables of a report, each with the first rows of a frame."""
+    result = []
     if len(frames["kinds"]):
         kinds = frames["layers_by_kind"].pivot("layer", index="kind", values="memories")
         rows = [("all", *frames["layers"]["memories"]), *kinds.head(_SHOWN).iter_rows()]
-        shown.append(
+        result.append(
             Table(
                 "layers",
                 kinds.columns,
@@ -114,26 +123,33 @@ def tables(frames: Frames) -> list[Table]:
                 if frame.height > _SHOWN and name != "key"
                 else ""
             )
-            shown.append(Table(f"{title}{more}", heads, cells, left=(0, len(heads) - 1)))
-    return shown
+            result.append(Table(f"{title}{more}", heads, cells, left=(0, len(heads) - 1)))
+    return result
 
 
-def as_text(frames: Frames, notes: Sequence[str]) -> str:
-    """Return the frames of ``Stats`` as plain text: the finding, the tables and the notes."""
-    return render_text([[headline(frames), _graph(frames)], *tables(frames), list(notes)])
+def render_text_report(frames: Frames, notes: Sequence[str]) -> str:
+    """Return the frames of ``Stats`` as plain text: headline, tables and notes."""
+    return render_text(
+        [[write_headline(frames), _describe_graph(frames)], *build_tables(frames), list(notes)]
+    )
 
 
-def as_parts(frames: Frames, notes: Sequence[str], figure: Figure) -> list[object]:
-    """Return what a notebook shows: the same, with the figure before the tables."""
+def build_parts(frames: Frames, notes: Sequence[str], figure: Figure) -> list[object]:
+    """Return the parts for a notebook: headline, figure, tables and notes."""
     with warnings.catch_warnings():
-        # a page has glyphs that matplotlib's own face lacks
+        # the font of the page has glyphs that matplotlib's default font lacks
         warnings.filterwarnings(
             "ignore", message="Glyph .* missing from font", category=UserWarning
         )
         picture = Markup(
             f"<div style='max-width:62em;{_FACE}'>{render_svg(figure, name='stats')}</div>"
         )
-    return [[headline(frames), _graph(frames)], picture, *tables(frames), list(notes)]
+    return [
+        [write_headline(frames), _describe_graph(frames)],
+        picture,
+        *build_tables(frames),
+        list(notes),
+    ]
 
 
 # The figure of a memory's structure: the sizes of its communities, and the layers of its weeks.
@@ -145,23 +161,26 @@ width, height = 9.6, 4.0
 """Inches."""
 
 _MOST_GROUPS = 12
-"""Bars that can be read in the height of the figure."""
+"""Maximum number of bars that are legible in the height of the figure."""
 
 _MOST_BARS = 60
+"""Maximum number of bars that are distinguishable in the width of a panel."""
 
 _PAD = 22
-"""Points between a title and its axes, where a line of small print stands."""
+"""Points between a title and its axes, for a line of small print."""
 
+# Colours that colour-blind readers can distinguish; hatching separates new memories in print.
 _COLOURS = dict(zip(LAYERS, (BLUE, "#009e73", ORANGE, GREY), strict=True))
 _HATCHES = {"emerging": "////"}
 _STACKED = ("stable", "active", "emerging", "decaying")
-"""From the ground up: what lasts below, what fades on top."""
+"""From bottom to top: lasting memories below, decaying ones on top."""
 
 
-def figure(frames: Mapping[str, pl.DataFrame], axes: Sequence[Axes] | None = None) -> Figure:
+def draw_figure(frames: Mapping[str, pl.DataFrame], axes: Sequence[Axes] | None = None) -> Figure:
     """Draw both panels from the frames of ``Stats``; see ``Stats.figure``."""
 
     def draw(panels: Sequence[Axes]) -> None:
+        """Draw the groups on the first panel and the layers on the second."""
         _draw_groups(panels[0], frames)
         _draw_layers(panels[1], frames)
 
@@ -171,23 +190,21 @@ def figure(frames: Mapping[str, pl.DataFrame], axes: Sequence[Axes] | None = Non
 
 
 def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Draw the largest communities as bars; clusters where nothing is joined, kinds where no clusters are known."""
+    """Draw the largest communities as bars, or clusters or kinds if there are none."""
     title, unit, groups = _choose_groups(frames)
     axes.set_title(title, pad=_PAD)
     if groups.is_empty():
         axes.axis("off")
-        axes.text(
-            0.5, 0.5, "nothing is remembered yet", transform=axes.transAxes, ha="center", color=GREY
-        )
+        axes.text(0.5, 0.5, "no memories yet", transform=axes.transAxes, ha="center", color=GREY)
         return
-    shown = groups.head(_MOST_GROUPS)
-    bars = axes.barh(range(shown.height), shown["size"].to_numpy(), color=BLUE)
+    largest = groups.head(_MOST_GROUPS)
+    bars = axes.barh(range(largest.height), largest["size"].to_numpy(), color=BLUE)
     axes.bar_label(
-        bars, [_brief(size) for size in shown["size"].to_list()], padding=3, fontsize=8.5
+        bars, [_shorten_count(size) for size in largest["size"].to_list()], padding=3, fontsize=8.5
     )
     axes.set_yticks(
-        range(shown.height),
-        [" ".join(words) for words in shown["words"].to_list()],
+        range(largest.height),
+        [" ".join(words) for words in largest["words"].to_list()],
         parse_math=False,
     )
     axes.invert_yaxis()
@@ -195,7 +212,7 @@ def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
     axes.spines[["top", "right", "bottom"]].set_visible(False)
     small: dict[str, Any] = {"fontsize": 8.5, "color": GREY, "va": "bottom"}
     axes.annotate(
-        _caption(unit, groups["size"]),
+        _write_caption(unit, groups["size"]),
         (0, 1),
         xytext=(0, 8),
         xycoords="axes fraction",
@@ -205,7 +222,7 @@ def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _choose_groups(frames: Mapping[str, pl.DataFrame]) -> tuple[str, str, pl.DataFrame]:
-    """The title, the unit, and for each group its size and its first words."""
+    """Return the title, the unit, and the size and first keywords of each group."""
     communities, clusters, kinds = (frames[name] for name in ("communities", "clusters", "kinds"))
     words = pl.col("words").list.head(2)
     if communities.height:
@@ -216,10 +233,10 @@ def _choose_groups(frames: Mapping[str, pl.DataFrame]) -> tuple[str, str, pl.Dat
     return "Kinds", "memories", kinds.select(size="memories", words=pl.concat_list("kind"))
 
 
-def _brief(count: int) -> str:
-    """At most four characters.
+def _shorten_count(count: int) -> str:
+    """Return a count in at most four characters.
 
-    >>> [_brief(count) for count in (999, 2_345, 93_814, 2_345_678)]
+    >>> [_shorten_count(count) for count in (999, 2_345, 93_814, 2_345_678)]
     ['999', '2.3k', '94k', '2.3M']
     """
     if count < 1_000:
@@ -229,8 +246,8 @@ def _brief(count: int) -> str:
     return f"{count / 1e6:.1f}M"
 
 
-def _caption(unit: str, sizes: pl.Series) -> str:
-    """The unit of the bars, and how many groups are left out."""
+def _write_caption(unit: str, sizes: pl.Series) -> str:
+    """Return the unit of the bars and the number of groups left out."""
     rest = sizes[_MOST_GROUPS:]
     left_out = (
         f"; {len(rest):,} smaller ones left out ({int(rest.sum()):,} {unit})" if len(rest) else ""
@@ -239,13 +256,13 @@ def _caption(unit: str, sizes: pl.Series) -> str:
 
 
 def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
-    """One bar a week of creation (or some weeks), in which each layer has its share."""
+    """Draw one stacked bar per week of creation (or several weeks), by layer."""
     from matplotlib.dates import AutoDateFormatter, AutoDateLocator
     from matplotlib.ticker import MaxNLocator
 
     axes.set_title("Layers", pad=_PAD)
     overall = dict(frames["layers"].select("layer", "memories").iter_rows())
-    days, counts, span = _bars(frames["layers_by_week"])
+    days, counts, span = _layout_bars(frames["layers_by_week"])
     if not len(days):
         axes.axis("off")
         return
@@ -261,11 +278,11 @@ def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
             hatch=_HATCHES.get(name),
             edgecolor="white",
             linewidth=0,
-            label=f"{name} {_brief(overall[name])}",
+            label=f"{name} {_shorten_count(overall[name])}",
         )
         base += counts[name]
-    room = max(0.0, 56 * span - (days[-1] - days[0])) / 2  # one bar alone is no wall
-    axes.set_xlim(days[0] - room - 1.4 * span, days[-1] + room + 7 * span)
+    margin = max(0.0, 56 * span - (days[-1] - days[0])) / 2  # so that a single bar stays narrow
+    axes.set_xlim(days[0] - margin - 1.4 * span, days[-1] + margin + 7 * span)
     locator: Any = AutoDateLocator(minticks=2, maxticks=5)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(AutoDateFormatter(locator))  # type: ignore[no-untyped-call]
@@ -287,21 +304,26 @@ def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
         handletextpad=0.35,
         columnspacing=0.7,
     )
-    legend.set_in_layout(False)  # else the axes would give way to it
+    legend.set_in_layout(False)  # otherwise the axes would shrink to make room
 
 
-def _bars(by_week: pl.DataFrame) -> tuple[Floats, dict[str, Floats], int]:
-    """The first day of each bar since 1970, the height of each layer in it, and how many weeks a bar spans."""
+def _layout_bars(by_week: pl.DataFrame) -> tuple[Floats, dict[str, Floats], int]:
+    """Return the first day, the layer heights and the span in weeks of the bars.
+
+    Days count from 1970.
+    """
     if by_week.is_empty():
         return np.empty(0), {}, 1
     table = by_week.pivot("layer", index="week", values="memories").sort("week")
     day = table["week"].cast(pl.Date).cast(pl.Int32).to_numpy().astype(np.int64)
     number = (day - day[0]) // 7
     span = int(number[-1]) // _MOST_BARS + 1
-    place = number // span
-    count = int(place[-1]) + 1
+    position = number // span
+    count = int(position[-1]) + 1
     heights = {
-        name: np.bincount(place, weights=table[name].to_numpy(), minlength=count).astype(np.float64)
+        name: np.bincount(position, weights=table[name].to_numpy(), minlength=count).astype(
+            np.float64
+        )
         for name in LAYERS
     }
     return (day[0] + 7.0 * span * np.arange(count)), heights, span

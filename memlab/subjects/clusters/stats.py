@@ -1,4 +1,4 @@
-"""What a memory is like as a whole: its numbers, layers, communities, bridges, key memories and clusters."""
+"""Statistics of a whole memory: layers, communities, bridges, key memories, clusters."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from memlab.kernel.graph import Communities, communities
 from memlab.kernel.recall import Moment
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import State, visible_rows
-from memlab.subjects.clusters.finding import Clusters, clusters, directions
+from memlab.subjects.clusters.finding import Clusters, cluster_vectors, compute_directions
 from memlab.subjects.clusters.topology import (
     LAYERS,
     Topology,
+    count_layers,
     key_scores,
-    layers,
+    measure_topology,
     newest_edges,
-    topology,
 )
 from memlab.subjects.clusters.wording import keywords
 from memlab.subjects.drawing import OnPanels
@@ -37,47 +37,50 @@ if TYPE_CHECKING:
 
     from memlab.kernel.policies import Pack
 
-__all__ = ["Stats", "labels", "stats"]
+__all__ = ["Stats", "compute_stats", "label_memories"]
 
 
-# What a pack's ``label`` policy says of memories at an instant, without a question.
+# Labels of memories by a pack's ``label`` policy at an instant, without a query.
 
 
 _BLOCK = 1 << 16
-"""Memories at a time: what a policy makes in between takes some megabytes."""
+"""Memories per evaluation, so that intermediate columns take a few megabytes."""
 
 
-def labels(state: State, pack: Pack, rows: NDArray[np.int64], now: Micros) -> pl.Series:
-    """The word of each of ``rows``, null where the policy gives null."""
+def label_memories(state: State, pack: Pack, rows: NDArray[np.int64], now: Micros) -> pl.Series:
+    """Return the label of each row by the pack's ``label`` policy, null for none."""
     policy = pack.policies["label"]
     parts = [pl.Series("layer", [], dtype=pl.String)]
     for start in range(0, len(rows), _BLOCK):
         words, nulls = Moment(state, pack, rows[start : start + _BLOCK], now).ask(policy)
-        found = pl.Series("layer", words.tolist(), dtype=pl.String)
-        parts.append(found if nulls is None else found.set(pl.Series(nulls), None))
+        labels = pl.Series("layer", words.tolist(), dtype=pl.String)
+        parts.append(labels if nulls is None else labels.set(pl.Series(nulls), None))
     return pl.concat(parts)
 
 
 Ints = NDArray[np.int64]
 
 _MOST_EDGES = 300_000
-"""Edges among which communities are found: some 6 s on one core."""
+"""Maximum number of edges for communities: about 6 s on one core."""
 
 _READ = 10_000
-"""Memories whose texts tell the words of communities, and as many for clusters."""
+"""Memories whose texts give the keywords of communities, and again of clusters."""
 
+# The lengths of the lists that a report shows.
 _KEY = 20
 _CENTRAL = 3
 _SLOW = 20_000
-"""Memories and edges beyond which it takes more than a second, and a bar is drawn."""
+"""Memories and edges from which the computation lasts longer than a second and shows a progress bar."""
 
 _TRIED = 2_000
-"""Members among which the nearest to a centroid are looked for."""
+"""Members of a cluster from which the central ones are chosen."""
 
 
 @dataclass(frozen=True)
 class Stats(Displayed):
-    """What a memory is like as a whole, as frames: each is an attribute (``stats.totals``) and an item of ``frames``.
+    """Statistics of a whole memory, as frames.
+
+    Each frame is an attribute (``stats.totals``) and an item of ``frames``.
 
     - ``totals``: measure, value
     - ``kinds``: kind, memories, share, importance, used, access, success, fail
@@ -91,22 +94,31 @@ class Stats(Displayed):
     - ``key``: memory_id, key, importance, access, degree, community, bridge, kind, text
     - ``clusters``: cluster, size, share, radius, central, words
 
-    ``key`` has the memories that are most important and used. ``used``, ``density`` and ``clustering`` are shares, and
-    ``central`` are ids of memories. A bridge joins the communities ``left`` and ``right``; ``relation``, ``source`` and
-    ``target`` (ids of memories) are those of its strongest edge.
+    ``key`` lists the memories that are most important and used. ``used``, ``density`` and
+    ``clustering`` are shares, and ``central`` lists memory ids. A bridge joins the communities
+    ``left`` and ``right``; ``relation``, ``source`` and ``target`` (memory ids) describe its
+    strongest edge.
 
     Attributes
     ----------
     at
         The instant of the layers, in UTC.
     pack
-        The name of the pack whose ``label`` says the layers, if it does.
+        The name of the pack whose ``label`` policy was evaluated.
     frames
         The frames by name.
     notes
-        How figures came about: who says the layers, what was sampled.
+        Where the layers come from, and what was sampled.
     found
-        The clusters themselves, which new memories may join by ``assign``.
+        The clusters themselves; ``assign`` places new vectors among them.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["The goat eats hay.", "Tests run on Friday."])
+    >>> lab.graph.stats(progress=False).layers["memories"].to_list()
+    [0, 0, 2, 0]
     """
 
     at: datetime
@@ -118,7 +130,9 @@ class Stats(Displayed):
     def __getattr__(self, name: str) -> pl.DataFrame:
         frames: Mapping[str, pl.DataFrame] = self.__dict__.get("frames", {})
         if name not in frames:
-            raise AttributeError(f"A Stats has no {name!r}. Its frames: {', '.join(frames)}.")
+            raise AttributeError(
+                f"Stats has no attribute {name!r}. Its frames: {', '.join(frames)}."
+            )
         return frames[name]
 
     def __dir__(self) -> list[str]:
@@ -126,71 +140,83 @@ class Stats(Displayed):
 
     @checked
     def figure(self, *, axes: OnPanels | None = None) -> Figure:
-        """A matplotlib figure: the sizes of communities, and what has become of each week's memories.
+        """Draw the sizes of the largest communities, and the layers of each week.
 
-        Without edges the clusters stand in for communities, without clusters the kinds. It is drawn on two ``axes`` if
-        they are given.
+        Without edges clusters replace the communities, and without clusters the kinds do.
+
+        Parameters
+        ----------
+        axes
+            Two matplotlib axes to draw on; by default a new figure.
+
+        Returns
+        -------
+        The matplotlib figure.
         """
-        from memlab.subjects.clusters.render import figure
+        from memlab.subjects.clusters.render import draw_figure
 
-        return figure(self.frames, axes)
+        return draw_figure(self.frames, axes)
 
     def __repr__(self) -> str:
-        from memlab.subjects.clusters.render import as_text
+        from memlab.subjects.clusters.render import render_text_report
 
-        return as_text(self.frames, self.notes)
+        return render_text_report(self.frames, self.notes)
 
     def _display(self) -> object:
-        from memlab.subjects.clusters.render import as_parts
+        """Return the parts that a notebook shows: headline, figure, tables and notes."""
+        from memlab.subjects.clusters.render import build_parts
 
-        return as_parts(self.frames, self.notes, self.figure())
+        return build_parts(self.frames, self.notes, self.figure())
 
 
-def stats(state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool = True) -> Stats:
-    """What a memory is like at ``now``; nothing is changed.
+def compute_stats(
+    state: State, pack: Pack, *, now: When, seed: int = 0, progress: bool = True
+) -> Stats:
+    """Compute the statistics of a memory at `now`, without changing it.
 
-    Kinds, layers, key memories and clusters are those of the memories that recall may find; the graph is there with
-    all its edges. The pack's ``label`` policy says the layers if it gives one of their four words to every memory,
-    else ``layer``. Clusters are found among 10,000 memories and communities among 300,000 edges, the newest; ``notes``
-    say so where there are more. ``seed`` decides every draw.
+    Kinds, layers, key memories and clusters cover the memories that recall may return; the graph
+    covers all edges. The layers come from the pack's ``label`` policy if it gives one of the four
+    layers to every memory, else from ``layer_expression``. Clusters are computed from at most
+    10,000 memories and communities from the newest 300,000 edges; ``notes`` says so where there are
+    more. `seed` makes every sample reproducible.
     """
     instant = to_micros(now)
     rows = np.flatnonzero(state.names["status"].is_in(RECALLABLE))
-    count = len(state) if (seen := visible_rows(state)) is None else len(seen)
+    count = len(state) if (visible := visible_rows(state)) is None else len(visible)
     with bar(
         progress and len(state) + state.edges.live > _SLOW, 5, unit="step", desc="stats"
     ) as step:
-        frame, source = _layered(state, pack, rows, instant)
-        counted = layers(frame, instant)
+        frame, source = _read_layers(state, pack, rows, instant)
+        counted = count_layers(frame, instant)
         step(1)
         mask = newest_edges(state.edges, _MOST_EDGES)
-        joined = communities(state.edges, seed=seed, keep=mask)
+        partition = communities(state.edges, seed=seed, keep=mask)
         step(1)
-        shape = topology(state.edges, joined, memories=count, seed=seed)
+        shape = measure_topology(state.edges, partition, memories=count, seed=seed)
         step(1)
         embedded = state.drop_unembedded(rows[rows < len(state.vectors)])
-        found = clusters(state.vectors.take(embedded), embedded, seed=seed)
+        clusters = cluster_vectors(state.vectors.take(embedded), embedded, seed=seed)
         step(1)
         frames = {
-            "totals": _totals(state, count, rows, shape, found),
-            "kinds": _kinds(frame),
+            "totals": _total_measures(state, count, rows, shape, clusters),
+            "kinds": _count_kinds(frame),
             "layers": counted.overall,
             "layers_by_kind": counted.by_kind,
             "layers_by_week": counted.by_week,
             "relations": shape.relations,
             "nodes": shape.nodes,
-            "communities": _with_words(state, joined, shape, seed),
+            "communities": _add_keywords(state, partition, shape, seed),
             "bridges": shape.bridges,
-            "key": _key(state, frame, shape),
-            "clusters": _clusters(state, found, seed),
+            "key": _key_memories(state, frame, shape),
+            "clusters": _cluster_table(state, clusters, seed),
         }
         step(1)
-    notes = _notes(source, joined, shape, found, cut=mask is not None)
-    return Stats(from_micros(instant), pack.name, MappingProxyType(frames), notes, found)
+    notes = _write_notes(source, partition, shape, clusters, cut=mask is not None)
+    return Stats(from_micros(instant), pack.name, MappingProxyType(frames), notes, clusters)
 
 
-def _layered(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.DataFrame, str]:
-    """What layers and kinds are counted of, and who says the layers."""
+def _read_layers(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.DataFrame, str]:
+    """Return the columns from which layers and kinds are counted, and a note."""
     numbers = state.numbers
     frame = pl.DataFrame(
         [
@@ -207,21 +233,23 @@ def _layered(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.Data
         ]
     )
     if len(rows):
-        given = labels(state, pack, rows, now)
-        if not given.null_count() and given.is_in(LAYERS).all():
+        layer_labels = label_memories(state, pack, rows, now)
+        if not layer_labels.null_count() and layer_labels.is_in(LAYERS).all():
             return frame.with_columns(
-                given
-            ), f"Layers are those of the label policy of {pack.name}."
+                layer_labels
+            ), f"Layers come from the label policy of {pack.name}."
     return (
         frame,
-        f"Layers are memlab's own: the label policy of {pack.name} speaks of something else.",
+        f"Layers are memlab's defaults, because the label policy of {pack.name} gives other labels.",
     )
 
 
+# The columns of instants from which layers are computed.
 _TIMES = ("created", "accessed")
 
 
-def _kinds(frame: pl.DataFrame) -> pl.DataFrame:
+def _count_kinds(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the number, importance and use of the memories of each kind."""
     counted = frame.group_by("kind").agg(
         pl.len().cast(pl.Int64).alias("memories"),
         pl.col("importance").mean(),
@@ -234,13 +262,16 @@ def _kinds(frame: pl.DataFrame) -> pl.DataFrame:
     ).sort("memories", "kind", descending=[True, False])
 
 
-def _totals(state: State, count: int, rows: Ints, shape: Topology, found: Clusters) -> pl.DataFrame:
+def _total_measures(
+    state: State, count: int, rows: Ints, shape: Topology, clusters: Clusters
+) -> pl.DataFrame:
+    """Return the totals of the graph with those of memories and clusters."""
     own = [
         ("memories", float(count)),
         ("in use", float(len(rows))),
         ("used", float((state.numbers["access"].values[rows] > 0).sum())),
-        ("clusters", float(len(found))),
-        ("clustered", float(found.sizes.sum())),
+        ("clusters", float(len(clusters))),
+        ("clustered", float(clusters.sizes.sum())),
     ]
     frame = pl.DataFrame(own, schema=shape.totals.schema, orient="row")
     return pl.concat(
@@ -248,56 +279,61 @@ def _totals(state: State, count: int, rows: Ints, shape: Topology, found: Cluste
     )
 
 
-def _with_words(state: State, joined: Communities, shape: Topology, seed: int) -> pl.DataFrame:
-    """The communities with their words."""
-    memories = joined.rows < len(state)
-    words = _words(state, joined.rows[memories], joined.labels[memories], len(joined), seed)
+def _add_keywords(state: State, partition: Communities, shape: Topology, seed: int) -> pl.DataFrame:
+    """Return the table of communities with a column of keywords."""
+    memories = partition.rows < len(state)
+    words = _group_keywords(
+        state, partition.rows[memories], partition.labels[memories], len(partition), seed
+    )
     return shape.communities.with_columns(words)
 
 
-def _clusters(state: State, found: Clusters, seed: int) -> pl.DataFrame:
-    """cluster, size, share (of all that take part), radius, central (ids of the nearest to the centroid), words."""
+def _cluster_table(state: State, clusters: Clusters, seed: int) -> pl.DataFrame:
+    """Return the size, share, radius, central memories and keywords of each cluster.
+
+    The share is of all memories that take part; central memories are nearest to the centroid.
+    """
     central: list[list[int]] = []
-    order = np.argsort(found.labels, kind="stable")
-    bounds = np.searchsorted(found.labels[order], np.arange(len(found) + 1))
-    chance = np.random.default_rng(seed)
-    for one in range(len(found)):
-        members = found.rows[order[bounds[one] : bounds[one + 1]]]
+    order = np.argsort(clusters.labels, kind="stable")
+    bounds = np.searchsorted(clusters.labels[order], np.arange(len(clusters) + 1))
+    generator = np.random.default_rng(seed)
+    for label in range(len(clusters)):
+        members = clusters.rows[order[bounds[label] : bounds[label + 1]]]
         if len(members) > _TRIED:
-            members = np.sort(chance.choice(members, _TRIED, replace=False))
-        near = directions(state.vectors.take(members), found.centre) @ found.centroids[one].astype(
-            np.float64
-        )
-        central.append((members[np.lexsort((members, -near))[:_CENTRAL]] + 1).tolist())
+            members = np.sort(generator.choice(members, _TRIED, replace=False))
+        similarity = compute_directions(
+            state.vectors.take(members), clusters.centre
+        ) @ clusters.centroids[label].astype(np.float64)
+        central.append((members[np.lexsort((members, -similarity))[:_CENTRAL]] + 1).tolist())
     return pl.DataFrame(
         {
-            "cluster": np.arange(len(found)),
-            "size": found.sizes,
-            "share": found.sizes / max(len(found.rows), 1),
-            "radius": found.radii,
+            "cluster": np.arange(len(clusters)),
+            "size": clusters.sizes,
+            "share": clusters.sizes / max(len(clusters.rows), 1),
+            "radius": clusters.radii,
             "central": pl.Series(central, dtype=pl.List(pl.Int64)),
-            "words": _words(state, found.rows, found.labels, len(found), seed),
+            "words": _group_keywords(state, clusters.rows, clusters.labels, len(clusters), seed),
         }
     )
 
 
-def _words(state: State, rows: Ints, groups: Ints, count: int, seed: int) -> pl.Series:
-    """The words of each group, read from a sample in which every group has its part."""
-    chance = np.random.default_rng(seed)
-    order = np.lexsort((chance.random(len(rows)), groups))
+def _group_keywords(state: State, rows: Ints, groups: Ints, count: int, seed: int) -> pl.Series:
+    """Return the keywords of each group, from a sample balanced over the groups."""
+    generator = np.random.default_rng(seed)
+    order = np.lexsort((generator.random(len(rows)), groups))
     start = np.flatnonzero(np.diff(groups[order], prepend=-2) != 0)
     rank = np.arange(len(rows)) - np.repeat(start, np.diff(start, append=len(rows)))
-    drawn = np.sort(order[np.argsort(rank, kind="stable")[:_READ]])
-    texts = state.texts.to_list(rows[drawn])
-    # who speaks sets conversations apart, and says nothing of what they are about
+    sample = np.sort(order[np.argsort(rank, kind="stable")[:_READ]])
+    texts = state.texts.to_list(rows[sample])
+    # names of speakers distinguish conversations, but do not describe their subject
     speakers = (word for name in state.names["speaker"].vocabulary for word in name.split())
-    found = keywords(texts, groups[drawn], language=state.words.language, without=speakers)
-    found += [()] * (count - len(found))
-    return pl.Series("words", [list(words) for words in found], dtype=pl.List(pl.String))
+    terms = keywords(texts, groups[sample], language=state.words.language, exclude=speakers)
+    terms += [()] * (count - len(terms))
+    return pl.Series("words", [list(words) for words in terms], dtype=pl.List(pl.String))
 
 
-def _key(state: State, frame: pl.DataFrame, shape: Topology) -> pl.DataFrame:
-    """memory_id, key, importance, access, degree, community, bridge, kind, text: most important and used first."""
+def _key_memories(state: State, frame: pl.DataFrame, shape: Topology) -> pl.DataFrame:
+    """Return the most important and most used memories, best first."""
     scores = key_scores(frame["importance"].to_numpy(), frame["access"].to_numpy())
     best = (
         frame.select("memory_id", "importance", "access", "kind")
@@ -325,18 +361,19 @@ def _key(state: State, frame: pl.DataFrame, shape: Topology) -> pl.DataFrame:
     )
 
 
-def _notes(
-    source: str, joined: Communities, shape: Topology, found: Clusters, *, cut: bool
+def _write_notes(
+    source: str, partition: Communities, shape: Topology, clusters: Clusters, *, cut: bool
 ) -> tuple[str, ...]:
+    """Return the notes: where layers come from and what was sampled."""
     notes = [source]
     if cut:
         notes.append(
-            f"Communities and bridges are those of the {len(joined.rows):,} nodes with the newest edges."
+            f"Communities and bridges cover the {len(partition.rows):,} nodes with the newest edges."
         )
     if not shape.exact:
         notes.append(
             "The clustering coefficient is estimated from a thousand nodes (standard error at most .016)."
         )
-    if len(found.rows):
-        notes.append(f"Clusters: {found.method}.")
+    if len(clusters.rows):
+        notes.append(f"Clusters: {clusters.method}.")
     return tuple(notes)

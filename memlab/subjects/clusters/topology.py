@@ -1,4 +1,4 @@
-"""The shape of a memory's graph: communities and what joins them, where every node stands, and the temporal layers."""
+"""The shape of a memory graph: communities, bridges, degrees and temporal layers."""
 
 from __future__ import annotations
 
@@ -24,36 +24,42 @@ __all__ = [
     "LAYERS",
     "Layers",
     "Topology",
+    "count_layers",
     "key_scores",
-    "layer",
-    "layers",
+    "layer_expression",
+    "measure_topology",
     "newest_edges",
-    "topology",
 ]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+# Clustering coefficients cost 0.7 ms per sampled member, so they are estimated for the largest communities from a
+# sample. Three central memories fit into one cell of a table.
 _CLUSTERED = 20
-"""Communities whose clustering coefficient is estimated, the largest ones: 0.7 ms a member tried."""
-
 _TRIED = 50
 _CENTRAL = 3
 
 
 @dataclass(frozen=True)
 class Topology:
-    """Frames about a graph.
+    """Frames that describe a graph.
 
-    ``nodes``: every node that an edge meets: node, kind, memory_id (null for another kind), degree, community (null
-    outside the communities given), bridge (an edge of it leads into another community).
-    ``communities``: community, memories, size, edges (inside; joined pairs), density, clustering (mean over at most 50
-    members, the 20 largest communities; else null), bridges (pairs that lead out), central (ids of the memories with
-    most weight inside).
-    ``bridges``: left, right, edges, weight, and of the strongest of them relation, source and target (memory ids).
-    ``relations``: relation, edges, share, weight (mean), reinforcements.
-    ``totals``: measure and value of nodes, edges, density, clustering, components, largest component, communities,
-    modularity. ``exact`` is false where clustering was estimated from a thousand nodes.
+    ``nodes`` has a row for each node with an edge: node, kind, memory_id (null for other kinds),
+    degree, community (null for none) and bridge (whether an edge leads into another community).
+
+    ``communities`` has the columns community, memories, size, edges (pairs inside), density,
+    clustering, bridges (pairs that lead out) and central. Clustering is the mean over at most 50
+    members of the 20 largest communities, else null. ``central`` lists the memories with most
+    weight inside.
+
+    ``bridges`` has the columns left, right, edges and weight, and the relation, source and target
+    (memory ids) of the strongest edge. ``relations`` has relation, edges, share, mean weight and
+    reinforcements.
+
+    ``totals`` has the measure and value of nodes, edges, density, clustering, components, largest
+    component, communities and modularity. ``exact`` is false if clustering was estimated from a
+    thousand nodes.
     """
 
     nodes: pl.DataFrame
@@ -64,127 +70,136 @@ class Topology:
     exact: bool
 
 
-def topology(
-    edges: Edges, found: Communities, *, memories: int | None = None, seed: int = 0
+def measure_topology(
+    edges: Edges, partition: Communities, *, memories: int | None = None, seed: int = 0
 ) -> Topology:
-    """The shape of a graph, given its communities; direction counts nowhere.
+    """Describe the shape of a graph with the given communities, ignoring direction.
 
-    ``memories`` is how many there are; unless given, and of other kinds always, those that an edge meets. Density and
-    components count joined pairs, however many edges join them. ``seed`` draws the nodes from which clustering is
-    estimated. Removed edges do not count.
+    `memories` is the number of memories, by default of those with an edge; other kinds of node
+    count only with an edge. Density and components count joined pairs, however many edges join a
+    pair. `seed` draws the nodes from which clustering is estimated. Removed edges do not count.
     """
     from scipy.sparse import triu
 
     numbers = np.flatnonzero(edges.alive)
     graph = simple_graph(edges)
-    met = graph.nodes
-    kinds = node_kinds(met)
+    nodes = graph.nodes
+    kinds = node_kinds(nodes)
     is_memory = kinds == 0
-    others = len(met) - int(is_memory.sum())
-    count = len(met) if memories is None else memories + others
+    others = len(nodes) - int(is_memory.sum())
+    count = len(nodes) if memories is None else memories + others
     left, right = (graph.places(ends) for ends in edges.ends(numbers))
     upper = triu(graph.matrix, format="coo")
     pair_left, pair_right = upper.row.astype(np.int64), upper.col.astype(np.int64)
-    community = np.full(len(met), -1, dtype=np.int64)
-    community[np.searchsorted(met, found.rows)] = found.labels
-    between = _both(community, pair_left, pair_right) & (
+    community = np.full(len(nodes), -1, dtype=np.int64)
+    community[np.searchsorted(nodes, partition.rows)] = partition.labels
+    between = _both_labelled(community, pair_left, pair_right) & (
         community[pair_left] != community[pair_right]
     )
-    bridging = np.zeros(len(met), dtype=np.bool_)
+    bridging = np.zeros(len(nodes), dtype=np.bool_)
     bridging[pair_left[between]] = bridging[pair_right[between]] = True
     node_frame = pl.DataFrame(
         {
-            "node": met,
+            "node": nodes,
             "kind": pl.Series(NODE_KINDS, dtype=pl.Enum(NODE_KINDS)).gather(kinds),
-            "memory_id": pl.Series(np.where(is_memory, met + 1, 0)).set(
+            "memory_id": pl.Series(np.where(is_memory, nodes + 1, 0)).set(
                 pl.Series(~is_memory), None
             ),
-            "degree": edges.degree(met),
+            "degree": edges.degree(nodes),
             "community": pl.Series(community).set(pl.Series(community < 0), None),
             "bridge": bridging,
         }
     )
-    coefficient = clustering(graph, met, seed=seed)
-    components, largest = _components(graph)
+    coefficient = clustering(graph, nodes, seed=seed)
+    components, largest = _count_components(graph)
     totals = [
         ("nodes", float(count)),
-        ("joined", float(len(met))),
+        ("joined", float(len(nodes))),
         ("edges", float(len(numbers))),
         ("density", len(pair_left) / (count * (count - 1) / 2) if count > 1 else 0.0),
         ("clustering", coefficient.mean),
-        ("components", float(components + count - len(met))),
+        ("components", float(components + count - len(nodes))),
         ("largest component", float(largest if components else min(count, 1))),
-        ("communities", float(len(found))),
-        ("modularity", found.modularity),
+        ("communities", float(len(partition))),
+        ("modularity", partition.modularity),
     ]
     return Topology(
         node_frame,
-        _communities(
-            edges, graph, found, community, (pair_left, pair_right), (numbers, left, right), seed
+        _community_table(
+            edges,
+            graph,
+            partition,
+            community,
+            (pair_left, pair_right),
+            (numbers, left, right),
+            seed,
         ),
-        _bridges(edges, found),
-        _relations(edges, numbers),
+        _bridge_table(edges, partition),
+        _relation_table(edges, numbers),
         pl.DataFrame(totals, schema={"measure": pl.String, "value": pl.Float64}, orient="row"),
         coefficient.exact,
     )
 
 
-def newest_edges(edges: Edges, most: int) -> NDArray[np.bool_] | None:
-    """A mask of about ``most`` edges, of the newest memories that are joined by so many; None if that is all.
+def newest_edges(edges: Edges, max_edges: int) -> NDArray[np.bool_] | None:
+    """Return a mask of about `max_edges` edges of the newest memories.
 
-    What a memory is joined to was mostly there just before it, so the newest memories keep their communities where
-    a random share of all would lose them.
+    None if there are no more edges than that. Most edges of a memory lead to memories from shortly
+    before, so the newest memories keep their communities; a random sample of edges would lose them.
     """
-    if edges.live <= most:
+    if edges.live <= max_edges:
         return None
     numbers = np.flatnonzero(edges.alive)
-    # memories are numbered as they come, other kinds of node lie above
+    # memories are numbered by age, and other kinds of node have larger numbers
     oldest = np.minimum(*edges.ends(numbers))
-    first = np.partition(oldest, len(oldest) - most)[len(oldest) - most]
+    first = np.partition(oldest, len(oldest) - max_edges)[len(oldest) - max_edges]
     mask = np.zeros(len(edges), dtype=np.bool_)
     mask[numbers[oldest >= first]] = True
     return mask
 
 
 def key_scores(importance: Floats, access: Floats) -> Floats:
-    """How far each memory is both important and used, 0-1: ``sqrt(importance * log(1 + access) / log(1 + most))``.
+    """Return how important and how used each memory is, 0 to 1.
 
-    The geometric mean of two shares, as in the Human Development Index (UNDP, 2010): neither makes up for a lack of
-    the other. Uses count by their order of magnitude; ``most`` is the greatest number of uses.
+    The score is ``sqrt(importance * log(1 + access) / log(1 + maximum))``, where ``maximum`` is the
+    largest number of uses. It is the geometric mean of two shares, as in the Human Development
+    Index (UNDP, 2010), so one cannot compensate for the other. The logarithm counts uses by their
+    order of magnitude.
 
     >>> key_scores(np.array([1.0, 0.5, 1.0]), np.array([3.0, 3.0, 0.0])).round(2).tolist()
     [1.0, 0.71, 0.0]
     """
     used = np.log1p(access)
-    most = used.max(initial=0.0)
-    return np.sqrt(importance * used / most) if most > 0 else np.zeros(len(used))
+    maximum = used.max(initial=0.0)
+    return np.sqrt(importance * used / maximum) if maximum > 0 else np.zeros(len(used))
 
 
-def _communities(
+def _community_table(
     edges: Edges,
     graph: SimpleGraph,
-    found: Communities,
+    partition: Communities,
     community: Ints,
     pairs: tuple[Ints, Ints],
     joined: tuple[Ints, Ints, Ints],
     seed: int,
 ) -> pl.DataFrame:
-    count = len(found)
+    """Return the table of communities; see ``Topology``."""
+    count = len(partition)
     left, right = pairs
-    labelled = _both(community, left, right)
+    labelled = _both_labelled(community, left, right)
     own, other = community[left[labelled]], community[right[labelled]]
     inside = np.bincount(own[own == other], minlength=count)
     apart = own != other
     out = np.bincount(own[apart], minlength=count) + np.bincount(other[apart], minlength=count)
-    size = np.bincount(found.labels, minlength=count)
+    size = np.bincount(partition.labels, minlength=count)
     possible = size * (size - 1) / 2
-    memories = np.bincount(found.labels[node_kinds(found.rows) == 0], minlength=count)
+    memories = np.bincount(partition.labels[node_kinds(partition.rows) == 0], minlength=count)
     coefficient: list[float | None] = [None] * count
-    order = np.argsort(found.labels, kind="stable")
-    bounds = np.searchsorted(found.labels[order], np.arange(count + 1))
-    for one in range(min(count, _CLUSTERED)):
-        members = found.rows[order[bounds[one] : bounds[one + 1]]]
-        coefficient[one] = clustering(graph, members, most=_TRIED, seed=seed).mean
+    order = np.argsort(partition.labels, kind="stable")
+    bounds = np.searchsorted(partition.labels[order], np.arange(count + 1))
+    for label in range(min(count, _CLUSTERED)):
+        members = partition.rows[order[bounds[label] : bounds[label + 1]]]
+        coefficient[label] = clustering(graph, members, most=_TRIED, seed=seed).mean
     return pl.DataFrame(
         {
             "community": np.arange(count),
@@ -194,46 +209,48 @@ def _communities(
             "density": np.divide(inside, possible, out=np.zeros(count), where=possible > 0),
             "clustering": pl.Series(coefficient, dtype=pl.Float64),
             "bridges": out,
-            "central": _central(edges, graph.nodes, community, joined, count),
+            "central": _find_central(edges, graph.nodes, community, joined, count),
         }
     )
 
 
-def _central(
-    edges: Edges, met: Ints, community: Ints, joined: tuple[Ints, Ints, Ints], count: int
+def _find_central(
+    edges: Edges, nodes: Ints, community: Ints, joined: tuple[Ints, Ints, Ints], count: int
 ) -> pl.Series:
-    """The ids of the memories of each community that have most weight inside."""
+    """Return the ids of the memories with most weight inside each community."""
     numbers, left, right = joined
-    within = _both(community, left, right) & (community[left] == community[right])
+    within = _both_labelled(community, left, right) & (community[left] == community[right])
     weight = edges.weight[numbers[within]]
-    strength = np.bincount(left[within], weights=weight, minlength=len(met))
-    strength += np.bincount(right[within], weights=weight, minlength=len(met))
-    candidates = np.flatnonzero((community >= 0) & (node_kinds(met) == 0))
+    strength = np.bincount(left[within], weights=weight, minlength=len(nodes))
+    strength += np.bincount(right[within], weights=weight, minlength=len(nodes))
+    candidates = np.flatnonzero((community >= 0) & (node_kinds(nodes) == 0))
     order = candidates[np.lexsort((candidates, -strength[candidates], community[candidates]))]
     best = (
-        pl.DataFrame({"community": community[order], "id": met[order] + 1})
+        pl.DataFrame({"community": community[order], "id": nodes[order] + 1})
         .group_by("community", maintain_order=True)
         .agg(pl.col("id").head(_CENTRAL))
     )
-    every = pl.DataFrame({"community": np.arange(count)}, schema={"community": pl.Int64})
-    return every.join(best, on="community", how="left", maintain_order="left")["id"].fill_null(
-        pl.Series([[]], dtype=pl.List(pl.Int64))
-    )
+    all_communities = pl.DataFrame({"community": np.arange(count)}, schema={"community": pl.Int64})
+    return all_communities.join(best, on="community", how="left", maintain_order="left")[
+        "id"
+    ].fill_null(pl.Series([[]], dtype=pl.List(pl.Int64)))
 
 
-def _bridges(edges: Edges, found: Communities) -> pl.DataFrame:
-    between = bridges(edges, found.rows, found.labels)
+def _bridge_table(edges: Edges, partition: Communities) -> pl.DataFrame:
+    """Return the table of bridges between communities; see ``Topology``."""
+    between = bridges(edges, partition.rows, partition.labels)
     strongest = between["strongest"].to_numpy()
     source, target = edges.ends(strongest)
     words = pl.Series(edges.relations, dtype=pl.String)
     return between.drop("strongest").with_columns(
         words.gather(edges.relation[strongest].astype(np.int64)).alias("relation"),
-        _ids("source", source),
-        _ids("target", target),
+        _memory_ids("source", source),
+        _memory_ids("target", target),
     )
 
 
-def _relations(edges: Edges, numbers: Ints) -> pl.DataFrame:
+def _relation_table(edges: Edges, numbers: Ints) -> pl.DataFrame:
+    """Return the table of relations; see ``Topology``."""
     codes = edges.relation[numbers].astype(np.int64)
     frame = pl.DataFrame(
         {
@@ -254,8 +271,8 @@ def _relations(edges: Edges, numbers: Ints) -> pl.DataFrame:
     )
 
 
-def _components(graph: SimpleGraph) -> tuple[int, int]:
-    """How many connected components there are, and the size of the largest."""
+def _count_components(graph: SimpleGraph) -> tuple[int, int]:
+    """Return the number of connected components and the size of the largest."""
     if not len(graph.nodes):
         return 0, 0
     from scipy.sparse.csgraph import connected_components
@@ -264,12 +281,13 @@ def _components(graph: SimpleGraph) -> tuple[int, int]:
     return int(count), int(np.bincount(label).max())
 
 
-def _both(community: Ints, left: Ints, right: Ints) -> NDArray[np.bool_]:
+def _both_labelled(community: Ints, left: Ints, right: Ints) -> NDArray[np.bool_]:
+    """Return whether both ends of each pair belong to a community."""
     return np.asarray((community[left] >= 0) & (community[right] >= 0))
 
 
-def _ids(name: str, nodes: Ints) -> pl.Series:
-    """The ids of memories, null for another kind of node."""
+def _memory_ids(name: str, nodes: Ints) -> pl.Series:
+    """Return the memory ids of nodes, null for other kinds of node."""
     other = node_kinds(nodes) != 0
     return pl.Series(name, nodes + 1).set(pl.Series(other), None)
 
@@ -277,21 +295,28 @@ def _ids(name: str, nodes: Ints) -> pl.Series:
 # Temporal layers: which memories are active, stable, emerging or decaying.
 
 
+# The order in which tables list the layers.
 LAYERS = ("active", "stable", "emerging", "decaying")
 
+# An enum sorts by the order above; microseconds in a day.
 _WORDS = pl.Enum(LAYERS)
 _DAY_US = 86_400_000_000
 
 
-def layer(now: When) -> pl.Expr:
-    """The layer of a row of ``lab.memories`` at ``now``, where no policy says another.
+def layer_expression(now: When) -> pl.Expr:
+    """Return the default layer of each row of ``lab.memories`` at `now`.
 
-    emerging: newer than 7 days and used less than twice; else active: used within 7 days; else stable: used 5 times;
-    else decaying. This is what the ``label`` policy of the pack ``associative`` says.
+    - emerging: created less than 7 days ago and used less than twice
+    - else active: used within 7 days
+    - else stable: used 5 times
+    - else decaying
+
+    The ``label`` policy of the pack ``associative`` decides in the same way.
     """
     instant = pl.lit(from_micros(to_micros(now)), dtype=pl.Datetime("us", "UTC"))
 
     def days(column: str) -> pl.Expr:
+        """Return the days from an instant in `column` until `now`, at least 0."""
         return ((instant - pl.col(column)).dt.total_microseconds() / _DAY_US).clip(0)
 
     return (
@@ -309,10 +334,32 @@ def layer(now: When) -> pl.Expr:
 
 @dataclass(frozen=True)
 class Layers:
-    """How many memories each layer has: ``overall``, ``by_kind``, and ``by_week`` in which they were created.
+    """The number of memories in each temporal layer.
 
-    All three have the columns ``layer``, ``memories`` and ``share`` (of all, of the kind, of the week), and a row for
-    each layer, empty ones too. Weeks begin on Mondays, UTC; a week in which nothing was created has no rows.
+    All frames have the columns ``layer_expression``, ``memories`` and ``share``, and a row for each layer,
+    also for empty ones.
+
+    Attributes
+    ----------
+    overall
+        The layers of all memories.
+    by_kind
+        The layers of each kind; ``share`` is of the kind.
+    by_week
+        The layers by week of creation; ``share`` is of the week. Weeks begin on Monday, UTC; weeks
+        without memories have no rows.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from datetime import datetime, timezone
+    >>> from memlab.subjects.clusters.topology import count_layers
+    >>> created = datetime(2026, 3, 2, tzinfo=timezone.utc)
+    >>> memories = pl.DataFrame(
+    ...     {"kind": ["fact"], "created": [created], "accessed": [created], "access": [0]}
+    ... )
+    >>> count_layers(memories, created).overall["memories"].to_list()
+    [0, 0, 1, 0]
     """
 
     overall: pl.DataFrame
@@ -320,33 +367,34 @@ class Layers:
     by_week: pl.DataFrame
 
 
-def layers(memories: pl.DataFrame, now: When) -> Layers:
-    """Count the rows of a frame with the columns kind, created, accessed and access of ``lab.memories``.
+def count_layers(memories: pl.DataFrame, now: When) -> Layers:
+    """Count the memories of each layer, overall, by kind and by week of creation.
 
-    A column ``layer`` of the four words decides where there is one, else ``layer(now)``.
+    `memories` needs the columns kind, created, accessed and access of ``lab.memories``. A column
+    ``layer_expression``, if there is one, replaces the default layers of ``layer_expression``.
     """
-    by = pl.col("layer").cast(_WORDS) if "layer" in memories.columns else layer(now)
+    by = pl.col("layer").cast(_WORDS) if "layer" in memories.columns else layer_expression(now)
     memories = memories.with_columns(by)
     weeks = pl.col("created").dt.truncate("1w").alias("week")
     return Layers(
-        _counted(memories.select("layer"), []),
-        _counted(memories.select("kind", "layer"), ["kind"]).sort(
+        _count_memories(memories.select("layer"), []),
+        _count_memories(memories.select("kind", "layer"), ["kind"]).sort(
             pl.col("memories").sum().over("kind"), "kind", "layer", descending=[True, False, False]
         ),
-        _counted(memories.select(weeks, "layer"), ["week"]),
+        _count_memories(memories.select(weeks, "layer"), ["week"]),
     )
 
 
-def _counted(memories: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """A row for each group and layer, sorted."""
-    every = pl.DataFrame({"layer": pl.Series(LAYERS, dtype=_WORDS)})
+def _count_memories(memories: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Return a sorted row for each group and layer, also for empty ones."""
+    combinations = pl.DataFrame({"layer": pl.Series(LAYERS, dtype=_WORDS)})
     if by:
-        every = memories.select(by).unique().join(every, how="cross")
+        combinations = memories.select(by).unique().join(combinations, how="cross")
     counted = memories.group_by(*by, "layer").agg(pl.len().cast(pl.Int64).alias("memories"))
     total = pl.col("memories").sum()
     share = (pl.col("memories") / (total.over(by) if by else total)).fill_nan(0.0)
     return (
-        every.join(counted, on=[*by, "layer"], how="left", nulls_equal=True)
+        combinations.join(counted, on=[*by, "layer"], how="left", nulls_equal=True)
         .with_columns(pl.col("memories").fill_null(0))
         .with_columns(share.alias("share"))
         .sort(*by, "layer")

@@ -1,8 +1,8 @@
-"""The text of a summary: a heading of its own, then the sentences of its members that stand for the others.
+"""Texts of summaries, and names of clusters.
 
-The heading says what the members are about, how many they are and of which days. A question states nothing and a bare
-exclamation says nothing, so neither is quoted while there is anything else. Who said a sentence is told where several
-people speak.
+A summary is a heading and the most representative sentences of its members. The heading lists the
+shared terms, the number of members and their days. Questions and short exclamations are quoted only
+if there is nothing else. Speakers are named where several people speak.
 """
 
 from __future__ import annotations
@@ -28,85 +28,101 @@ from memlab.subjects.reading.sentences import (
     shorten,
 )
 
-__all__ = ["Told", "chosen", "heading", "is_statement", "keywords", "named_by", "worded", "words"]
+__all__ = [
+    "Utterance",
+    "choose_sentences",
+    "describe_groups",
+    "keywords",
+    "name_cluster",
+    "write_summary",
+]
 
 
-# A summary in the words of what it sums up: the sentences that stand for the others, in the order of time.
+# Extractive summaries: representative sentences of the members, in the order of time.
 #
-# Nothing is generated. Sentences are chosen one by one, each the one that brings most of all the others closer to
-# what is chosen (facility location, Lin and Bilmes, 2011): so it is central, and says what those before it do not.
+# No text is generated. Sentences are chosen greedily: each next one increases the similarity of all sentences to their
+# nearest chosen one most (facility location, Lin and Bilmes, 2011). So it is central, and differs from those before.
 
 
-def chosen(texts: Sequence[str], vectors: NDArray[np.int8], budget: int) -> list[int]:
-    """The places, ascending, of the sentences that stand for all within ``budget`` tokens; none if none fits.
+def choose_sentences(texts: Sequence[str], vectors: NDArray[np.int8], budget: int) -> list[int]:
+    """Return the positions of the most representative sentences within a budget.
 
-    ``vectors`` (sentences, dim) say what each means. Ties go to the earlier one. What is said twice is said once.
+    `vectors` (sentences, dim) are their embeddings, and `budget` counts tokens. Positions ascend;
+    the list is empty if no sentence fits. Ties go to the earlier sentence, and repeated texts count
+    once.
     """
-    costs = [len(one.encode()) + 1 for one in texts]  # with a space
+    costs = [len(text.encode()) + 1 for text in texts]  # with a space
     matrix = vectors.astype(np.float64)
     matrix /= np.maximum(np.sqrt(np.einsum("ij,ij->i", matrix, matrix)), 1e-9)[:, None]
-    likeness = np.round(matrix @ matrix.T, 9)  # a product of matrices may differ in its last bits
-    reached = np.full(len(texts), -1.0)
-    taken: list[int] = []
-    seen: set[str] = set()
-    left = budget * BYTES_A_TOKEN + 1  # no space follows the last
+    similarity = np.round(matrix @ matrix.T, 9)  # the last bits of a product depend on the machine
+    covered = np.full(len(texts), -1.0)
+    chosen: list[int] = []
+    quoted: set[str] = set()
+    remaining = (
+        budget * BYTES_A_TOKEN + 1
+    )  # each cost has a space, but none follows the last sentence
     while True:
-        gain = np.maximum(likeness - reached[:, None], 0.0).sum(axis=0)
+        gain = np.maximum(similarity - covered[:, None], 0.0).sum(axis=0)
         gain = np.round(gain, 6)
         fits = [
-            cost <= left and one.casefold() not in seen
-            for cost, one in zip(costs, texts, strict=True)
+            cost <= remaining and text.casefold() not in quoted
+            for cost, text in zip(costs, texts, strict=True)
         ]
         gain[~np.array(fits, dtype=np.bool_)] = -1.0
         best = int(np.argmax(gain)) if len(gain) else -1
         if best < 0 or gain[best] <= 0.0:
-            return sorted(taken)
-        taken.append(best)
-        seen.add(texts[best].casefold())
-        left -= costs[best]
-        reached = np.maximum(reached, likeness[:, best])
+            return sorted(chosen)
+        chosen.append(best)
+        quoted.add(texts[best].casefold())
+        remaining -= costs[best]
+        covered = np.maximum(covered, similarity[:, best])
 
 
-# What groups of texts are about, in a few words.
+# Keywords of groups of texts.
 
 
+# In scripts without spaces each character counts as a term.
 _UNSPACED = r"\p{Han}\p{Hiragana}"
 _TERM = rf"[{_UNSPACED}]|[\p{{L}}\p{{M}}\p{{N}}&&[^{_UNSPACED}]]+"
 _CONSIDERED = 4
-"""Words looked at for one that is shown, as some are forms of one another."""
+"""Terms considered per returned term, because some are inflections of one another."""
 
 
 def keywords(
     texts: Sequence[str | None],
     labels: ArrayLike,
     *,
-    most: int = 5,
+    max_terms: int = 5,
     language: str | None = "english",
-    without: Iterable[str] = (),
+    exclude: Iterable[str] = (),
 ) -> list[tuple[str, ...]]:
-    """For each group 0..max(labels) the words that set its texts apart, best first, as they are written.
+    """Return the terms that distinguish each group of texts, best first.
 
-    ``labels[i]`` is the group of ``texts[i]``, -1 for a text that belongs to none and only tells what is common. A
-    word's worth is ``n * log(1 + mean / all)``: how many texts of the group hold it, how many of all, and how many
-    words a group has on average (c-TF-IDF, Grootendorst 2022, counting texts where it counts words). Words of a single
-    text come last; stop words of the language, bare numbers and the words ``without`` not at all. Of forms with the
-    same stem the best stands for all.
+    ``labels[i]`` is the group of ``texts[i]``; texts of the group -1 only count for the background.
+    The score of a term is ``n * log(1 + mean / all)``: the number of texts of the group with the
+    term, of all texts with it, and the mean number of terms per group. This is c-TF-IDF
+    (Grootendorst, 2022) over texts instead of occurrences. Terms of a single text come last. Stop
+    words of the language, bare numbers and the terms in `exclude` are left out. Of forms with the
+    same stem the best one is returned.
 
-    >>> keywords(["tabs or spaces", "the tabs", "ship on Friday", "Friday's ship", "on"], [0, 0, 1, 1, -1], most=2)
+    >>> texts = ["tabs or spaces", "the tabs", "ship on Friday", "Friday's ship", "on"]
+    >>> keywords(texts, [0, 0, 1, 1, -1], max_terms=2)
     [('tabs', 'spaces'), ('friday', 'ship')]
     """
     groups = np.asarray(labels)
     count = int(groups.max(initial=-1)) + 1
-    found: list[tuple[str, ...]] = [() for _ in range(count)]
+    terms: list[tuple[str, ...]] = [() for _ in range(count)]
     if not count:
-        return found
-    held = (
+        return terms
+    counts = (
         pl.LazyFrame({"group": groups.astype(np.int64), "word": pl.Series(texts, dtype=pl.String)})
         .with_row_index("text")
         .with_columns(pl.col("word").str.normalize("NFC").str.to_lowercase().str.extract_all(_TERM))
         .explode("word", empty_as_null=False)
         .filter(
-            _telling({*STOP_WORDS.get(language or "", ()), *(word.lower() for word in without)})
+            _is_informative(
+                {*STOP_WORDS.get(language or "", ()), *(word.lower() for word in exclude)}
+            )
         )
         .unique(["text", "word"])
         .group_by("group", "word")
@@ -115,134 +131,174 @@ def keywords(
     )
     mean = pl.col("held").sum() / count
     best = (
-        held.with_columns(
+        counts.with_columns(
             ((pl.col("held") * (1 + mean / pl.col("all")).log()).round(9)).alias("worth")
         )
         .filter(pl.col("group") >= 0)
         .sort(pl.col("held") > 1, "worth", "word", descending=[True, True, False])
         .group_by("group", maintain_order=True)
-        .agg(pl.col("word").head(_CONSIDERED * most))
+        .agg(pl.col("word").head(_CONSIDERED * max_terms))
         .collect()
     )
     for group, words in best.iter_rows():
-        found[group] = _distinct(words, most, language)
-    return found
+        terms[group] = _drop_inflections(words, max_terms, language)
+    return terms
 
 
-def _telling(silent: set[str]) -> pl.Expr:
-    """Whether a word says something: it has a letter, and is neither a letter alone nor ``silent``."""
+def _is_informative(excluded: set[str]) -> pl.Expr:
+    """Return whether a term is informative: not excluded, not a number or letter."""
     word = pl.col("word")
-    alone = word.str.contains(rf"^[^{_UNSPACED}]$")
-    return word.is_not_null() & word.str.contains(r"\p{L}") & ~alone & ~word.is_in(sorted(silent))
+    is_letter = word.str.contains(rf"^[^{_UNSPACED}]$")
+    return (
+        word.is_not_null()
+        & word.str.contains(r"\p{L}")
+        & ~is_letter
+        & ~word.is_in(sorted(excluded))
+    )
 
 
-def _distinct(words: Sequence[str], most: int, language: str | None) -> tuple[str, ...]:
-    """The first of each stem."""
+def _drop_inflections(
+    words: Sequence[str], max_terms: int, language: str | None
+) -> tuple[str, ...]:
+    """Return the first term of each stem."""
     index = Words(language, stop_words=())
     index.append(words)
     by_stem: dict[tuple[int, ...], str] = {}
     for word in words:
         by_stem.setdefault(tuple(index.query(word).terms.tolist()), word)
-    return tuple(by_stem.values())[:most]
+    return tuple(by_stem.values())[:max_terms]
 
 
 _READ = 256
-"""Sentences of a group among which a summary is chosen, the likest to its mean: each is compared with each."""
+"""Sentences compared for a summary, those nearest to the mean: the comparison is quadratic."""
 
 _TOPICS = 3
+"""Terms of a heading, so that it stays one short line."""
+
 _EXCLAIMED = 5
-"""Words from which an exclamation is taken for a statement: "See you!" and "That is so great!" are none."""
+"""Words from which an exclamation counts as a statement: "See you!" and "That is so great!" are none."""
 
 _LEAST_BODY = 0.5
-"""Share of the budget that sentences have at least: a heading that takes more is left out."""
+"""Minimum share of the budget for quoted sentences: a longer heading is left out."""
 
+# What counts as a word, and how sentences, questions and exclamations end.
 _WORDS = re.compile(r"\w+")
 _ENDED = re.compile(r"[.!?\u2026\u3002\uff01\uff1f:;)\"'\u201d\u2019\]]$")
 _QUESTION = re.compile(r"[?\uff1f][\"')\]\u201d\u2019]*$")
 _EXCLAMATION = re.compile(r"[!\uff01][\"')\]\u201d\u2019]*$")
 
 
-class Told(NamedTuple):
-    """What one member says, who says it (None where all members have one speaker, or none), and when."""
+class Utterance(NamedTuple):
+    """The text of one member, its speaker and its time of creation.
+
+    The speaker is None if all members have the same one, or none.
+    """
 
     text: str
     speaker: str | None
     created: Micros
 
 
-def worded(members: Sequence[Told], embedder: Embedder, most: int, *, language: str | None) -> str:
-    """Return the text of a summary of ``members``, the oldest first, in at most ``most`` tokens.
+def write_summary(
+    members: Sequence[Utterance], embedder: Embedder, max_tokens: int, *, language: str | None
+) -> str:
+    """Return the text of a summary of `members`, the oldest first.
 
     Parameters
     ----------
     members
-        What the summary stands for.
+        The utterances to summarise.
     embedder
-        Tells which sentences are central.
-    most
-        Tokens of the whole text.
+        The encoder that finds the most representative sentences.
+    max_tokens
+        The maximum length of the whole text, in tokens.
     language
-        The language of the lab's words, for the heading's stop words; None for words as they are written.
+        The language of the lab, for the heading's stop words; None keeps all words.
+
+    Returns
+    -------
+    A heading, if it fits into half of the tokens, and quoted sentences.
     """
-    said = [
-        Told(piece, one.speaker, one.created)
-        for one in members
-        for piece in sentences_and_lines(one.text)
+    sentences = [
+        Utterance(piece, sentence.speaker, sentence.created)
+        for sentence in members
+        for piece in sentences_and_lines(sentence.text)
     ]
-    said = said or [Told(" ".join(one.text.split()), one.speaker, one.created) for one in members]
-    said = [one for one in said if is_statement(one.text)] or said
-    head = heading(members, language=language, said=[one.text for one in said]) or heading(
-        members, language=language
-    )
-    if count_tokens(head) > most * _LEAST_BODY:
-        head = ""
-    room = most - count_tokens(f"{head} ") if head else most
-    vectors = embedder.encode([one.text for one in said])
-    if len(said) > _READ:
+    # Quote statements if there are any, else whole texts: a summary is never empty.
+    sentences = sentences or [
+        Utterance(" ".join(sentence.text.split()), sentence.speaker, sentence.created)
+        for sentence in members
+    ]
+    sentences = [sentence for sentence in sentences if is_statement(sentence.text)] or sentences
+    title = write_heading(
+        members, language=language, sentences=[sentence.text for sentence in sentences]
+    ) or write_heading(members, language=language)
+    if count_tokens(title) > max_tokens * _LEAST_BODY:
+        title = ""
+    remaining = max_tokens - count_tokens(f"{title} ") if title else max_tokens
+    vectors = embedder.encode([sentence.text for sentence in sentences])
+    if len(sentences) > _READ:
         mean = vectors.astype(np.int64).sum(axis=0)
         length = np.sqrt((vectors.astype(np.int64) ** 2).sum(axis=1))
-        near = np.round((vectors @ mean) / np.maximum(length, 1.0), 6)
-        nearest = np.sort(np.lexsort((np.arange(len(said)), -near))[:_READ])
-        said, vectors = [said[place] for place in nearest.tolist()], vectors[nearest]
+        similarity = np.round((vectors @ mean) / np.maximum(length, 1.0), 6)
+        nearest = np.sort(np.lexsort((np.arange(len(sentences)), -similarity))[:_READ])
+        sentences, vectors = (
+            [sentences[position] for position in nearest.tolist()],
+            vectors[nearest],
+        )
     costs = [
-        _ended(one.text) if one.speaker is None else f"{one.speaker}: {_ended(one.text)}"
-        for one in said
+        _end_sentence(sentence.text)
+        if sentence.speaker is None
+        else f"{sentence.speaker}: {_end_sentence(sentence.text)}"
+        for sentence in sentences
     ]
-    places = chosen(costs, vectors, room)
-    body = _joined([said[place] for place in places]) if places else shorten(costs[0], room)
-    return f"{head} {body}" if head else body
+    positions = choose_sentences(costs, vectors, remaining)
+    body = (
+        _join_sentences([sentences[position] for position in positions])
+        if positions
+        else shorten(costs[0], remaining)
+    )
+    return f"{title} {body}" if title else body
 
 
-def heading(
-    members: Sequence[Told], *, language: str | None, said: Sequence[str] | None = None
+def write_heading(
+    members: Sequence[Utterance], *, language: str | None, sentences: Sequence[str] | None = None
 ) -> str:
-    """Return what members are about, how many they are, and of which days; empty where no word is shared.
+    """Return the heading of a summary: shared terms, number of members and days.
 
-    ``said`` are the sentences from which the words come, unless given the whole texts.
+    The terms come from `sentences`, by default the texts of the members. The heading is empty if no
+    term occurs twice.
 
-    >>> told = [Told("The goat eats hay", None, 0), Told("Hay for the goat", None, 86_400_000_000)]
-    >>> heading(told, language="english")
+    >>> told = [Utterance("The goat eats hay", None, 0), Utterance("Hay for the goat", None, 86_400_000_000)]
+    >>> write_heading(told, language="english")
     'Goat, hay (2 notes, 1970-01-01 to 1970-01-02):'
     """
-    texts = [one.text for one in members] if said is None else list(said)
+    texts = [member.text for member in members] if sentences is None else list(sentences)
     speakers = [
-        word for name in {one.speaker for one in members if one.speaker} for word in name.split()
+        word
+        for name in {member.speaker for member in members if member.speaker}
+        for word in name.split()
     ]
-    found = keywords(texts, [0] * len(texts), most=2 * _TOPICS, language=language, without=speakers)
-    held = [frozenset(_WORDS.findall(text.lower())) for text in texts]
+    terms = keywords(
+        texts, [0] * len(texts), max_terms=2 * _TOPICS, language=language, exclude=speakers
+    )
+    vocabularies = [frozenset(_WORDS.findall(text.lower())) for text in texts]
     about = [
-        word for word in (found[0] if found else ()) if sum(word in words for words in held) > 1
+        word
+        for word in (terms[0] if terms else ())
+        if sum(word in words for words in vocabularies) > 1
     ][:_TOPICS]
+    # Without a shared term the heading would only count, which the metadata does already.
     if not about:
         return ""
-    first, last = (from_micros(when).date().isoformat() for when in _ends(members))
+    first, last = (from_micros(when).date().isoformat() for when in _date_range(members))
     days = first if first == last else f"{first} to {last}"
     words = ", ".join(about)
     return f"{words[:1].upper()}{words[1:]} ({len(members):,} notes, {days}):"
 
 
 def is_statement(sentence: str) -> bool:
-    """Return whether a sentence is neither a question nor an exclamation of a few words.
+    """Return whether a sentence is neither a question nor a short exclamation.
 
     >>> [is_statement(text) for text in ("Does it rain?", "See you!", "It rains.")]
     [False, False, True]
@@ -252,84 +308,96 @@ def is_statement(sentence: str) -> bool:
     return not _EXCLAMATION.search(sentence) or len(sentence.split()) >= _EXCLAIMED
 
 
-def _ends(members: Sequence[Told]) -> tuple[Micros, Micros]:
-    created = [one.created for one in members]
+def _date_range(members: Sequence[Utterance]) -> tuple[Micros, Micros]:
+    """Return the first and the last time of creation of the members."""
+    created = [member.created for member in members]
     return min(created), max(created)
 
 
-def _ended(sentence: str) -> str:
-    """A sentence with a full stop where nothing ends it, so that two do not run into one."""
+def _end_sentence(sentence: str) -> str:
+    """Add a full stop to a sentence without closing punctuation."""
     return sentence if _ENDED.search(sentence) else f"{sentence}."
 
 
-def _joined(said: Sequence[Told]) -> str:
-    """Sentences one after the other, each speaker named where another one spoke before."""
+def _join_sentences(sentences: Sequence[Utterance]) -> str:
+    """Join sentences, and name the speaker where it changes."""
     parts: list[str] = []
     speaker: str | None = None
-    for one in said:
-        named = one.speaker is not None and one.speaker != speaker
-        parts.append(f"{one.speaker}: {_ended(one.text)}" if named else _ended(one.text))
-        speaker = one.speaker
+    for sentence in sentences:
+        is_new_speaker = sentence.speaker is not None and sentence.speaker != speaker
+        parts.append(
+            f"{sentence.speaker}: {_end_sentence(sentence.text)}"
+            if is_new_speaker
+            else _end_sentence(sentence.text)
+        )
+        speaker = sentence.speaker
     return " ".join(parts)
 
 
-# What groups of memories are called: the words that set them apart, without what is nobody's business.
+# Names of clusters: distinguishing terms that reveal no single and no private memory.
 
 
 Ints = NDArray[np.int64]
 
 _WORDS_OF_NAME = 3
+"""Terms of a name, as in the heading of a summary."""
 _TRIED = 6
-"""Words looked at for the few of a name, since some are said by one memory alone."""
+"""Terms considered for a name, because some occur in one memory only."""
 _READ_OF_GROUP = 50
-"""Members of a group whose texts are read."""
+"""Members of a group whose texts are read: enough for terms, at a bounded cost."""
 
 
-def words(state: State, rows: Ints, labels: Ints, count: int) -> list[tuple[str, ...]]:
-    """A few words for each of the groups 0..count - 1: such as two memories or more that are not private say.
+def describe_groups(state: State, rows: Ints, labels: Ints, count: int) -> list[tuple[str, ...]]:
+    """Return a few terms for each of the groups 0..count - 1.
 
-    A name is seen by whoever is led to a cluster, so it holds nothing that one memory alone, or a private one, says.
+    A term must occur in two public memories of the group. Names of clusters are visible to
+    everyone, so they must not reveal the words of a single memory or of a private one.
     """
     visibility = state.names["visibility"]
-    shown = (labels >= 0) & (visibility.codes[rows] != visibility.code("private"))
-    rows, labels = rows[shown], labels[shown]
+    is_public = (labels >= 0) & (visibility.codes[rows] != visibility.code("private"))
+    rows, labels = rows[is_public], labels[is_public]
     order = np.lexsort((rows, labels))
     first = np.flatnonzero(np.diff(labels[order], prepend=-1) != 0)
     sizes = np.diff(first, append=len(order))
-    place = np.arange(len(order)) - np.repeat(first, sizes)
-    # evenly spread over each group
-    drawn = order[place % np.repeat(-(-sizes // _READ_OF_GROUP), sizes) == 0]
-    texts = [text or "" for text in state.texts.to_list(rows[drawn])]
-    groups = labels[drawn]
-    # who speaks sets conversations apart, and says nothing of what they are about
+    position = np.arange(len(order)) - np.repeat(first, sizes)
+    # a sample evenly spread over each group, because its ends differ in time
+    sample = order[position % np.repeat(-(-sizes // _READ_OF_GROUP), sizes) == 0]
+    texts = [text or "" for text in state.texts.to_list(rows[sample])]
+    groups = labels[sample]
+    # names of speakers distinguish conversations, but do not describe their subject
     names = state.names["speaker"]
     public = np.unique(names.codes[visibility.codes != visibility.code("private")]).tolist()
     speakers = [word for code in public if code >= 0 for word in names.vocabulary[code].split()]
-    found = keywords(texts, groups, most=_TRIED, language=state.words.language, without=speakers)
-    found += [()] * (count - len(found))
-    low: dict[int, list[str]] = {}
+    terms = keywords(
+        texts, groups, max_terms=_TRIED, language=state.words.language, exclude=speakers
+    )
+    terms += [()] * (count - len(terms))
+    lowered: dict[int, list[str]] = {}
     for group, text in zip(groups.tolist(), texts, strict=True):
-        low.setdefault(group, []).append(text.lower())
+        lowered.setdefault(group, []).append(text.lower())
     return [
         tuple(
-            [word for word in some if sum(word in text for text in low.get(group, ())) > 1][
-                :_WORDS_OF_NAME
-            ]
+            [
+                word
+                for word in group_terms
+                if sum(word in text for text in lowered.get(group, ())) > 1
+            ][:_WORDS_OF_NAME]
         )
-        for group, some in enumerate(found)
+        for group, group_terms in enumerate(terms)
     ]
 
 
-def named_by(
-    state: State, number: int, about: tuple[str, ...], fresh: Collection[str], creator: str
+def name_cluster(
+    state: State, number: int, about: tuple[str, ...], used: Collection[str], creator: str
 ) -> str:
-    """A name for the cluster ``number`` of a ``creator`` (or of everyone) that neither a node has nor is in ``fresh``.
+    """Return a new name for the cluster `number` of a `creator` or of everyone.
 
-    It holds a space, so that it cannot be taken for a word of a vocabulary.
+    The name differs from those of existing nodes and from those in `used`. It contains a space, so
+    it cannot collide with a term of a vocabulary.
     """
     name = f"about {', '.join(about)}" if about else f"number {number}"
-    if screen(name).findings:  # of a text that an older gate let through
+    if screen(name).findings:  # a secret in a text that was stored before the gate knew its pattern
         name = f"number {number}"
     name += f" of {creator}" if creator else ""
-    taken = name in fresh or int(state.nodes.find("cluster", [name])[0]) >= 0
-    return f"{name} ({number})" if taken else name
+    exists = name in used or int(state.nodes.find("cluster", [name])[0]) >= 0
+    return f"{name} ({number})" if exists else name

@@ -1,1 +1,1 @@
-"""Extraction: facts and memories proposed from what was said, staged until somebody commits them."""
+"""Extraction of facts and memories from messages; proposals wait until they are committed."""

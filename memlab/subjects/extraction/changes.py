@@ -1,8 +1,9 @@
-"""Changes of life in what a clause asserts: something ended, began or became something else.
+"""Changes of life that a clause states: something ended, began or changed.
 
-"I gave up Spanish", "we got engaged", "I started a new job as a teacher", "my dog died", "I no longer work at Acme". A
-change is a fact of its own, whose predicate says what changed; which older facts it ends is decided by
-``memlab.subjects.facts.lifecycle`` when it is stored. The verbs stand in ``english.toml`` under ``lifecycle``.
+Examples: "I gave up Spanish", "we got engaged", "I started a new job as a teacher", "my dog died",
+"I no longer work at Acme". A change is a fact whose predicate names the change. When it is stored,
+``memlab.subjects.facts.lifecycle`` decides which older facts it ends. The verbs are in
+``english.toml`` under ``lifecycle``.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ from itertools import chain
 from typing import Any
 
 from memlab.kernel.english import lexicon, number_of, table
-from memlab.subjects.extraction.clause import ARTICLES, SURE, USER, Fact, Said
+from memlab.subjects.extraction.clause import ARTICLES, SURE, USER, ClauseWords, Fact
 
-__all__ = ["changes_in"]
+__all__ = ["read_changes"]
 
+# The highest age that a fact may state, and the words around verbs of change.
 _OLDEST = 120
 _STATE_VERBS = ("got", "am", "was", "are", "became", "were", "getting", "gotten", "been", "is")
 _AUXILIARIES = frozenset(["have", "had", "ended", "up", "has"])
 _PRONOUNS = frozenset(["i", "we", "you", "he", "she", "it", "they", "this", "that"])
 _PARTICIPLES = ("become", "gone")
-"""Beginnings that need "have" before them."""
+"""Verbs of becoming that need "have" before them."""
+
+# Possessives, units that rule out an age, states that need no verb, and predicates of states with a partner.
 _OWNERS = ("my", "our")
 _UNITS = frozenset(
     ["percent", "minutes", "hours", "days", "weeks", "months", "km", "miles", "degrees", "times"]
@@ -40,288 +44,337 @@ _WITH = {
 }
 
 
-def changes_in(said: Said, place: int) -> Iterator[Fact]:
+def read_changes(clause: ClauseWords, position: int) -> Iterator[Fact]:
     """Yield the changes of life that a clause states, in order.
 
     Parameters
     ----------
-    said
-        The clause.
-    place
-        Where it begins after what only opens it.
+    clause
+        The words of the clause.
+    position
+        The index of the first word after openers.
     """
-    if place >= len(said):
+    if position >= len(clause):
         return
-    low = said.low(place)
+    low = clause.low(position)
     if (
         low in _OWNERS
-        or _gone_at(said, place + 1) is not None
-        or _gone_at(said, place + 2) is not None
+        or _find_loss(clause, position + 1) is not None
+        or _find_loss(clause, position + 2) is not None
     ):
-        yield from _of_what_is_had(said, place)
+        yield from _read_loss(clause, position)
     if low not in ("i", "we"):
         return
-    start, at = said.words[place].start, _past_helpers(said, place + 1)
-    found = list(_no_longer(said, place + 1, start))
-    for read in (_post, _age, _state, _became, _ended, _now):
-        found = found or list(read(said, at, start))
-    yield from found
+    start, index = clause.words[position].start, _skip_helpers(clause, position + 1)
+    facts = list(_read_no_longer(clause, position + 1, start))
+    for reader in (
+        _read_post,
+        _read_age,
+        _read_state,
+        _read_became,
+        _read_ended,
+        _read_present_role,
+    ):
+        facts = facts or list(reader(clause, index, start))
+    yield from facts
 
 
-def _change(
+def _build_change(
     start: int,
     stop: int,
     predicate: str,
     value: str,
     *,
-    of: str = USER,
+    subject: str = USER,
     entity: bool = False,
     text: str | None = None,
 ) -> Fact:
-    return Fact(of, predicate, value, entity, "personal", SURE, start, stop, text)
+    """Return a change of life as a fact."""
+    return Fact(subject, predicate, value, entity, "personal", SURE, start, stop, text)
 
 
-def _past_helpers(said: Said, at: int) -> int:
-    """Past adverbs and forms of "have" before a verb: "I have just sold", "we've finally"."""
-    while said.low(at) in _AUXILIARIES or said.low(at) in table("extraction", "adverbs"):
-        if said.low(at) in ("have", "had") and said.low(at + 1) in (*ARTICLES, "my"):
-            return at
-        at += 1
-    return at
+def _skip_helpers(clause: ClauseWords, index: int) -> int:
+    """Return the index after adverbs and forms of "have": "I have just sold"."""
+    while clause.low(index) in _AUXILIARIES or clause.low(index) in table("extraction", "adverbs"):
+        if clause.low(index) in ("have", "had") and clause.low(index + 1) in (*ARTICLES, "my"):
+            return index
+        index += 1
+    return index
 
 
-def _no_longer(said: Said, at: int, start: int) -> Iterator[Fact]:
-    """ "I no longer work at Acme", "I don't drink coffee anymore", "I'm not a student any more"."""
-    lows, size = said.lows, len(said)
-    tail = next(
-        (n for n in (2, 1) if " ".join(lows[-n:]) in _words("anymore") and "not" in lows), 0
+def _read_no_longer(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
+    """Yield a fact that ended: "I no longer work at Acme", "I'm not a student any more"."""
+    # The negation is removed, so that the rest reads as the statement that no longer holds.
+    lows, size = clause.lows, len(clause)
+    tail_length = next(
+        (n for n in (2, 1) if " ".join(lows[-n:]) in _lifecycle_words("anymore") and "not" in lows),
+        0,
     )
-    tail = 0 if " ".join(lows[-2:]) == "these days" else tail
-    longer = any(lows[place : place + 2] == ["no", "longer"] for place in range(at, size - 1))
-    if not tail and not longer:
+    tail_length = 0 if " ".join(lows[-2:]) == "these days" else tail_length
+    has_no_longer = any(
+        lows[position : position + 2] == ["no", "longer"] for position in range(index, size - 1)
+    )
+    if not tail_length and not has_no_longer:
         return
-    left_out = {"do", "no", "longer"} if longer else {"do", "not"}
-    kept = Said(said.text, [word for word in said.words[: size - tail] if word.low not in left_out])
-    stop = said.words[-1].stop
-    verb = kept.verb(at, own=True)
+    dropped = {"do", "no", "longer"} if has_no_longer else {"do", "not"}
+    rest = ClauseWords(
+        clause.text,
+        [word for word in clause.words[: size - tail_length] if word.low not in dropped],
+    )
+    stop = clause.words[-1].stop
+    verb = rest.find_verb(index, own=True)
     if verb is not None:
         _, predicate, sort, _ = lexicon()["extraction"]["verbs"][verb[0]]
-        value = kept.value(verb[1], sort)
+        value = rest.read_value(verb[1], sort)
         if value is not None:
-            yield _change(start, stop, f"no-longer-{predicate}", value.text)
+            yield _build_change(start, stop, f"no-longer-{predicate}", value.text)
         return
-    be = next((place for place in kept.past_adverbs(at) if kept.low(place) == "am"), None)
-    value = None if be is None else kept.value(be + 1, "is")
+    copula = next(
+        (position for position in rest.skip_adverbs(index) if rest.low(position) == "am"), None
+    )
+    value = None if copula is None else rest.read_value(copula + 1, "is")
     if value is not None:
-        yield _change(start, stop, "no-longer-is", value.text)
+        yield _build_change(start, stop, "no-longer-is", value.text)
 
 
-def _post(said: Said, at: int, start: int) -> Iterator[Fact]:
-    """A new post: "I started a new job as a teacher at Harrow"."""
-    how = next((how for how in ("as", "at") if said.length_of(at, _lifecycle("posts")[how])), None)
-    if how is None:
+def _read_post(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
+    """Yield a new post: "I started a new job as a teacher at Harrow"."""
+    preposition = next(
+        (
+            preposition
+            for preposition in ("as", "at")
+            if clause.measure_phrase(index, _lifecycle_table("posts")[preposition])
+        ),
+        None,
+    )
+    if preposition is None:
         return
-    value = said.value(
-        at + said.length_of(at, _lifecycle("posts")[how]), "job" if how == "as" else "work"
+    value = clause.read_value(
+        index + clause.measure_phrase(index, _lifecycle_table("posts")[preposition]),
+        "job" if preposition == "as" else "work",
     )
     if value is None:
         return
-    post = how == "as"
-    yield _change(
-        start, value.stop, "works-as" if post else "works-at", value.text, entity=not post
+    is_role = preposition == "as"
+    yield _build_change(
+        start, value.stop, "works-as" if is_role else "works-at", value.text, entity=not is_role
     )
-    after = said.after(at, value.stop)
-    if post and said.low(after) in ("at", "for"):
-        firm = said.value(after + 1, "work")
-        if firm is not None and said.is_capital(after + 1):
-            yield _change(start, firm.stop, "works-at", firm.text, entity=True)
-    if not post and said.low(after) == "as":
-        role = said.value(after + 1, "job")
+    after = clause.index_after(index, value.stop)
+    if is_role and clause.low(after) in ("at", "for"):
+        firm = clause.read_value(after + 1, "work")
+        if firm is not None and clause.is_capital(after + 1):
+            yield _build_change(start, firm.stop, "works-at", firm.text, entity=True)
+    if not is_role and clause.low(after) == "as":
+        role = clause.read_value(after + 1, "job")
         if role is not None:
-            yield _change(start, role.stop, "works-as", role.text)
+            yield _build_change(start, role.stop, "works-as", role.text)
 
 
-def _age(said: Said, at: int, start: int) -> Iterator[Fact]:
-    """ "I turned 35", "I'm 35 now"."""
-    if at + 1 >= len(said) or said.low(at) not in ("turned", "am"):
+def _read_age(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
+    """Yield an age: "I turned 35", "I'm 35 now"."""
+    if index + 1 >= len(clause) or clause.low(index) not in ("turned", "am"):
         return
-    then = said.past_adverbs(at + 1)[-1]
-    number, follows = number_of(said.low(then)), said.low(then + 1)
-    told = said.low(at) == "turned" or follows in ("now", "today", "already")
-    if told and number is not None and number <= _OLDEST and follows not in _UNITS:
-        yield _change(start, said.words[then].stop, "age", said.low(then))
+    number_index = clause.skip_adverbs(index + 1)[-1]
+    number, following = number_of(clause.low(number_index)), clause.low(number_index + 1)
+    is_age = clause.low(index) == "turned" or following in ("now", "today", "already")
+    if is_age and number is not None and number <= _OLDEST and following not in _UNITS:
+        yield _build_change(start, clause.words[number_index].stop, "age", clause.low(number_index))
 
 
-def _state(said: Said, at: int, start: int) -> Iterator[Fact]:
-    """ "We got engaged", "I'm divorced now", "we broke up", "I retired", "I graduated"."""
-    first = at + (said.low(at) in _STATE_VERBS)
-    first = next(iter(said.past_adverbs(first)[-1:]), first)
-    state = said.longest(first, _plain_states())
+def _read_state(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
+    """Yield a new state: "We got engaged", "we broke up", "I retired"."""
+    first = index + (clause.low(index) in _STATE_VERBS)
+    first = next(iter(clause.skip_adverbs(first)[-1:]), first)
+    state = clause.find_longest(first, _list_plain_states())
     if state is None:
         return
     last = first + len(state.split())
-    follows = said.low(last)
-    if follows in ("from", "with", "to") and last + 1 < len(said):
-        person = said.value(last + 1, "person")
-        predicate = _WITH.get(f"{state} {follows}")
+    following = clause.low(last)
+    if following in ("from", "with", "to") and last + 1 < len(clause):
+        person = clause.read_value(last + 1, "person")
+        predicate = _WITH.get(f"{state} {following}")
         if predicate is not None and person is not None:
-            yield _change(
-                start, person.stop, predicate, person.text, entity=said.is_capital(last + 1)
+            yield _build_change(
+                start, person.stop, predicate, person.text, entity=clause.is_capital(last + 1)
             )
             return
-    if first == at and state not in _ALONE:
+    if first == index and state not in _ALONE:
         return
-    stop = said.words[last - 1].stop
+    stop = clause.words[last - 1].stop
     if state in ("broke up", "split up"):
-        yield _change(
+        yield _build_change(
             start, stop, "relationship", state, text=f"{{subject}} {state} with their partner"
         )
     else:
-        yield _change(start, stop, "has" if state == "graduated" else "is", state)
+        yield _build_change(start, stop, "has" if state == "graduated" else "is", state)
 
 
-def _became(said: Said, at: int, start: int) -> Iterator[Fact]:
-    """ "I became a chef", "I went vegan", "I switched to tea"."""
-    verb = said.longest(at, _lifecycle("beginnings"))
-    if verb is None or (verb in _PARTICIPLES and said.lows[at - 1] in ("i", "we")):
-        return  # "I become a teacher when I finish" is no change so far; "I have become" is one
-    after = at + len(verb.split())
-    predicate = _lifecycle("beginnings")[verb]
-    value = said.value(after, "replacement" if predicate == "switched-to" else "is")
+def _read_became(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
+    """Yield a new role, state or choice: "I became a chef", "I switched to tea"."""
+    verb = clause.find_longest(index, _lifecycle_table("beginnings"))
+    if verb is None or (verb in _PARTICIPLES and clause.lows[index - 1] in ("i", "we")):
+        return  # "I become a teacher when I finish" is no change yet; "I have become" is one
+    after = index + len(verb.split())
+    predicate = _lifecycle_table("beginnings")[verb]
+    value = clause.read_value(after, "replacement" if predicate == "switched-to" else "is")
     if value is None:
         return
-    post = said.low(after) in ("a", "an") and _names_profession(value.text)
-    if predicate == "switched-to" or post or value.text.lower() in _states():
-        yield _change(start, value.stop, predicate, value.text)
+    is_profession = clause.low(after) in ("a", "an") and _names_profession(value.text)
+    if predicate == "switched-to" or is_profession or value.text.lower() in _list_states():
+        yield _build_change(start, value.stop, predicate, value.text)
 
 
-def _ended(said: Said, at: int, start: int) -> Iterator[Fact]:
-    """ "I gave up Spanish", "I sold the car", "I switched from Vim to Emacs"."""
-    verb = said.longest(at, _lifecycle("endings"))
+def _read_ended(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
+    """Yield what the user ended: "I gave up Spanish", "I switched from Vim to Emacs"."""
+    verb = clause.find_longest(index, _lifecycle_table("endings"))
     if verb is None:
         return
-    predicate, sort = _lifecycle("endings")[verb]
-    after = at + len(verb.split())
-    value = said.value(after, sort)
-    if value is None or not _tells_what(
-        said.low(after), predicate, value.text, said.is_capital(after)
+    predicate, sort = _lifecycle_table("endings")[verb]
+    after = index + len(verb.split())
+    value = clause.read_value(after, sort)
+    if value is None or not _names_what_ended(
+        clause.low(after), predicate, value.text, clause.is_capital(after)
     ):
         return
-    yield _change(start, value.stop, predicate, value.text)
-    follows = said.after(after, value.stop)
-    other = said.value(follows + 1, "replacement") if said.low(follows) == "to" else None
-    if predicate == "switched-from" and other is not None:
-        yield _change(start, other.stop, "switched-to", other.text)
+    yield _build_change(start, value.stop, predicate, value.text)
+    following = clause.index_after(after, value.stop)
+    replacement = (
+        clause.read_value(following + 1, "replacement") if clause.low(following) == "to" else None
+    )
+    if predicate == "switched-from" and replacement is not None:
+        yield _build_change(start, replacement.stop, "switched-to", replacement.text)
 
 
-def _tells_what(first: str, predicate: str, value: str, named: bool) -> bool:
-    """Whether the words after an ending verb name what ended: "lost my keys" may, "lost to them" does not."""
-    owned = first in _OWNERS or first in ARTICLES
+def _names_what_ended(first: str, predicate: str, value: str, has_name: bool) -> bool:
+    """Return whether the words after an ending verb name what ended.
+
+    "lost my keys" may, "lost to them" does not.
+    """
+    has_owner = first in _OWNERS or first in ARTICLES
     words = {*value.lower().split()}
     if predicate in ("lost", "dropped", "finished", "deleted", "cancelled", "abandoned"):
-        known = table("extraction", "belongings") | table("extraction", "relations")
-        names_what = owned and bool(words & (known | {"job", "work"}))
-        return names_what or (predicate == "dropped" and named)
+        vocabulary = table("extraction", "belongings") | table("extraction", "relations")
+        is_specific = has_owner and bool(words & (vocabulary | {"job", "work"}))
+        return is_specific or (predicate == "dropped" and has_name)
     if predicate == "left":
-        classes = _lifecycle("classes")
+        classes = _lifecycle_table("classes")
         people = {
             *classes["work"]["words"],
             *classes["partner"]["words"],
             *classes["study"]["words"],
         }
-        return named or (first == "my" and bool(words & people))
+        return has_name or (first == "my" and bool(words & people))
     if predicate in ("quit", "stopped", "gave-up"):
         return first not in ("on", "at", "by", "for", "and") and value.lower() not in (
             "hope",
             "trying",
             "early",
         )
-    return owned or named or predicate != "sold"
+    return has_owner or has_name or predicate != "sold"
 
 
-def _now(said: Said, at: int, start: int) -> Iterator[Fact]:
-    """ "I'm a teacher now", "I'm now an engineer at Acme"."""
-    if said.low(at) != "am":
+def _read_present_role(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
+    """Yield a present role: "I'm a teacher now", "I'm now an engineer at Acme"."""
+    if clause.low(index) != "am":
         return
-    noun = next((place for place in (at + 1, at + 2) if said.low(place) in ("a", "an")), None)
-    if noun is None or not (said.low(at + 1) == "now" or "now" in said.lows[at:][-3:]):
+    article = next(
+        (position for position in (index + 1, index + 2) if clause.low(position) in ("a", "an")),
+        None,
+    )
+    if article is None or not (clause.low(index + 1) == "now" or "now" in clause.lows[index:][-3:]):
         return
-    value = said.value(noun, "is")
+    value = clause.read_value(article, "is")
     if value is not None and _names_profession(value.text):
-        yield _change(start, value.stop, "is-now", value.text)
+        yield _build_change(start, value.stop, "is-now", value.text)
 
 
-def _gone_at(said: Said, at: int) -> str | None:
-    while said.low(at) in table("extraction", "adverbs"):
-        at += 1
-    return said.longest(at, _words("gone"))
+def _find_loss(clause: ClauseWords, index: int) -> str | None:
+    """Return the longest phrase of loss at a word, past adverbs."""
+    while clause.low(index) in table("extraction", "adverbs"):
+        index += 1
+    return clause.find_longest(index, _lifecycle_words("gone"))
 
 
-def _of_what_is_had(said: Said, place: int) -> Iterator[Fact]:
-    """ "My dog died", "my dog Rex passed away", "Rex died", "our car was stolen"."""
-    start = said.words[place].start
-    owned = said.low(place) in _OWNERS
-    first = place + owned
+def _read_loss(clause: ClauseWords, position: int) -> Iterator[Fact]:
+    """Yield a loss: "My dog died", "Rex died", "our car was stolen"."""
+    start = clause.words[position].start
+    has_owner = clause.low(position) in _OWNERS
+    first = position + has_owner
     for verb in range(first + 1, first + 4):
-        gone = _gone_at(said, verb)
+        gone = _find_loss(clause, verb)
         if gone is None:
             continue
-        named = all(map(said.is_capital, range(first, verb)))
-        if not owned and (not named or said.low(first) in _PRONOUNS):
+        is_named = all(map(clause.is_capital, range(first, verb)))
+        if not has_owner and (not is_named or clause.low(first) in _PRONOUNS):
             return
         last = verb
-        while said.low(last) in table("extraction", "adverbs"):
+        while clause.low(last) in table("extraction", "adverbs"):
             last += 1
-        stop = said.words[last + len(gone.split()) - 1].stop
-        what, gone = said.written(first, verb), gone.removeprefix("has ")
-        if owned:
-            yield _change(
-                start, stop, "lost", f"their {what}", text=f"{{possessive}} {what} {gone}"
+        stop = clause.words[last + len(gone.split()) - 1].stop
+        possession, gone = clause.original_text(first, verb), gone.removeprefix("has ")
+        if has_owner:
+            yield _build_change(
+                start,
+                stop,
+                "lost",
+                f"their {possession}",
+                text=f"{{possessive}} {possession} {gone}",
             )
         else:
-            yield _change(start, stop, "is", "gone", of=what, text=f"{what} {gone}")
+            yield _build_change(
+                start, stop, "is", "gone", subject=possession, text=f"{possession} {gone}"
+            )
         return
-    if owned and said.low(place + 1) in _lifecycle("classes")["partner"]["words"]:
-        yield from _parted(said, place, start)
+    if has_owner and clause.low(position + 1) in _lifecycle_table("classes")["partner"]["words"]:
+        yield from _read_separation(clause, position, start)
 
 
-def _parted(said: Said, place: int, start: int) -> Iterator[Fact]:
-    """ "My girlfriend left me", "my girlfriend and I broke up" (whose second half is read by itself)."""
-    lows = said.lows[place + 2 : place + 5]
-    at = int(bool(lows) and said.is_capital(place + 2))
-    if lows[at : at + 2] in (["left", "me"], ["dumped", "me"]) or lows[at : at + 4] == [
+def _read_separation(clause: ClauseWords, position: int, start: int) -> Iterator[Fact]:
+    """Yield a separation: "My girlfriend left me".
+
+    The second half of "my girlfriend and I broke up" is a clause of its own.
+    """
+    lows = clause.lows[position + 2 : position + 5]
+    index = int(bool(lows) and clause.is_capital(position + 2))
+    if lows[index : index + 2] in (["left", "me"], ["dumped", "me"]) or lows[index : index + 4] == [
         "broke",
         "up",
         "with",
         "me",
     ]:
-        stop = said.words[min(place + 2 + at + len(lows[at:]) - 1, len(said) - 1)].stop
-        yield _change(
+        stop = clause.words[min(position + 2 + index + len(lows[index:]) - 1, len(clause) - 1)].stop
+        yield _build_change(
             start, stop, "relationship", "broke up", text="{subject} broke up with their partner"
         )
 
 
-def _lifecycle(name: str) -> Any:
+def _lifecycle_table(name: str) -> Any:
+    """Return a table of the lifecycle rules."""
     return lexicon()["lifecycle"][name]
 
 
 def _names_profession(value: str) -> bool:
-    return not _words("professions").isdisjoint(value.lower().split())
+    """Return whether a value contains a profession."""
+    return not _lifecycle_words("professions").isdisjoint(value.lower().split())
 
 
-@cache
-def _words(name: str) -> frozenset[str]:
-    return frozenset(_lifecycle("words")[name])
+@cache  # the tables of the language do not change
+def _lifecycle_words(name: str) -> frozenset[str]:
+    """Return a list of words of the lifecycle rules as a set."""
+    return frozenset(_lifecycle_table("words")[name])
 
 
-@cache
-def _states() -> frozenset[str]:
-    """What somebody is for long, of which another state is the end: "vegan", "a vegan", "a smoker"."""
-    return frozenset(chain.from_iterable(_lifecycle("states").values()))
+@cache  # the tables of the language do not change
+def _list_states() -> frozenset[str]:
+    """Return lasting states of persons, which another state may end: "a vegan"."""
+    return frozenset(chain.from_iterable(_lifecycle_table("states").values()))
 
 
-@cache
-def _plain_states() -> frozenset[str]:
+@cache  # the tables of the language do not change
+def _list_plain_states() -> frozenset[str]:
+    """Return the states without an article: "vegan"."""
     return frozenset(
-        state for state in _states() if not state.startswith(("a ", "in a ")) and state != "dating"
+        state
+        for state in _list_states()
+        if not state.startswith(("a ", "in a ")) and state != "dating"
     )

@@ -1,7 +1,7 @@
-"""The words of a clause and what stands where in them: verbs of the table, phrases, values that end as their sort does.
+"""The words of a clause: verbs of a table, phrases, and values with their ends.
 
-A fact is read of one clause. ``Said`` has its words in lower case with their places in the message; whatever is beyond
-the end of the clause reads as an empty word.
+Facts are read from one clause at a time. ``ClauseWords`` has its words in lower case with their
+positions in the message; an index beyond the end of the clause gives an empty word.
 """
 
 from __future__ import annotations
@@ -27,32 +27,34 @@ __all__ = [
     "TEAM",
     "USER",
     "ClauseValue",
+    "ClauseWords",
     "Fact",
-    "Said",
     "Subject",
-    "bare",
     "is_cut_short",
-    "lasts",
-    "table",
-    "tells",
+    "is_lasting_plan",
+    "may_state_fact",
+    "strip_marks",
+    "word_table",
 ]
 
+# The subjects of a user and of a group.
 USER, TEAM = "user", "team"
 
 SURE, CHANGED, SAID_OF_OTHERS, INFERRED = 0.95, 0.92, 0.85, 0.6
-"""Of oneself, of a move or a new post, of others, concluded by an assistant."""
+"""Confidence of facts about the speaker, of a move or new post, about others, and inferred by an assistant."""
 
 OPEN = 0.55
-"""Of a property whose noun no judged fact had: below .6 until such facts are judged."""
+"""Confidence of a property whose noun has no judged example: below .6 until such facts are judged."""
 
 LOWEST = 0.44
-"""Below it no fact is proposed: fewer than half of such facts are useful."""
+"""Confidence below which no fact is proposed, because fewer than half of such facts are useful."""
 
 DOUBTFUL = 0.5
-"""The highest confidence of a fact whose value rarely fits its predicate: below .6, where facts are acted on."""
+"""Maximum confidence of a value that rarely fits its predicate: below .6, from which facts are used."""
 
+# The articles, the maximum lengths of phrases, and patterns of words at the ends of values. The lengths cover the
+# phrases of the tables; longer values are clauses.
 ARTICLES = ("a", "an", "the")
-
 _MOST_ADVERBS = 3
 _MOST_OF_A_VERB = 5
 _MOST_OF_A_VALUE = 14
@@ -74,10 +76,23 @@ _SENTENCES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A subject, a predicate and a value; ``entity`` says whether that is an entity. ``start`` and ``stop``: its place.
+    """A subject, a predicate and a value, with their position in the message.
 
-    ``kind`` is the kind of memory that it makes, ``confidence`` how sure the rule is, 0-1. ``text`` says it as a
-    sentence where subject, predicate and value do not, with {subject} and {possessive} for whom it is about.
+    Attributes
+    ----------
+    subject, predicate, value
+        The parts of the fact.
+    entity
+        Whether the value is an entity.
+    kind
+        The kind of memory to store.
+    confidence
+        The confidence of the rule, 0 to 1.
+    start, stop
+        The position in the message, in characters.
+    text
+        The fact as a sentence, where subject, predicate and value do not form one. The placeholders
+        {subject} and {possessive} stand for the subject.
     """
 
     subject: str
@@ -93,34 +108,38 @@ class Fact:
 
 @dataclass(slots=True)
 class Subject:
-    """Who a clause speaks of, and where its verb may begin. ``own``: the verb is as one says it of oneself."""
+    """The subject of a clause, and the index at which its verb may begin.
+
+    ``own`` means that the verb has the form of the first person, ``is_thing`` that the subject is no
+    person.
+    """
 
     name: str
     own: bool
     verb: int
     start: int
-    thing: bool = False
+    is_thing: bool = False
 
 
 class ClauseValue(NamedTuple):
-    """A value as another person says it, and where it ends in the message."""
+    """A value in the third person, and the position in the message where it ends."""
 
     text: str
     stop: int
 
 
-@cache
-def table(name: str) -> Any:
-    """Return a table of the language's ``extraction``; a list as a set."""
+@cache  # converting lists to sets takes time, and the tables do not change
+def word_table(name: str) -> Any:
+    """Return a table of the extraction rules; a list is returned as a set."""
     return read_table("extraction", name)
 
 
-def bare(said: str) -> str:
-    """Return a text without marks and white space at its ends."""
-    return said.strip(_TRIMMED)
+def strip_marks(text: str) -> str:
+    """Return a text without white space and punctuation at its ends."""
+    return text.strip(_TRIMMED)
 
 
-class Said:
+class ClauseWords:
     """The words of a clause.
 
     Attributes
@@ -128,7 +147,7 @@ class Said:
     text
         The message.
     words
-        The words of the clause with their places in it, contractions taken apart.
+        The words of the clause with their positions; contractions are split.
     lows
         The words in lower case.
     """
@@ -142,406 +161,491 @@ class Said:
     def __len__(self) -> int:
         return len(self.lows)
 
-    def low(self, at: int) -> str:
+    def low(self, index: int) -> str:
         """Return a word in lower case; empty beyond the end."""
-        return self.lows[at] if at < len(self.lows) else ""
+        return self.lows[index] if index < len(self.lows) else ""
 
-    def phrase(self, start: int, stop: int) -> str:
-        """Return words in lower case with spaces between."""
+    def join_words(self, start: int, stop: int) -> str:
+        """Return words in lower case, joined by spaces."""
         return " ".join(self.lows[start:stop])
 
-    def written(self, start: int, stop: int) -> str:
-        """Return words as they are written, without marks at their ends."""
-        return bare(self.text[self.words[start].start : self.words[stop - 1].stop])
+    def original_text(self, start: int, stop: int) -> str:
+        """Return words as they are written, without punctuation at their ends."""
+        return strip_marks(self.text[self.words[start].start : self.words[stop - 1].stop])
 
-    def is_capital(self, at: int) -> bool:
+    def is_capital(self, index: int) -> bool:
         """Return whether a word begins with a capital letter."""
-        if at >= len(self.words):
+        if index >= len(self.words):
             return False
-        word = self.words[at]
+        word = self.words[index]
         first = next((sign for sign in self.text[word.start : word.stop] if sign.isalnum()), "")
         return first.isupper()
 
-    def end_of_name(self, start: int, most: int) -> int:
-        """Return where the capitalised words from a place on end, of at most so many."""
+    def find_name_end(self, start: int, max_words: int) -> int:
+        """Return the end of the capitalised words from `start` on, at most so many."""
         stop = start
-        while stop < start + most and self.is_capital(stop):
+        while stop < start + max_words and self.is_capital(stop):
             stop += 1
         return stop
 
-    def after(self, at: int, stop: int) -> int:
-        """Return the first word behind ``at`` that begins at or after a place of the message."""
-        behind = range(at + 1, len(self.words))
-        return next((place for place in behind if self.words[place].start >= stop), len(self.words))
+    def index_after(self, index: int, stop: int) -> int:
+        """Return the first word after `index` that begins at or after `stop`.
 
-    def longest(self, at: int, phrases: Container[str]) -> str | None:
-        """Return the longest phrase of a table that stands at a place."""
-        for stop in range(min(at + _MOST_OF_A_VERB, len(self)), at, -1):
-            said = self.phrase(at, stop)
-            if said in phrases:
-                return said
+        `stop` is a position in the message.
+        """
+        following = range(index + 1, len(self.words))
+        return next(
+            (position for position in following if self.words[position].start >= stop),
+            len(self.words),
+        )
+
+    def find_longest(self, index: int, phrases: Container[str]) -> str | None:
+        """Return the longest of the `phrases` that begins at a word."""
+        for stop in range(min(index + _MOST_OF_A_VERB, len(self)), index, -1):
+            phrase = self.join_words(index, stop)
+            if phrase in phrases:
+                return phrase
         return None
 
-    def length_of(self, at: int, phrases: Sequence[str]) -> int:
-        """Return how many words the first of these phrases that stands at a place has; 0 if none does."""
+    def measure_phrase(self, index: int, phrases: Sequence[str]) -> int:
+        """Return the length in words of the first phrase that begins at a word, else 0."""
         for phrase in phrases:
             parts = phrase.split()
-            if self.lows[at : at + len(parts)] == parts:
+            if self.lows[index : index + len(parts)] == parts:
                 return len(parts)
         return 0
 
-    # -- verbs ------------------------------------------------------------------------------------------------
+    # Verbs
 
-    def past_adverbs(self, at: int) -> list[int]:
-        """Return where a verb may begin: at a place, and after each adverb from there on."""
-        places = [at] if at < len(self) else []
-        while places and len(places) <= _MOST_ADVERBS and self.lows[places[-1]] in table("adverbs"):
-            if places[-1] + 1 >= len(self):
+    def skip_adverbs(self, index: int) -> list[int]:
+        """Return the indices at which a verb may begin: after each leading adverb."""
+        positions = [index] if index < len(self) else []
+        while (
+            positions
+            and len(positions) <= _MOST_ADVERBS
+            and self.lows[positions[-1]] in word_table("adverbs")
+        ):
+            if positions[-1] + 1 >= len(self):
                 break
-            places.append(places[-1] + 1)
-        return places
+            positions.append(positions[-1] + 1)
+        return positions
 
-    def verb(self, at: int, *, own: bool) -> tuple[str, int] | None:
-        """Return the longest verb of the table at a place, past adverbs, and where its value begins.
+    def find_verb(self, index: int, *, own: bool) -> tuple[str, int] | None:
+        """Return the longest verb at a word, past adverbs, and the index of its value.
 
-        The verb is as one says it of oneself; ``own`` says whether the clause has it so.
+        The verb is returned in the form of the first person; `own` tells whether the clause uses
+        that form.
 
         >>> from memlab.subjects.reading.clauses import contracted_words
         >>> text = "really likes tea"
-        >>> Said(text, contracted_words(text, 0, len(text))).verb(0, own=False)
+        >>> ClauseWords(text, contracted_words(text, 0, len(text))).find_verb(0, own=False)
         ('like', 2)
         """
-        for place in self.past_adverbs(at):
-            found = self._form(own, (), place)
-            # I'm now living in
-            if found is None and self.low(place) in ("am", "is", "have", "has"):
-                past = next((one for one in self.past_adverbs(place + 1) if one > place + 1), None)
-                found = None if past is None else self._form(own, (self.lows[place],), past)
-            if found is not None:
-                return found
+        for position in self.skip_adverbs(index):
+            match = self._find_form(own, (), position)
+            # an auxiliary, adverbs and the verb: "I'm now living in"
+            if match is None and self.low(position) in ("am", "is", "have", "has"):
+                after_auxiliary = next(
+                    (
+                        next_position
+                        for next_position in self.skip_adverbs(position + 1)
+                        if next_position > position + 1
+                    ),
+                    None,
+                )
+                match = (
+                    None
+                    if after_auxiliary is None
+                    else self._find_form(own, (self.lows[position],), after_auxiliary)
+                )
+            if match is not None:
+                return match
         return None
 
-    def _form(self, own: bool, before: tuple[str, ...], at: int) -> tuple[str, int] | None:
-        forms = _forms(own)
-        for stop in range(min(at + _MOST_OF_A_VERB, len(self)), at, -1):
-            verb = forms.get((*before, *self.lows[at:stop]))
+    def _find_form(self, own: bool, before: tuple[str, ...], index: int) -> tuple[str, int] | None:
+        """Return the longest verb form at a word, and the index after it."""
+        forms = _index_forms(own)
+        for stop in range(min(index + _MOST_OF_A_VERB, len(self)), index, -1):
+            verb = forms.get((*before, *self.lows[index:stop]))
             if verb is not None:
                 return verb, stop
         return None
 
-    def is_something(self, at: int) -> bool:
-        """Return whether "is" and something after it stand at a place, past adverbs."""
+    def is_something(self, index: int) -> bool:
+        """Return whether "is" and another word follow, past adverbs."""
         return any(
-            self.lows[place] == "is" and place + 1 < len(self) for place in self.past_adverbs(at)
+            self.lows[position] == "is" and position + 1 < len(self)
+            for position in self.skip_adverbs(index)
         )
 
-    # -- values -----------------------------------------------------------------------------------------------
+    # Values
 
-    def value(self, at: int, sort: str) -> ClauseValue | None:
-        """Return what stands from a place to where a value of a sort ends, as another person says it.
+    def read_value(self, index: int, sort: str) -> ClauseValue | None:
+        """Return the value that begins at a word and ends as its sort requires.
 
-        None where it is empty, speaks of the moment or is no value but a sentence.
+        The value is in the third person. None if it is empty, refers to the moment, or is a whole
+        sentence.
         """
-        if at >= len(self):
+        if index >= len(self):
             return None
-        lows = self.lows[at:]
+        lows = self.lows[index:]
         lows = lows[: _end_at_stops(lows, sort)]
         lows = lows[: _end_at_date(lows, sort)]
         lows = lows[: _end_at_run_on(lows)]
-        if _compares(lows):
+        if _is_comparison(lows):
             return None
         lows = lows[: _end_at_tails(lows)]
-        lows = lows[: self._end_at_second_verb(at, lows, sort)]
+        lows = lows[: self._end_at_second_verb(index, lows, sort)]
         if (
             not lows
             or len(lows) > _MOST_OF_A_VALUE
-            or self._refers_outside(at, lows)
+            or self._refers_outside(index, lows)
             or _is_empty(lows)
         ):
             return None
-        stop = self.words[at + len(lows) - 1].stop
-        said = " ".join(self.text[self.words[at].start : stop].split())
-        said = " ".join(
-            table("possessives").get(word.lower(), word) for word in bare(said).split(" ")
+        stop = self.words[index + len(lows) - 1].stop
+        text = " ".join(self.text[self.words[index].start : stop].split())
+        text = " ".join(
+            word_table("possessives").get(word.lower(), word)
+            for word in strip_marks(text).split(" ")
         )
-        fits = said and len(said) <= _LONGEST_VALUE and any(map(str.isalnum, said))
-        return ClauseValue(said, stop) if fits else None
+        is_valid = text and len(text) <= _LONGEST_VALUE and any(map(str.isalnum, text))
+        return ClauseValue(text, stop) if is_valid else None
 
-    def title(self, at: int, sort: str) -> ClauseValue | None:
-        """Return a title in quotation marks right after a verb of taste: "I love \"The Santa Clause\" too"."""
-        if sort not in ("taste", "choice", "subject-matter") or not at:
+    def read_title(self, index: int, sort: str) -> ClauseValue | None:
+        r"""Return a quoted title after a verb of taste: "I love \"The Santa Clause\" too"."""
+        if sort not in ("taste", "choice", "subject-matter") or not index:
             return None
-        found = _TITLE.match(self.text, self.words[at - 1].stop)
-        return None if found is None else ClauseValue(found["title"].strip(), found.end())
+        match = _TITLE.match(self.text, self.words[index - 1].stop)
+        return None if match is None else ClauseValue(match["title"].strip(), match.end())
 
-    def is_trait(self, at: int) -> bool:
-        """Return whether a word or two say how somebody is for long: vegetarian, Polish."""
-        low = self.low(at)
-        if low in table("traits") or self.phrase(at, at + 2) in table("traits"):
+    def is_trait(self, index: int) -> bool:
+        """Return whether a word or two are a lasting trait: vegetarian, Polish."""
+        low = self.low(index)
+        if low in word_table("traits") or self.join_words(index, index + 2) in word_table("traits"):
             return True
         return (
-            self.is_capital(at)
+            self.is_capital(index)
             and len(low) > 4
-            and low.endswith(tuple(table("nationality-endings")))
+            and low.endswith(tuple(word_table("nationality-endings")))
         )
 
     def is_first_of_two(self, value: ClauseValue) -> bool:
-        """Return whether a value ends with the first adjective of several: "self-directed, independent learning"."""
-        found = _NEXT.match(self.text, value.stop)
-        last = value.text.rsplit(" ", 1)[-1]
-        if found is None or last[:1].isupper():
-            return False
-        goes_on = (
-            table("subjects") | table("openers") | table("inverted-verbs") | table("after-comma")
-        )
-        listed = found["word"].lower() in goes_on or found["word"][0].isupper()
-        return not listed and not last.lower().endswith("s")
+        """Return whether a value ends with the first of several adjectives.
 
-    def _end_at_second_verb(self, at: int, lows: list[str], sort: str) -> int:
-        """End before what else is said after "and": "a Russian major and stay far away", "Orem and signed a lease"."""
+        Example: "self-directed, independent learning".
+        """
+        match = _NEXT.match(self.text, value.stop)
+        last = value.text.rsplit(" ", 1)[-1]
+        if match is None or last[:1].isupper():
+            return False
+        continuing = (
+            word_table("subjects")
+            | word_table("openers")
+            | word_table("inverted-verbs")
+            | word_table("after-comma")
+        )
+        is_list = match["word"].lower() in continuing or match["word"][0].isupper()
+        return not is_list and not last.lower().endswith("s")
+
+    def _end_at_second_verb(self, index: int, lows: list[str], sort: str) -> int:
+        """Return the length of a value without what follows "and".
+
+        Examples: "a Russian major and stay far away", "Orem and signed a lease".
+        """
         if sort not in _WITHOUT_A_VERB:
             return len(lows)
-        for place in range(1, len(lows) - 1):
-            if lows[place] not in ("and", "then"):
+        for position in range(1, len(lows) - 1):
+            if lows[position] not in ("and", "then"):
                 continue
-            after = lows[place + 1]
-            goes_on = after in (*ARTICLES, "my", "our") or after in table("places-after-and")
-            goes_on = goes_on or self.is_capital(at + place + 1)
+            after = lows[position + 1]
+            continues = after in (*ARTICLES, "my", "our") or after in word_table("places-after-and")
+            continues = continues or self.is_capital(index + position + 1)
             if sort == "subject-matter":
-                goes_on = not after.endswith("ing") or after in table("activities")
+                continues = not after.endswith("ing") or after in word_table("activities")
             elif sort in ("is", "job"):
-                goes_on = goes_on or any(map(_names_a_role, lows[place + 1 : place + 3]))
-            if not goes_on:
-                return place
+                continues = continues or any(map(_is_role, lows[position + 1 : position + 3]))
+            if not continues:
+                return position
         return len(lows)
 
-    def _refers_outside(self, at: int, lows: list[str]) -> bool:
-        """Return whether a pronoun of a value stands for something that it does not name: "some of their songs"."""
-        for place, low in enumerate(lows):
-            if low not in table("third-pronouns"):
+    def _refers_outside(self, index: int, lows: list[str]) -> bool:
+        """Return whether a pronoun in a value refers to something outside the value."""
+        for position, low in enumerate(lows):
+            if low not in word_table("third-pronouns"):
                 continue
-            named = any(
-                self.is_capital(at + one) or lows[one] in table("relations") for one in range(place)
+            is_named = any(
+                self.is_capital(index + offset) or lows[offset] in word_table("relations")
+                for offset in range(position)
             )
             if low in _OF_SEVERAL:
-                named = named or any(one.endswith("s") or one in _SEVERAL for one in lows[:place])
-            if not named:
+                is_named = is_named or any(
+                    offset.endswith("s") or offset in _SEVERAL for offset in lows[:position]
+                )
+            if not is_named:
                 return True
         return False
 
 
-@cache
-def _forms(own: bool) -> dict[tuple[str, ...], str]:
-    """From the words of a verb to its form of oneself. One thing "is written", several are."""
+@cache  # the tables of the language do not change
+def _index_forms(own: bool) -> dict[tuple[str, ...], str]:
+    """Return verbs in the first person by the words of their form in the text.
+
+    With `own` the form is the first person itself, else the third person.
+    """
     return {
         tuple((verb if own else other).split()): verb
-        for verb, (other, *_) in table("verbs").items()
+        for verb, (other, *_) in word_table("verbs").items()
     }
 
 
-@cache
-def _stops(sort: str) -> frozenset[str]:
-    return frozenset(table("stops")[sort])
+@cache  # the tables of the language do not change
+def _stop_phrases(sort: str) -> frozenset[str]:
+    """Return the phrases that end a value of a sort."""
+    return frozenset(word_table("stops")[sort])
 
 
 def _end_at_stops(lows: list[str], sort: str) -> int:
-    """End before the first phrase that ends a value of this sort; a shorter phrase is looked for first."""
+    """Return the length of a value up to the first phrase that ends its sort.
+
+    Shorter phrases are tried first.
+    """
     end = len(lows)
     for size in (1, 2, 3):
-        phrases = (" ".join(lows[place : place + size]) for place in range(1, end))
+        phrases = (" ".join(lows[position : position + size]) for position in range(1, end))
         end = next(
-            (place for place, phrase in enumerate(phrases, 1) if phrase in _stops(sort)), end
+            (
+                position
+                for position, phrase in enumerate(phrases, 1)
+                if phrase in _stop_phrases(sort)
+            ),
+            end,
         )
     return end
 
 
 def _end_at_date(lows: list[str], sort: str) -> int:
-    """End before when it came about, where the value is a place or a post: "Cardiff in May", "Siemens on Monday"."""
+    """Return the length of a place or post without its date: "Cardiff in May"."""
     if sort not in _DATED:
         return len(lows)
-    for place in range(1, len(lows) - 1):
-        first, last = lows[place + 1], lows[place + 1 : place + 3][-1]
-        if lows[place] in ("in", "on", "around", "during") and (
+    for position in range(1, len(lows) - 1):
+        first, last = lows[position + 1], lows[position + 1 : position + 3][-1]
+        if lows[position] in ("in", "on", "around", "during") and (
             _is_date(first)
             or _YEAR.fullmatch(first)
             or (first in ("early", "late", "mid", "the") and _is_date(last))
         ):
-            return place
+            return position
     return len(lows)
 
 
 def _is_date(low: str) -> bool:
-    return low in table("dates") or low in table("months")
+    """Return whether a word is part of a date."""
+    return low in word_table("dates") or low in word_table("months")
 
 
 def _end_at_run_on(lows: list[str]) -> int:
-    """End before the next sentence where nothing divides it: "San Fran its such a fun city", "hiking cause it is"."""
-    for place, (low, after) in enumerate(zip(lows, [*lows[1:], ""], strict=True)):
-        if place and (low in table("run-on") or (low == "its" and after in table("after-its"))):
-            return place
+    """Return the length of a value up to an unpunctuated next sentence.
+
+    Examples: "San Fran its such a fun city", "hiking cause it is".
+    """
+    for position, (low, after) in enumerate(zip(lows, [*lows[1:], ""], strict=True)):
+        if position and (
+            low in word_table("run-on") or (low == "its" and after in word_table("after-its"))
+        ):
+            return position
     return len(lows)
 
 
 def _end_at_tails(lows: list[str]) -> int:
-    """End before what belongs to the moment of speaking: "these days", "though"."""
+    """Return the length of a value without trailing words such as "these days"."""
     end = len(lows)
     while end:
-        fits = (
+        sizes = (
             size
             for size in (3, 2, 1)
-            if end > size and " ".join(lows[end - size : end]) in table("tails")
+            if end > size and " ".join(lows[end - size : end]) in word_table("tails")
         )
-        size = next(fits, 0) or int(end > 1 and _LAUGHTER.fullmatch(lows[end - 1]) is not None)
+        size = next(sizes, 0) or int(end > 1 and _LAUGHTER.fullmatch(lows[end - 1]) is not None)
         if not size:
             break
         end -= size
     return end
 
 
-def _compares(lows: list[str]) -> bool:
-    """Return whether an activity is compared with nothing that is named: "eating more"."""
+def _is_comparison(lows: list[str]) -> bool:
+    """Return whether an activity is compared with nothing specific: "eating more"."""
     return lows[-1] in ("more", "better", "less", "worse") and (
         lows[0] == "to" or lows[0].endswith("ing")
     )
 
 
 def _is_empty(lows: list[str]) -> bool:
-    """Return whether a value points at the moment, or says nothing."""
-    if lows == ["to"] or lows[0] == "like" or lows[0] in table("deictic"):
+    """Return whether a value refers to the moment or carries no content."""
+    if lows == ["to"] or lows[0] == "like" or lows[0] in word_table("deictic"):
         return True
-    alone = {
-        low for low, after in zip(lows, [*lows[1:], ""], strict=True) if after not in table("spans")
+    lone_words = {
+        low
+        for low, after in zip(lows, [*lows[1:], ""], strict=True)
+        if after not in word_table("spans")
     }
     first = lows[: 3 if lows[0] in ARTICLES else 2]
-    return not table("deictic-anywhere").isdisjoint(alone) or not table("empty-values").isdisjoint(
-        first
+    return not word_table("deictic-anywhere").isdisjoint(lone_words) or not word_table(
+        "empty-values"
+    ).isdisjoint(first)
+
+
+def _is_role(low: str) -> bool:
+    """Return whether a word is a role, relation, trait or occupation."""
+    vocabularies = (
+        vocabulary("extraction", "relations", "traits"),
+        vocabulary("linking", "occupations"),
     )
+    return low.endswith(_OF_STUDENTS) or any(low in words for words in vocabularies)
 
 
-def _names_a_role(low: str) -> bool:
-    known = vocabulary("extraction", "relations", "traits"), vocabulary("linking", "occupations")
-    return low.endswith(_OF_STUDENTS) or any(low in words for words in known)
-
-
-def lasts(plan: str, *, said_to_someone: bool) -> bool:
-    """Return whether a plan, wish or attempt is one of life, and no request or step of a task."""
-    words = [word for word in plan.lower().split() if word not in table("adverbs")]
-    if not words or words[0] not in table("life-verbs"):
+def is_lasting_plan(plan: str, *, said_to_someone: bool) -> bool:
+    """Return whether a plan or wish concerns a life rather than a task."""
+    words = [word for word in plan.lower().split() if word not in word_table("adverbs")]
+    if not words or words[0] not in word_table("life-verbs"):
         return (
             said_to_someone
             and bool(words)
-            and words[0] not in table("asking-verbs")
+            and words[0] not in word_table("asking-verbs")
             and len(words) > 2
         )
-    if words[0] == "apply" and words[1:2] not in (["for"], ["to"]):  # a formula, and no post
+    if words[0] == "apply" and words[1:2] not in (["for"], ["to"]):  # a formula, not a post
         return False
-    named = any(part[:1].isupper() or part[:1].isdigit() for part in plan.split()[1:])
+    is_named = any(part[:1].isupper() or part[:1].isdigit() for part in plan.split()[1:])
     nouns = {word.strip(".,;!") for word in words}
     if "i" in nouns:
         return False
-    return named or words[0] not in table("weak-verbs") or not table("life-nouns").isdisjoint(nouns)
+    return (
+        is_named
+        or words[0] not in word_table("weak-verbs")
+        or not word_table("life-nouns").isdisjoint(nouns)
+    )
 
 
 def is_cut_short(value: str) -> bool:
-    """Return whether a value ends where its sentence cannot: "similes like", "a style that's specifically designed"."""
+    """Return whether a value ends where its sentence cannot: "similes like"."""
     words = value.lower().split()
     if "i" in words[1:]:
         return True
-    return words[-1] in table("open-ends") or bool(_SENTENCES & set(words)) or value[:1] in "-"
+    return words[-1] in word_table("open-ends") or bool(_SENTENCES & set(words)) or value[:1] in "-"
 
 
-# -- whether a text may state a fact: one scan, as most of what is said states none ----------------------------------
+# The test whether a text may state a fact: one scan over its words.
 
 
 _SEPARATE = word_pattern("hyphenated")
+"""The pattern of words, with hyphens inside them."""
 
 
-def tells(text: str) -> bool:
-    """Return whether a text may state a fact: asked first, as most of what is said states none.
+def may_state_fact(text: str) -> bool:
+    """Return whether a text may state a fact.
 
-    >>> tells("I live in Rome"), tells("It rained all day")
+    This is a cheap test before parsing, because most messages state no fact.
+
+    >>> may_state_fact("I live in Rome"), may_state_fact("It rained all day")
     (True, False)
     """
     words = _SEPARATE.findall(text.replace("\u2019", "'"))
-    lows = " ".join(words).lower().split(" ")  # word by word it takes three times as long
-    if not _changing().isdisjoint(lows):
+    lows = " ".join(words).lower().split(" ")  # lowering each word takes three times as long
+    if not _change_words().isdisjoint(lows):
         return True
-    first = _beginnings()["first"]
+    first = _index_beginnings()["first"]
     if first.isdisjoint(lows):
         return False
-    for place, low in enumerate(lows):  # noqa: SIM110 - a generator takes twice as long
-        if low in first and _begins(words, lows, place):
+    for position, low in enumerate(lows):  # noqa: SIM110 - a generator takes twice as long
+        if low in first and _may_begin_fact(words, lows, position):
             return True
     return False
 
 
-def _begins(words: list[str], lows: list[str], place: int) -> bool:
-    """Whether a subject and its verb, or a verb as another says it, may begin at ``place``."""
-    low, of = lows[place], _beginnings()
-    if low in of["others"]:
-        return low in of["things"] or _is_subject_of(words, lows, place)
+def _may_begin_fact(words: list[str], lows: list[str], position: int) -> bool:
+    """Return whether a subject with its verb may begin at a word."""
+    # The cheapest tests come first, because the function runs for most words of every message.
+    low, beginnings = lows[position], _index_beginnings()
+    if low in beginnings["others"]:
+        return low in beginnings["things"] or _follows_person(words, lows, position)
     if low in ("user", "i'd", "we'd"):
         return True
     if low not in _SIGNS:
         return False
-    after = place + 1
-    while after < len(lows) and after <= place + _MOST_ADVERBS and lows[after] in table("adverbs"):
+    after = position + 1
+    while (
+        after < len(lows)
+        and after <= position + _MOST_ADVERBS
+        and lows[after] in word_table("adverbs")
+    ):
         after += 1
     following = lows[after] if after < len(lows) else ""
     if (
         low in ("is", "are")
         and following
-        and _may_have(lows, place, following, words[after] != following)
+        and _may_state_property(lows, position, following, words[after] != following)
     ):
         return True
     if low in ("i", "we"):
-        return following in of["own"]
+        return following in beginnings["own"]
     if low in ("my", "our"):
-        return following.removesuffix("'s") in of["mine"]
+        return following.removesuffix("'s") in beginnings["mine"]
     if low == "i've":
-        return following in of["have"]
+        return following in beginnings["have"]
     if low == "call":
         return following == "me"
     if low == "is":
-        return following in of["things"] or (
-            following in of["being"] and _is_subject_of(words, lows, place)
+        return following in beginnings["things"] or (
+            following in beginnings["being"] and _follows_person(words, lows, position)
         )
     return (
-        following in of["being"]
+        following in beginnings["being"]
         or words[after : after + 1] != lows[after : after + 1]
         or following.isdigit()
     )
 
 
-def _may_have(lows: list[str], place: int, following: str, named: bool) -> bool:
-    """Whether a property of something may be stated by "is" or "are" at ``place``; ``named``: a capital follows."""
-    if not (named or following in _VALUES or following.endswith("ed") or not following.isalpha()):
-        of = _beginnings()
-        if following not in of["participles"] and lows[place - 1] not in of["in-a-word"]:
+def _may_state_property(
+    lows: list[str], position: int, following: str, capital_follows: bool
+) -> bool:
+    """Return whether "is" or "are" at a word may state a property."""
+    if not (
+        capital_follows
+        or following in _VALUES
+        or following.endswith("ed")
+        or not following.isalpha()
+    ):
+        beginnings = _index_beginnings()
+        if (
+            following not in beginnings["participles"]
+            and lows[position - 1] not in beginnings["in-a-word"]
+        ):
             return False
-    before = lows[max(place - _MOST_OWNED, 0) : place]
+    before = lows[max(position - _MOST_OWNED, 0) : position]
     return (
-        lows[place] == "are"
+        lows[position] == "are"
         or not _OWNERS.isdisjoint(before)
         or any(low.endswith(("'s", "s'")) for low in before)
     )
 
 
-def _is_subject_of(words: list[str], lows: list[str], place: int) -> bool:
-    """Whether somebody who may be told of stands before the verb at ``place``: a name, a relative, he or she."""
-    before = place - 1
-    while before >= 0 and lows[before] in table("adverbs"):
+def _follows_person(words: list[str], lows: list[str], position: int) -> bool:
+    """Return whether a person precedes the verb: a name, a relative, he or she."""
+    before = position - 1
+    while before >= 0 and lows[before] in word_table("adverbs"):
         before -= 1
     if before < 0:
         return False
     low = lows[before]
     return (
         low in _TOLD_OF
-        or low in _beginnings()["mine"]
-        or (words[before] != low and low not in table("no-names"))
+        or low in _index_beginnings()["mine"]
+        or (words[before] != low and low not in word_table("no-names"))
     )
 
 
+# Words after which a first-person fact may begin, and words that owners and values begin with.
 _SIGNS = frozenset(
     (
         "i",
@@ -565,20 +669,26 @@ _OWNERS = frozenset(("my", "our", "the"))
 _VALUES = frozenset(
     ("a", "an", "the", "number", "at", "on", "in", "under", "from", "by", "between", "near")
 )
-"""Words that begin a value."""
+"""Words with which a value begins."""
 _MOST_OWNED = 9
-"""Words from an owner to "is"."""
+"""Maximum number of words from an owner to "is"."""
+# Words that may be the subject of a third-person fact.
 _TOLD_OF = frozenset(("he", "she", "user", "and", "but"))
 
 
-def _of_things(verbs: list[tuple[list[str], list[str]]]) -> list[tuple[list[str], list[str]]]:
-    predicates = table("things")["predicates"]
-    return [(own, other) for own, other in verbs if table("verbs")[" ".join(own)][1] in predicates]
+def _select_thing_verbs(
+    verbs: list[tuple[list[str], list[str]]],
+) -> list[tuple[list[str], list[str]]]:
+    """Return the verbs that things can do."""
+    predicates = word_table("things")["predicates"]
+    return [
+        (own, other) for own, other in verbs if word_table("verbs")[" ".join(own)][1] in predicates
+    ]
 
 
-@cache
-def _changing() -> frozenset[str]:
-    """Words without which no change of life is told."""
+@cache  # the tables of the language do not change
+def _change_words() -> frozenset[str]:
+    """Return the words of which any change of life has at least one."""
     tables = lexicon()["lifecycle"]
     verbs = [
         *tables["endings"],
@@ -595,6 +705,7 @@ def _changing() -> frozenset[str]:
     )
 
 
+# Words in phrases of change that occur in most texts, so that they prove nothing.
 _PLAIN = (
     "got",
     "have",
@@ -614,14 +725,14 @@ _PLAIN = (
 )
 
 
-@cache
-def _beginnings() -> dict[str, frozenset[str]]:
-    """The words with which verbs begin or go on: of oneself, of others, after "am", after "have"; and after "my"."""
-    verbs = [(own.split(), other.split()) for own, (other, *_) in table("verbs").items()]
+@cache  # the tables of the language do not change
+def _index_beginnings() -> dict[str, frozenset[str]]:
+    """Return the words with which verbs begin, by the words before them."""
+    verbs = [(own.split(), other.split()) for own, (other, *_) in word_table("verbs").items()]
     being = {own[1] for own, _ in verbs if own[0] in ("am", "are")} | {
-        trait.split()[0] for trait in table("traits")
+        trait.split()[0] for trait in word_table("traits")
     }
-    mine = table("relations") | table("properties") | table("favourites")
+    mine = word_table("relations") | word_table("properties") | word_table("favourites")
     others = frozenset(other[0] for _, other in verbs) - {"has", "does", "cannot", "would", "is"}
     return {
         "first": _SIGNS | others,
@@ -630,9 +741,9 @@ def _beginnings() -> dict[str, frozenset[str]]:
         "being": frozenset(being | {"a", "an", "the", "our"}),
         "have": frozenset(own[1] for own, _ in verbs if own[0] == "have" and len(own) > 1),
         "mine": frozenset(part for name in mine for part in (name.split()[0], name.split()[-1])),
-        "participles": table("participles"),
-        "in-a-word": table("said-in-a-word"),
+        "participles": word_table("participles"),
+        "in-a-word": word_table("said-in-a-word"),
         "things": frozenset(
-            own[1] if own[0] == "are" else other[0] for own, other in _of_things(verbs)
+            own[1] if own[0] == "are" else other[0] for own, other in _select_thing_verbs(verbs)
         ),
     }

@@ -1,4 +1,4 @@
-"""What extraction declares to a lab."""
+"""Hooks and accessors of extraction."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["DECLARED"]
 
 
-def _extract(verbs: Verbs) -> Any:
-    from memlab.subjects.extraction.extraction import Extraction, where_of
+def _build_extract(verbs: Verbs) -> Any:
+    """Return the function behind ``lab.agents.extract``."""
+    from memlab.subjects.extraction.extraction import Extraction, make_scope
 
     extraction: Extraction = verbs.component("extraction")
 
@@ -25,13 +26,15 @@ def _extract(verbs: Verbs) -> Any:
         otherwise: Any,
         *,
         agent: str | None,
-        **place: str | None,
+        **scope: str | None,
     ) -> Any:
-        return extraction.extract(messages, role, where_of(agent, **place), model, otherwise)
+        """Extract proposals from messages in the scope of an agent, project and session."""
+        return extraction.extract(messages, role, make_scope(agent, **scope), model, otherwise)
 
     return extract
 
 
+# Names of functions are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     hooks=(
         Hook(
@@ -39,12 +42,12 @@ DECLARED = Declared(
             "dependents",
             "memlab.subjects.extraction.rereading:ExtractedMemories",
         ),
-        Hook("extraction-facts", "read-facts", "memlab.subjects.extraction.reading:facts_in"),
+        Hook("extraction-facts", "read-facts", "memlab.subjects.extraction.reading:read_facts"),
     ),
     accessors={
         "extraction": construct(
             "memlab.subjects.extraction.extraction:Extraction", "core", "remembering", "observing"
         ),
-        "extract": _extract,
+        "extract": _build_extract,
     },
 )

@@ -1,7 +1,8 @@
-"""Whether a sentence tells of an event that matters for longer than the day: a move, a trip, a job, and no lunch.
+"""Durable events: whether a sentence tells of a move, a trip or a job, not of lunch.
 
-An event is kept for what it is (a verb of life, a post, an illness), for a date, or for what it names; what belongs to
-the day ("this morning", "a quiz", "I saw a video") is not. The lists stand in ``english.toml`` under ``durable``.
+An event is durable by its verb (a verb of life, a post, an illness), by a date, or by a name.
+Events of the day ("this morning", "a quiz", "I saw a video") are not. The lists are under
+``durable`` in ``english.toml``.
 """
 
 from __future__ import annotations
@@ -14,71 +15,76 @@ from memlab.subjects.reading.names import proper_names
 __all__ = ["has_happened", "is_durable_event", "is_hypothetical"]
 
 
+# A month with a day, a year, an amount of money or a percentage.
 _DATE = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}\b|\b(?:19|20)\d\d\b|\$\d|\b\d{1,3}%",
     re.IGNORECASE,
 )
 _BEFORE_A_PRONOUN = 2
-"""Words with content before a pronoun, among which is what it stands for."""
+"""Content words before a pronoun from which one of them may be its antecedent."""
 
 
-def is_durable_event(said: str, low: str) -> bool:
-    """Return whether a sentence tells of an event that is worth knowing in weeks.
+def is_durable_event(sentence: str, low: str) -> bool:
+    """Return whether a sentence tells of an event that matters for weeks.
 
     Parameters
     ----------
-    said
+    sentence
         The sentence as written.
     low
-        The sentence as ``padded`` made it.
+        The sentence as padded words in lower case.
 
     Returns
     -------
-    bool
-        Whether the event lasts, has a date or names something, and stands alone.
+    Whether the event lasts, has a date or a name, and is complete without its context.
 
     Examples
     --------
-    >>> [is_durable_event(one, f" {one.lower()} ") for one in ("I moved to Rome in May", "I just ate lunch today")]
-    [True, False]
+    >>> is_durable_event("I moved to Rome in May", " i moved to rome in may ")
+    True
+    >>> is_durable_event("I just ate lunch today", " i just ate lunch today ")
+    False
     """
     words = low.split()
-    cut = words[-1] in vocabulary("durable", "unfinished")
-    if words[0] in vocabulary("durable", "goes-on") or cut or _begins_negated(low):
+    is_cut = words[-1] in vocabulary("durable", "unfinished")
+    if words[0] in vocabulary("durable", "goes-on") or is_cut or _begins_negated(low):
         return False
-    dated = _DATE.search(said) is not None
-    strong = holds(low, phrases("durable", "of-life"))
-    if not dated and (holds(low, phrases("durable", "of-the-chat")) or _points_outside(words)):
+    has_date = _DATE.search(sentence) is not None
+    is_life_event = holds(low, phrases("durable", "of-life"))
+    if not has_date and (holds(low, phrases("durable", "of-the-chat")) or _refers_outside(words)):
         return False
-    if dated or strong:
+    if has_date or is_life_event:
         return True
     if holds(low, phrases("durable", "of-the-day")) or not vocabulary(
         "durable", "trifles"
     ).isdisjoint(words):
         return False
-    acts = not vocabulary("durable", "acts").isdisjoint(words)
-    went = not vocabulary("durable", "weak-acts").isdisjoint(words)
-    long_ago = holds(low, phrases("durable", "long-times"))
-    named = bool(proper_names(said))
-    return (acts and (named or long_ago or len(words) >= _ENOUGH)) or (went and (named or long_ago))
+    has_act = not vocabulary("durable", "acts").isdisjoint(words)
+    has_weak_act = not vocabulary("durable", "weak-acts").isdisjoint(words)
+    is_long_ago = holds(low, phrases("durable", "long-times"))
+    has_name = bool(proper_names(sentence))
+    return (has_act and (has_name or is_long_ago or len(words) >= _ENOUGH)) or (
+        has_weak_act and (has_name or is_long_ago)
+    )
 
 
 _ENOUGH = 9
-"""Words of a sentence that say what was done, where nothing is named."""
+"""Words from which a sentence without a name describes an event well enough."""
 
 
 def _begins_negated(low: str) -> bool:
-    """Whether what is told did not happen: "I haven't seen", "I was going to"."""
+    """Return whether the event did not happen: "I haven't seen", "I was going to"."""
     return holds(" " + " ".join(low.split()[:_MOST_BEFORE]) + " ", phrases("durable", "not-done"))
 
 
 _MOST_BEFORE = 7
+"""Words at the beginning of a sentence among which a negation of the event is."""
 
 
-def _points_outside(words: list[str]) -> bool:
-    """Whether a pronoun comes before anything that it could stand for."""
+def _refers_outside(words: list[str]) -> bool:
+    """Return whether a pronoun comes before anything that it could refer to."""
     content = 0
-    light = (
+    fillers = (
         vocabulary("negation", "fillers")
         | vocabulary("acts", "openers")
         | vocabulary("extraction", "past-tenses")
@@ -86,10 +92,11 @@ def _points_outside(words: list[str]) -> bool:
     for word in words:
         if word in _PRONOUNS and content < _BEFORE_A_PRONOUN:
             return True
-        content += word not in light and not word.endswith("ed")
+        content += word not in fillers and not word.endswith("ed")
     return False
 
 
+# Pronouns that need an antecedent.
 _PRONOUNS = frozenset(
     (
         "it",
@@ -111,18 +118,20 @@ _PRONOUNS = frozenset(
 
 
 def has_happened(low: str) -> bool:
-    """Return whether a sentence tells of what happened: no opinion, habit or exercise, and whole by itself.
+    """Return whether a sentence tells of an event, complete without its context.
+
+    Opinions, habits and exercises are not events.
 
     Parameters
     ----------
     low
-        The sentence as ``padded`` made it.
+        The sentence as padded words in lower case.
     """
     if holds(low, phrases("extraction", "no-events")) or first_of(
-        _after_openers(low), phrases("extraction", "opinions")
+        _skip_openers(low), phrases("extraction", "opinions")
     ):
         return False
-    if _DANGLING.search(low) or _POINTS_BACK.search(_after_openers(low)) or _EXERCISE.search(low):
+    if _DANGLING.search(low) or _POINTS_BACK.search(_skip_openers(low)) or _EXERCISE.search(low):
         return False
     just = _JUST.search(low)
     if just is None or holds(low, phrases("utterance", "times")):
@@ -131,19 +140,19 @@ def has_happened(low: str) -> bool:
     return verb.endswith("ed") or verb in vocabulary("extraction", "past-tenses")
 
 
-def _after_openers(low: str) -> str:
-    """A padded sentence without what only opens it."""
+def _skip_openers(low: str) -> str:
+    """Return a padded sentence without its openers."""
     words = low.split()
     openers = vocabulary("acts", "openers") | vocabulary("negation", "fillers")
-    at = next(
+    first = next(
         (n for n, word in enumerate(words) if word not in openers or word in ("i", "we")),
         len(words),
     )
-    return padded(words[at:])
+    return padded(words[first:])
 
 
 _JUST = re.compile(r" (?:i|we) (?:\w+ly )?just (?:\w+ly |also |now |recently )*(?P<verb>[\w']+) ")
-"""After "just" a present tense says what somebody does again and again: "I just leave my camera at home"."""
+"""A verb after "just"; in the present tense it states a habit: "I just leave my camera at home"."""
 
 _POINTS_BACK = re.compile(
     r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ "
@@ -152,44 +161,40 @@ _POINTS_BACK = re.compile(
     r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently)"
     r"| (?:from|is|was|like)| $)(?: |$)"
 )
-"""The object right after its verb stands in another sentence: "I started following him when", "I tried it on"."""
+"""A verb whose object is in another sentence: "I started following him when", "I tried it on"."""
 
 _EXERCISE = re.compile(
     r" (?:solve|calculate|compute|derive|prove) |\bp \w{1,2} ?\b.* equals | formula "
 )
-"""A step of an exercise, and no event of a life."""
+"""A step of an exercise, which is no event of a life."""
 
 _DANGLING = re.compile(
     r" (?:how|what|where) to \w+ (?:it|this|that|them) $"
     r"|^ (?:i|we) (?:first |just |finally )?"
     r"(?:saw|watched|read|tried|made|found|got|heard|bought) (?:it|this|that|them) "
 )
-"""What it tells of stands in another sentence: "I first watched it in May", "I taught people how to make this"."""
+"""An event whose object is in another sentence: "I first watched it in May"."""
 
 
-# Whether an answer is in earnest: one to "If you could ..." says nothing about its speaker.
+# Hypothetical questions: an answer to "If you could ..." states nothing about its speaker.
 
 
 _LONGEST_QUESTION = 600
+"""Characters at the end of a message in which its question is."""
 
 
 def is_hypothetical(question: str) -> bool:
-    """Return whether a message asks what would be, and not what is.
+    """Return whether a message asks a hypothetical question.
 
     Parameters
     ----------
     question
-        The message just before an answer.
-
-    Returns
-    -------
-    bool
-        Whether the message asks, and supposes something.
+        The message before an answer.
 
     Examples
     --------
-    >>> [is_hypothetical(one) for one in ("If you could fly, where to?", "Where do you live?")]
-    [True, False]
+    >>> is_hypothetical("If you could fly, where to?"), is_hypothetical("Where do you live?")
+    (True, False)
     """
     if "?" not in question and not question.lower().lstrip().startswith(_SUPPOSES):
         return False
@@ -198,4 +203,5 @@ def is_hypothetical(question: str) -> bool:
     )
 
 
+# Beginnings of hypothetical questions that need no question mark.
 _SUPPOSES = ("if you", "what if", "imagine", "pretend", "suppose", "would you rather")

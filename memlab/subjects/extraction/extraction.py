@@ -1,4 +1,4 @@
-"""Extracting of one lab: proposals staged, committed through ``remember``, and what a session taught."""
+"""Extraction for one lab: staged proposals, commits, and the lessons of a session."""
 
 from __future__ import annotations
 
@@ -26,49 +26,49 @@ from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Remembered
 from memlab.kernel.verbs.tellings import Tellings
-from memlab.subjects.extraction.asking import asked
-from memlab.subjects.extraction.circumstances import roles_played
-from memlab.subjects.extraction.learning import LESSONS, lessons
-from memlab.subjects.extraction.proposing import Where, proposals
+from memlab.subjects.extraction.asking import ask_model
+from memlab.subjects.extraction.circumstances import find_role_play
+from memlab.subjects.extraction.learning import LESSONS, find_lessons
+from memlab.subjects.extraction.proposing import Scope, propose
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
 from memlab.subjects.models import LanguageModel, Otherwise
 from memlab.subjects.reading.utterances import Utterance
 
-__all__ = ["Extraction", "Learned", "chats_of", "unread", "where_of"]
+__all__ = ["Extraction", "Learned", "make_scope"]
 
 
-# Messages of a chat that was loaded, so that facts can be extracted of them: who speaks as "I".
-#
-# Where one person talks with an assistant, "I" is the user; where several people talk, "I" is the speaker by name.
+# Messages of loaded chats, from which facts are extracted.
 
 
 _READ = ("turn", None)
-"""Kinds of rows that were said; a memory of another kind is remembered already as what it is."""
+"""Kinds of rows that are utterances; memories of other kinds are extracted already."""
 
 
-def chats_of(
+def group_chats(
     rows: Iterable[Mapping[str, Any]],
 ) -> dict[tuple[str | None, str | None], list[Message]]:
     """Return the messages of each session of some rows, in order.
 
+    If one person talks with an assistant, "I" is the user; if several people talk, "I" is the
+    speaker by name.
+
     Parameters
     ----------
     rows
-        Rows as ``remember`` takes them, with text and, where known, speaker, creator, session, project and at.
+        Rows as for ``remember``, with text and, if known, speaker, creator, session, project and at.
 
     Returns
     -------
-    dict
-        Messages by project and session; a person alone with an assistant, or alone, has no name in them. The ``place``
-        of a message is the number of its row.
+    Messages by project and session. A person alone, or alone with an assistant, has no name in them. The
+    ``index`` of a message is the number of its row.
 
     Examples
     --------
-    >>> two = chats_of([{"text": "I moved", "speaker": "Ada"}, {"text": "So did I", "speaker": "Bob"}])
-    >>> [(one.role, one.speaker) for one in two[None, None]]
+    >>> rows = [{"text": "I moved", "speaker": "Ada"}, {"text": "So did I", "speaker": "Bob"}]
+    >>> [(message.role, message.speaker) for message in group_chats(rows)[None, None]]
     [('user', 'Ada'), ('user', 'Bob')]
-    >>> one = chats_of([{"text": "I moved", "speaker": "Ada"}, {"text": "Nice!", "speaker": "assistant"}])
-    >>> [(one.role, one.speaker) for one in one[None, None]]
+    >>> rows = [{"text": "I moved", "speaker": "Ada"}, {"text": "Nice!", "speaker": "assistant"}]
+    >>> [(message.role, message.speaker) for message in group_chats(rows)[None, None]]
     [('user', None), ('assistant', None)]
     """
     sessions: dict[
@@ -76,7 +76,7 @@ def chats_of(
     ] = {}
     people: dict[str | None, set[str]] = {}
     assistants: set[str | None] = set()
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         if row.get("kind") not in _READ or not row.get("text"):
             continue
         speaker, project = row.get("speaker"), row.get("project")
@@ -87,44 +87,51 @@ def chats_of(
             assistants.add(project)
         name = speaker if role == "other" else None
         sessions.setdefault((project, row.get("session")), []).append(
-            ("user" if name else role, name, place, row)
+            ("user" if name else role, name, position, row)
         )
-    found = {}
-    for (project, session), said in sessions.items():
-        alone = len(people.get(project, ())) == 1 and project in assistants
-        found[project, session] = [
-            Message(role, row["text"], row.get("at"), speaker=None if alone else name, index=place)
-            for role, name, place, row in said
+    chats = {}
+    for (project, session), turns in sessions.items():
+        is_only_person = len(people.get(project, ())) == 1 and project in assistants
+        chats[project, session] = [
+            Message(
+                role,
+                row["text"],
+                row.get("at"),
+                speaker=None if is_only_person else name,
+                index=position,
+            )
+            for role, name, position, row in turns
         ]
-    return found
+    return chats
 
 
-def unread(
+def find_unread(
     messages: Sequence[Message], fresh: Collection[int], tellings: Collection[tuple[int, str]]
 ) -> frozenset[int]:
     """Return the numbers of the messages of a session that extraction has not read.
 
-    A session is read from its beginning and stored in one transaction, so what comes before a message of which
-    something was extracted was read too. A load that was killed leaves the messages after it unread.
+    A session is read from its beginning and stored in one transaction. So if something was
+    extracted from a message, all earlier messages were read too. A load that was killed leaves the
+    later ones unread.
 
     Parameters
     ----------
     messages
         The messages of the session, in order.
     fresh
-        The numbers of those that the lab did not hold before.
+        The numbers of the messages that are new to the lab.
     tellings
-        The instant, in microseconds UTC, and the quoted words of all that was extracted of the session so far.
+        The instant in microseconds UTC and the quotation of everything extracted from the session.
 
     Returns
     -------
-    frozenset
-        The fresh messages, and those after the last of which something was extracted. All where nothing was.
+    The new messages, and those after the last message from which something was extracted. All messages
+    if nothing was extracted.
 
     Examples
     --------
-    >>> said = [Message("user", "I moved to Oslo"), Message("user", "I bought a boat"), Message("user", "Hm")]
-    >>> sorted(unread(said, {2}, [(0, "I moved to Oslo")]))
+    >>> texts = ["I moved to Oslo", "I bought a boat", "Hm"]
+    >>> sorted(find_unread([Message("user", text) for text in texts], {2}, [(0, "I moved to Oslo")]))
     [1, 2]
     """
     if not tellings:
@@ -135,7 +142,7 @@ def unread(
         at = None if message.at is None else to_micros(message.at)
         words = " ".join(message.text.split())
         if number not in fresh and any(
-            at in (None, when) and said in words for when, said in tellings
+            at in (None, when) and quotation in words for when, quotation in tellings
         ):
             last = number
             break
@@ -145,15 +152,18 @@ def unread(
 Admits = Callable[[str, Utterance, str], bool]
 
 _SILENT = 3
-"""Messages in a row without an answer after which a model is not asked any more: each may take its whole timeout."""
+"""Consecutive messages without an answer after which a model is given up: each may cost its whole timeout."""
 
 _LINES = 5
+"""Lines of a summary, so that people read it."""
+
 _KNOWN = 0.92
-"""Closeness to a memory above which a lesson is known already."""
+"""Similarity to a memory from which a lesson counts as already stored."""
 
 _SESSION_TOKENS = 2_000
-"""What a session's lessons may take, as its design has it."""
+"""Token budget for the lessons of a session, from its design."""
 
+# How a summary introduces each sort of lesson.
 _SAID = {
     "breakthrough": "Found out",
     "solution": "What works",
@@ -168,21 +178,30 @@ _SAID = {
 
 @dataclass(frozen=True)
 class Learned(Displayed):
-    """What a session taught, and what storing it did to what was known.
+    """The lessons of a session, and their effect on existing memories.
 
     Attributes
     ----------
     session
         The session.
     extracted
-        The lessons that were not known yet, then the proposals of its messages, as ``lab.agents.extract`` returns them.
+        The new lessons, then the proposals of the messages, as from ``lab.agents.extract``.
     remembered
-        Two results of ``lab.remember``: what became of the lessons, and of the other proposals. ``()`` with
+        Two results of ``lab.remember``, for the lessons and for the other proposals; ``()`` with
         ``store=False``.
     notices
-        A line for each conflict with what was known: "Updated: tabs -> spaces".
+        A line for each conflict with existing memories: "Updated: tabs -> spaces".
     gaps
-        A frame of the open gaps of the session, with the columns of ``lab.upkeep.review.gaps``.
+        The open gaps of the session, with the columns of ``lab.upkeep.review.gaps``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> learned = lab.agents.end_session("s1", ["I live in Rome."], store=False)
+    >>> print(learned.text)
+    Here is what I learned:
+    - The user lives in Rome
     """
 
     session: str
@@ -193,20 +212,27 @@ class Learned(Displayed):
 
     @property
     def text(self) -> str:
-        """ "Here is what I learned", in at most five lines, then conflicts and what stayed open."""
-        lessons = [one for sort in LESSONS for one in self.extracted if one.rule == sort]
-        lines = [f"- {_SAID[one.rule]}: {clip(one.text, 160)}" for one in lessons[:_LINES]]
-        facts = [one.text for one in self.extracted.facts]
+        """The lessons in at most five lines, then conflicts and open gaps."""
+        found_lessons = [
+            lesson for sort in LESSONS for lesson in self.extracted if lesson.rule == sort
+        ]
+        lines = [
+            f"- {_SAID[lesson.rule]}: {clip(lesson.text, 160)}" for lesson in found_lessons[:_LINES]
+        ]
+        facts = [lesson.text for lesson in self.extracted.facts]
         if facts and len(lines) < _LINES:
             lines.append(f"- {clip('; '.join(facts), 240)}")
         lines = (
             ["Here is what I learned:", *lines]
             if lines
-            else ["Nothing was learned that a rule recognises."]
+            else ["No rule recognised a lesson in this session."]
         )
         lines += self.notices
         if self.gaps.height:
-            lines.append(f"Looked for in vain {self.gaps.height} times (lab.upkeep.review.gaps):")
+            lines.append(
+                f"Recall returned nothing useful {self.gaps.height} "
+                f"{'time' if self.gaps.height == 1 else 'times'} (lab.upkeep.review.gaps):"
+            )
             newest = dict.fromkeys(self.gaps["snippet"].reverse())
             lines += [f"- {clip(snippet, 160)}" for snippet in list(newest)[:_LINES]]
         return "\n".join(lines)
@@ -220,7 +246,11 @@ class Learned(Displayed):
         return printable(self.text)
 
     def _display(self) -> object:
-        rows = [(one.rule, one.text, f"{one.confidence:g}") for one in self.extracted]
+        """Return the table of lessons and proposals."""
+        rows = [
+            (proposal.rule, proposal.text, f"{proposal.confidence:g}")
+            for proposal in self.extracted
+        ]
         return table(
             f"Session {self.session}",
             ("rule", "what", "confidence"),
@@ -230,7 +260,10 @@ class Learned(Displayed):
 
 
 class Extraction:
-    """How one lab extracts. ``observing`` says by the pack whether an utterance is worth remembering: ``admit``."""
+    """The extraction of one lab.
+
+    ``observing`` decides with the pack's ``admit`` policy whether an utterance is stored.
+    """
 
     def __init__(self, core: Core, remembering: Remembering, observing: Any) -> None:
         self._core, self._remembering, self._observing = core, remembering, observing
@@ -239,17 +272,17 @@ class Extraction:
         self,
         messages: Any,
         role: str,
-        where: Where,
+        where: Scope,
         model: LanguageModel | None,
         otherwise: Otherwise,
     ) -> Extracted:
-        """Facts and memories of messages; see ``Lab.extract``."""
-        return self._of(_said(messages, role), where, model, otherwise)
+        """Extract facts and memories from messages; see ``lab.agents.extract``."""
+        return self._propose_all(_parse_messages(messages, role), where, model, otherwise)
 
-    def _of(
+    def _propose_all(
         self,
         messages: Sequence[Message],
-        where: Where,
+        where: Scope,
         model: LanguageModel | None,
         otherwise: Otherwise,
         viewer: str | None = None,
@@ -257,89 +290,103 @@ class Extraction:
         only: Collection[int] | None = None,
         before: Message | None = None,
     ) -> Extracted:
-        """What messages propose: all, or those numbered ``only``; ``before`` is the message before the first."""
+        """Return the proposals of all messages, or of those numbered in `only`.
+
+        `before` is the message before the first one.
+        """
         personal = self._core.personal()
         admits = self._admits(where, viewer)
         if model is not None:
             with self._core.reading() as state:
-                # nothing of it leaves the machine either
+                # a project that is switched off must not reach a model either
                 check_on(self._core.store, state, (where.project,))
-            screened = screen_many([one.text for one in messages], personal=personal)
-            said = [
-                replace(one, text=after.text) for one, after in zip(messages, screened, strict=True)
+            screened = screen_many([message.text for message in messages], personal=personal)
+            redacted = [
+                replace(message, text=after.text)
+                for message, after in zip(messages, screened, strict=True)
             ]
-            return _asked(said, where, model, otherwise, admits)
-        earlier, played = [before, *messages], roles_played(messages)
-        found = [
+            return _extract_with_model(redacted, where, model, otherwise, admits)
+        earlier, role_play = [before, *messages], find_role_play(messages)
+        by_message = [
             list(
-                proposals(message, number, where, admits, earlier[number], played=number in played)
+                propose(
+                    message, number, where, admits, earlier[number], role_play=number in role_play
+                )
             )
             if only is None or number in only
             else []
             for number, message in enumerate(messages)
         ]
-        telling = [number for number, proposed in enumerate(found) if proposed]
-        screened = screen_many([messages[number].text for number in telling], personal=personal)
-        for number, after in zip(telling, screened, strict=True):
+        nonempty = [number for number, proposed in enumerate(by_message) if proposed]
+        screened = screen_many([messages[number].text for number in nonempty], personal=personal)
+        for number, after in zip(nonempty, screened, strict=True):
             if after.findings:
                 screened_message = replace(messages[number], text=after.text)
-                found[number] = list(
-                    proposals(
+                by_message[number] = list(
+                    propose(
                         screened_message,
                         number,
                         where,
                         admits,
                         earlier[number],
-                        played=number in played,
+                        role_play=number in role_play,
                     )
                 )
-        return Extracted(tuple(chain.from_iterable(found)), len(messages))
+        return Extracted(tuple(chain.from_iterable(by_message)), len(messages))
 
-    def _admits(self, where: Where, viewer: str | None) -> Admits:
-        """Whether what an utterance shows is worth remembering, by the pack."""
-        known: dict[tuple[object, ...], bool] = {}
+    def _admits(self, where: Scope, viewer: str | None) -> Admits:
+        """Return a function that decides by the pack whether an utterance is stored."""
+        decisions: dict[tuple[object, ...], bool] = {}
 
-        def admits(text: str, shown: Utterance, role: str) -> bool:
+        def admits(text: str, reading: Utterance, role: str) -> bool:
+            """Return whether an utterance is stored, from a cache of policy inputs."""
             reads = self._core.pack.policies["admit"].inputs
             key = (
                 role,
-                shown.fired,
-                shown.length if "length" in reads else 0,
+                reading.fired,
+                reading.length if "length" in reads else 0,
                 text if "nearest" in reads else "",
             )
-            if key not in known:  # what a policy was asked with the same inputs it answers alike
-                known[key] = self._observing.admit(
+            if key not in decisions:  # a policy gives the same answer for the same inputs
+                decisions[key] = self._observing.admit(
                     text, role=role, project=where.project, viewer=viewer
                 ).admitted
-            return known[key]
+            return decisions[key]
 
         return admits
 
     def of_chats(self, rows: Sequence[tuple[Mapping[str, Any], bool]], linking: str | None) -> int:
-        """Extract facts and observations of rows that were loaded and store them; return how many are stored.
+        """Extract and store facts of loaded rows; return the number of stored memories.
 
-        Each row says whether it is new. A session is read in order and stored in one transaction. Of a session that was
-        read before, only what is unread is read: new rows, and those that a killed load left. A message is always read
-        together with the one before it, be that in the rows or in the lab.
+        Each row comes with a flag for new rows. A session is read in order and stored in one
+        transaction. Of a session that was read before, only unread messages are read: new rows, and
+        those that a killed load left. Each message is read together with the one before it, from
+        the rows or from the lab.
         """
         stored = 0
-        told = self._tellings()
-        for (project, session), messages in chats_of(row for row, _ in rows).items():
+        quotations = self._tellings()
+        for (project, session), messages in group_chats(row for row, _ in rows).items():
             fresh = frozenset(
                 number for number, message in enumerate(messages) if rows[message.index][1]
             )
-            numbers = unread(messages, fresh, told.get((project, session), ()))
+            numbers = find_unread(messages, fresh, quotations.get((project, session), ()))
             if not numbers:
                 continue
             before = self._turn_before(session, project, len(messages)) if 0 in fresh else None
-            where = where_of(None, project, session)
-            extracted = self._of(messages, where, None, "raise", only=numbers, before=before)
+            where = make_scope(None, project, session)
+            extracted = self._propose_all(
+                messages, where, None, "raise", only=numbers, before=before
+            )
             if extracted:
                 stored += len(self.commit(extracted, None, linking).ids)
         return stored
 
     def _tellings(self) -> dict[tuple[str | None, str | None], list[tuple[int, str]]]:
-        """When what was extracted was said and in which words, by project and session; also where it was merged."""
+        """Return the instants and quotations of earlier extractions.
+
+        They are grouped by project and session, and include extractions that were merged into
+        others.
+        """
         with self._core.reading() as state:
             extracted = pl.col("reason").str.starts_with("extracted by ")
             columns = ("project", "session", "created", "context")
@@ -347,33 +394,42 @@ class Extraction:
                 state.memories().filter(extracted & pl.col("context").is_not_null()).select(columns)
             )
             tellings = [
-                (one.get("project"), one.get("session"), one["at"], one["context"])
-                for one in state.projection(Tellings).all
-                if (one.get("reason") or "").startswith("extracted by ") and one.get("context")
+                (telling.get("project"), telling.get("session"), telling["at"], telling["context"])
+                for telling in state.projection(Tellings).all
+                if (telling.get("reason") or "").startswith("extracted by ")
+                and telling.get("context")
             ]
-        found: dict[tuple[str | None, str | None], list[tuple[int, str]]] = {}
-        for project, session, when, said in chain(rows.iter_rows(), tellings):
-            found.setdefault((project, session), []).append((to_micros(when), said))
-        return found
+        quotations: dict[tuple[str | None, str | None], list[tuple[int, str]]] = {}
+        for project, session, when, quotation in chain(rows.iter_rows(), tellings):
+            quotations.setdefault((project, session), []).append((to_micros(when), quotation))
+        return quotations
 
-    def _turn_before(self, session: str | None, project: str | None, given: int) -> Message | None:
-        """The last turn that a session had before its last ``given`` ones; None where there was none."""
+    def _turn_before(
+        self, session: str | None, project: str | None, skipped: int
+    ) -> Message | None:
+        """Return the turn before the last `skipped` turns of a session, if any."""
         if session is None:
             return None
         turns = self._turns(session, project, 1)
-        return turns[-given - 1] if len(turns) > given else None
+        return turns[-skipped - 1] if len(turns) > skipped else None
 
     def commit(
         self, extracted: Extracted, only: Iterable[int] | None, linking: str | None
     ) -> Remembered:
-        """Store what was extracted in one transaction; see ``LabAgents.commit``."""
+        """Store extracted proposals in one transaction; see ``lab.agents.commit``."""
         rows = [
-            one.row for one in (extracted if only is None else [extracted[place] for place in only])
+            proposal.row
+            for proposal in (
+                extracted if only is None else [extracted[position] for position in only]
+            )
         ]
-        # what is not staged begins as the pack says, as without a status
+        # rows without a status start as the pack says, as they would if no row had one
         if any("status" in row for row in rows):
-            first = str(self._core.pack.settings["fact-status"])
-            rows = [{"status": first if "predicate" in row else "active", **row} for row in rows]
+            initial_status = str(self._core.pack.settings["fact-status"])
+            rows = [
+                {"status": initial_status if "predicate" in row else "active", **row}
+                for row in rows
+            ]
         return self._remembering.remember_many(
             rows, chain=False, linking=linking, succeed=linking != "off"
         )
@@ -391,10 +447,10 @@ class Extraction:
         viewer: str | None = None,
         written: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
     ) -> Learned:
-        """What a session taught; see ``LabAgents.end_session``.
+        """Find, and with `store` remember, the lessons of a session.
 
-        ``viewer`` is who learns: what is private to others is not known, and what they looked for is no gap.
-        ``written`` makes of each row what is stored.
+        See ``lab.agents.end_session``. `viewer` is the agent that learns: private memories and
+        queries of others do not count. `written` converts each row to its stored form.
         """
         validate_text(session, where="session")
         with self._core.reading() as state:
@@ -404,42 +460,52 @@ class Extraction:
                 .frame
             )
             gaps = gaps.filter(pl.col("session") == session, pl.col("closed").is_null())
-        given = (
-            _said(messages, "user")
+        raw = (
+            _parse_messages(messages, "user")
             if messages is not None
             else self._turns(session, project, gaps.height)
         )
-        screened = screen_many([one.text for one in given], personal=self._core.personal())
-        said = [replace(one, text=after.text) for one, after in zip(given, screened, strict=True)]
-        where = where_of(agent, project, session)
-        taught = lessons(said, where, budget=_SESSION_TOKENS, open_words=self._core.open_words)
+        screened = screen_many([item.text for item in raw], personal=self._core.personal())
+        redacted = [
+            replace(item, text=after.text) for item, after in zip(raw, screened, strict=True)
+        ]
+        where = make_scope(agent, project, session)
+        found_lessons = find_lessons(
+            redacted, where, budget=_SESSION_TOKENS, open_words=self._core.open_words
+        )
         with self._core.reading():
             off = self._core.pack.settings["linking"] == "off"
-            near = get_comparer(self._core)
+            comparison = get_comparer(self._core)
             fresh = [
-                one
-                for one in taught
-                if (near.nearest(one.text, project=project, viewer=viewer) or 0.0) <= _KNOWN
+                item
+                for item in found_lessons
+                if (comparison.nearest(item.text, project=project, viewer=viewer) or 0.0) <= _KNOWN
             ]
         lessons_of, stated = (
-            Extracted(tuple(fresh), len(said)),
-            self._of(said, where, model, otherwise, viewer),
+            Extracted(tuple(fresh), len(redacted)),
+            self._propose_all(redacted, where, model, otherwise, viewer),
         )
         remembered: tuple[Remembered, ...] = ()
-        # lessons are told apart by their nearness alone: what failed once contradicts no other failure
+        # lessons are compared by similarity only: one failure does not contradict another
         if store:
             remembered = tuple(
                 self._remembering.remember_many(
-                    [written(one.row) for one in found], chain=False, linking=how, succeed=True
+                    [written(item.row) for item in proposed],
+                    chain=False,
+                    linking=linking,
+                    succeed=True,
                 )
-                for found, how in ((lessons_of, "off"), (stated, None if off else "now"))
+                for proposed, linking in ((lessons_of, "off"), (stated, None if off else "now"))
             )
-        extracted = Extracted((*lessons_of, *stated), len(said), stated.asked)
-        notices = tuple(dict.fromkeys(line for one in remembered for line in self._notices(one)))
+        extracted = Extracted((*lessons_of, *stated), len(redacted), stated.asked)
+        notices = tuple(dict.fromkeys(line for item in remembered for line in self._notices(item)))
         return Learned(session, extracted, remembered, notices, gaps)
 
     def _turns(self, session: str, project: str | None, gaps: int) -> list[Message]:
-        """The turns of a session that the lab holds, in order. InputError where it holds none, and knows of no gaps."""
+        """Return the stored turns of a session, in order.
+
+        Raises InputError if there are none and the session has no gaps.
+        """
         with self._core.reading() as state:
             memories = state.memories()
         of_session = (pl.col("session") == session) & (pl.col("kind") == "turn")
@@ -447,7 +513,7 @@ class Extraction:
             of_session &= pl.col("project") == project
         turns = memories.filter(of_session).select("speaker", "creator", "text", "created")
         if turns.is_empty() and not gaps:
-            known = (
+            sessions = (
                 memories.filter(pl.col("kind") == "turn")["session"]
                 .drop_nulls()
                 .unique()
@@ -455,8 +521,8 @@ class Extraction:
                 .to_list()
             )
             raise InputError(
-                f"The lab holds no turns of a session {session!r:.60}: give messages=, or name one of "
-                f"{', '.join(map(repr, known[:8])) or 'none, as it holds no turns'}."
+                f"The lab has no turns of session {session!r:.60}. Pass messages=, or one of its sessions: "
+                f"{', '.join(map(repr, sessions[:8])) or 'none, because it has no turns'}."
             )
         return [
             Message(infer_role(speaker, creator), text, created)
@@ -466,73 +532,79 @@ class Extraction:
         ]
 
     def _notices(self, remembered: Remembered) -> list[str]:
-        """A line for each memory that took another's place, or contradicts one that stays."""
+        """Return a line for each memory that was superseded or is contradicted."""
         outcomes = remembered.outcomes
         lines: list[str] = outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list()
         against = outcomes.filter(
             (pl.col("outcome") == "linked") & (pl.col("relation") == "contradicts")
         )
-        for id, of in against.select("id", "of").iter_rows():
-            if id is not None and of is not None:
-                new, old = self._core.memory(id).text, self._core.memory(of).text
+        for id, old_id in against.select("id", "of").iter_rows():
+            if id is not None and old_id is not None:
+                new, old = self._core.memory(id).text, self._core.memory(old_id).text
                 lines.append(f"Contradicts: {clip(new, 80)} / {clip(old, 80)}")
         return lines
 
 
-def _asked(
+def _extract_with_model(
     messages: Sequence[Message],
-    where: Where,
+    where: Scope,
     model: LanguageModel,
     otherwise: Otherwise,
     admits: Admits,
 ) -> Extracted:
-    """What a model proposes of messages without secrets; after a few without an answer it is not asked on."""
-    found: list[Proposed] = []
+    """Return the proposals of a model for messages without secrets.
+
+    After several messages without an answer the model is not called any more.
+    """
+    proposed_so_far: list[Proposed] = []
     dropped: Counter[str] = Counter()
     unread: list[tuple[int, str]] = []
-    silent, before, first = 0, "", model.usage
-    played = roles_played(messages)
+    failures, before, first = 0, "", model.usage
+    role_play = find_role_play(messages)
     for number, message in enumerate(messages):
         if not message.text or message.role not in ("user", "assistant"):
             continue
         try:
-            if silent >= _SILENT:
+            if failures >= _SILENT:
                 raise NoAnswer(
-                    f"{model.name} is not asked any more, after {silent} questions without an answer."
+                    f"{model.name} is not called any more, because {failures} calls had no answer."
                 )
-            proposed, refused = asked(model, message, before, number, where)
+            proposed, refused = ask_model(model, message, before, number, where)
         except ModelError as error:
             if otherwise == "raise":
                 raise type(error)(
-                    f'Message {number}: {error} To go on without: otherwise="rules" or "skip".'
+                    f'Message {number}: {error} To continue without the model, pass otherwise="rules" or "skip".'
                 ) from error
-            silent = silent + 1 if isinstance(error, NoAnswer) else 0
+            failures = failures + 1 if isinstance(error, NoAnswer) else 0
             unread.append((number, str(error)))
-            found += (
-                proposals(message, number, where, admits, played=number in played)
+            proposed_so_far += (
+                propose(message, number, where, admits, role_play=number in role_play)
                 if otherwise == "rules"
                 else ()
             )
         else:
-            silent = 0
-            found += proposed
+            failures = 0
+            proposed_so_far += proposed
             dropped += refused
         before = message.text
-    used = Asked(model.name, model.usage - first, dict(dropped), tuple(unread), otherwise)
-    return Extracted(tuple(found), len(messages), used)
+    usage = Asked(model.name, model.usage - first, dict(dropped), tuple(unread), otherwise)
+    return Extracted(tuple(proposed_so_far), len(messages), usage)
 
 
-def _said(given: Any, role: str) -> list[Message]:
-    """The messages that are given, of texts that could be stored; an empty one is allowed, as nothing comes of it."""
-    messages = parse_messages(given, role)
+def _parse_messages(conversation: Any, role: str) -> list[Message]:
+    """Return the messages of a conversation; empty texts are allowed and skipped."""
+    messages = parse_messages(conversation, role)
     for message in messages:
         if message.text:
             validate_text(message.text, where=f"message {message.index}")
     return messages
 
 
-def where_of(agent: str | None, project: str | None, session: str | None) -> Where:
-    """What the proposals of a call have in common. InputError for what is no name of an agent."""
+def make_scope(agent: str | None, project: str | None, session: str | None) -> Scope:
+    """Return the scope of the proposals of a call.
+
+    Raises InputError if `agent` is not a valid name.
+    """
     if agent is not None:
         check_agent(agent)
-    return Where(project, session, agent)
+    return Scope(project, session, agent)

@@ -1,7 +1,7 @@
-"""What a session taught: breakthroughs, solutions, failures, what to avoid, changes of plan, steps that worked.
+"""Lessons of a session: breakthroughs, solutions, failures, changes of plan, steps.
 
-Sentences are recognised by the phrases of ``english.toml``; each that is kept is in its own words. What was asked and
-what was only supposed is left out.
+Sentences are recognised by the phrases in ``english.toml`` and kept in their own words. Questions
+and suppositions are left out.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from functools import cache
 
 from memlab.io.formats import Message
 from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
-from memlab.subjects.extraction.proposing import Heard, Where
+from memlab.subjects.extraction.proposing import Scope, Source
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.reading.clauses import asserted
 from memlab.subjects.reading.sentences import count_tokens, shorten
 from memlab.subjects.reading.utterances import utterance
 
-__all__ = ["LESSONS", "lessons"]
+__all__ = ["LESSONS", "find_lessons"]
 
 LESSONS = {
     "breakthrough": "session-insight",
@@ -30,16 +30,19 @@ LESSONS = {
     "cue": "session-insight",
     "dynamics": "session-insight",
 }
-"""What is looked for, in the order of importance, and the kind of memory that it makes."""
+"""The sorts of lesson in order of importance, and the kind of memory for each."""
 
+# The ends of sentences, and a comma before a request.
 _PARTS = re.compile(r"[.!?;\n]+(?=\s|$)|,(?=\s+(?:please|can|could|would|will)\b)", re.IGNORECASE)
 
+# The first matching sort wins, so specific sorts come before general ones.
 _RECOGNISED = ("breakthrough", "avoid", "solution", "pivot", "failure", "cue")
-"""In this order, the first that fits."""
 
+# Limits that keep a session's lessons short, and the confidence of each sort of lesson.
 _MOST_OF_A_SORT = 5
 _MOST_TOKENS = 60
 _FEWEST_WORDS, _MOST_WORDS = 3, 80
+# Content words of a breakthrough, and steps of a procedure.
 _FEWEST_TELLING = 4
 _MOST_STEPS = 12
 _SURE = {
@@ -54,88 +57,100 @@ _SURE = {
 }
 
 
-def lessons(
-    messages: Sequence[Message], where: Where, *, budget: int, open_words: bool
+def find_lessons(
+    messages: Sequence[Message], where: Scope, *, budget: int, open_words: bool
 ) -> list[Proposed]:
-    """What a session taught, in the order of ``LESSONS``, within ``budget`` tokens; nothing of it twice.
+    """Return the distinct lessons of a session, in the order of ``LESSONS``.
 
-    Where ``open_words`` the kind of a breakthrough is "breakthrough", and so on; the tag says it anyhow.
+    They take at most `budget` tokens. With `open_words`, the kind of a breakthrough is
+    "breakthrough", and so on; otherwise only the tag says so.
     """
-    found: dict[str, list[Proposed]] = {sort: [] for sort in LESSONS}
-    known: set[str] = set()
+    by_sort: dict[str, list[Proposed]] = {sort: [] for sort in LESSONS}
+    texts: set[str] = set()
     for number, message in enumerate(messages):
         if message.role in ("user", "assistant") and message.text:
-            for one in _of_a_message(Heard(message, number, where), open_words):
-                if one.text.casefold() not in known:
-                    known.add(one.text.casefold())
-                    found[one.rule].append(one)
-    found["tools"] = list(_sequences(messages, where))
-    found["dynamics"] = list(_dynamics(messages, where, found, open_words))
-    kept: list[Proposed] = []
-    left = budget
+            for lesson in _read_message(Source(message, number, where), open_words):
+                if lesson.text.casefold() not in texts:
+                    texts.add(lesson.text.casefold())
+                    by_sort[lesson.rule].append(lesson)
+    by_sort["tools"] = list(_find_procedures(messages, where))
+    by_sort["dynamics"] = list(_summarise_session(messages, where, by_sort, open_words))
+    result: list[Proposed] = []
+    remaining = budget
     for sort in LESSONS:
-        for one in found[sort][-_MOST_OF_A_SORT:]:  # the last are nearest to how it ended
-            if (cost := count_tokens(one.text)) <= left:
-                kept.append(one)
-                left -= cost
-    return kept
+        for lesson in by_sort[sort][-_MOST_OF_A_SORT:]:  # the last ones describe the outcome
+            if (cost := count_tokens(lesson.text)) <= remaining:
+                result.append(lesson)
+                remaining -= cost
+    return result
 
 
-def _of_a_message(heard: Heard, open_words: bool) -> Iterator[Proposed]:
-    text = heard.message.text
+def _read_message(source: Source, open_words: bool) -> Iterator[Proposed]:
+    """Yield the lessons that the sentences of a message state."""
+    text = source.message.text
     sentences: dict[int, tuple[int, int]] = {}
     for clause in asserted(text):
         start, _ = sentences.get(clause.sentence, (clause.start, clause.stop))
         sentences[clause.sentence] = (start, clause.stop)
     for start, stop in sentences.values():
-        said = " ".join(text[start:stop].split())
-        words = words_of(said)
+        sentence = " ".join(text[start:stop].split())
+        words = words_of(sentence)
         if not _FEWEST_WORDS <= len(words) <= _MOST_WORDS:
             continue
         low = padded(words)
         sort = next((sort for sort in _RECOGNISED if holds(low, phrases("session", sort))), None)
-        if sort is not None and _says_enough(sort, said, words, low):
-            more = (
+        if sort is not None and _is_informative(sort, sentence, words, low):
+            extra = (
                 {"triggers": forbidden}
-                if sort == "avoid" and (forbidden := _forbidden(low))
+                if sort == "avoid" and (forbidden := _find_trigger(low))
                 else {}
             )
-            yield _lesson(sort, shorten(said, _MOST_TOKENS), heard, (start, stop), open_words, more)
+            yield _propose_lesson(
+                sort, shorten(sentence, _MOST_TOKENS), source, (start, stop), open_words, extra
+            )
 
 
-def _says_enough(sort: str, said: str, words: list[str], low: str) -> bool:
-    """Whether it tells of what: "It works now!" alone does not, and an order to fix what fails reports no failure."""
+def _is_informative(sort: str, sentence: str, words: list[str], low: str) -> bool:
+    """Return whether a sentence is informative enough for its sort.
+
+    "It works now!" alone is not, and an order to fix a failure does not report one.
+    """
     if sort == "failure":
-        return not holds(low, phrases("session", "not-wrong")) and not _is_a_task(said)
-    telling = [word for word in words if word not in vocabulary("negation", "fillers")]
-    return sort != "breakthrough" or len(telling) >= _FEWEST_TELLING
+        return not holds(low, phrases("session", "not-wrong")) and not _is_task(sentence)
+    content = [word for word in words if word not in vocabulary("negation", "fillers")]
+    return sort != "breakthrough" or len(content) >= _FEWEST_TELLING
 
 
-def _lesson(
+def _propose_lesson(
     sort: str,
     text: str,
-    heard: Heard,
-    place: tuple[int, int],
+    source: Source,
+    position: tuple[int, int],
     open_words: bool,
-    more: Mapping[str, object],
+    extra: Mapping[str, object],
 ) -> Proposed:
+    """Return a lesson as a proposal."""
     fields = {
         "kind": sort if open_words and sort in _OPEN else LESSONS[sort],
         "confidence": _SURE[sort],
-        "provenance": "user-stated" if heard.message.role == "user" else "inferred",
+        "provenance": "user-stated" if source.message.role == "user" else "inferred",
         "tags": [sort],
         "reason": f"extracted by the rule {sort}",
-        **more,
-    } | heard.fields(own=True)
-    span = heard.message.text[place[0] : place[1]].strip()
-    return Proposed("memory", text, sort, heard.number, *place, span, fields)
+        **extra,
+    } | source.fields(own=True)
+    span = source.message.text[position[0] : position[1]].strip()
+    return Proposed("memory", text, sort, source.number, *position, span, fields)
 
 
 _OPEN = ("breakthrough", "failure", "pivot", "solution")
+"""Sorts of lesson that are kinds of memory where the vocabulary of kinds is open."""
 
 
-def _forbidden(low: str) -> list[str]:
-    """What is not to be used, so that its name brings the warning up: the first word after it that says something."""
+def _find_trigger(low: str) -> list[str]:
+    """Return the first informative word after a prohibition, as a trigger.
+
+    The warning is then recalled when the forbidden thing is mentioned.
+    """
     at = min(
         (low.find(phrase) + len(phrase) for phrase in phrases("session", "avoid") if phrase in low),
         default=-1,
@@ -145,127 +160,157 @@ def _forbidden(low: str) -> list[str]:
     return [word] if word is not None and len(word) > 2 else []
 
 
-def _sequences(messages: Sequence[Message], where: Where) -> Iterator[Proposed]:
-    """Calls of tools that went well, from a task of the user to what says that it is done."""
-    task: Heard | None = None
-    waiting: list[str] = []
-    done: list[str] = []
+def _find_procedures(messages: Sequence[Message], where: Scope) -> Iterator[Proposed]:
+    """Yield procedures: successful tool calls from a task of the user to its end."""
+    task: Source | None = None
+    pending: list[str] = []
+    succeeded: list[str] = []
     failed: list[str] = []
     for number, message in enumerate(messages):
-        ends = number + 1 == len(messages)
+        is_last = number + 1 == len(messages)
         if message.role == "tool":
-            name = message.tool or (waiting.pop(0) if waiting else None)
+            name = message.tool or (pending.pop(0) if pending else None)
             if name is not None:
-                (failed if _went_wrong(message) else done).append(name)
-            finished = ends and not _went_wrong(message)
+                (failed if _went_wrong(message) else succeeded).append(name)
+            finished = is_last and not _went_wrong(message)
         else:
             finished = _is_done(message)
-            waiting += message.calls
-        if task is not None and finished and (found := _steps(task, done, failed)) is not None:
-            yield found
+            pending += message.calls
+        if (
+            task is not None
+            and finished
+            and (procedure := _build_procedure(task, succeeded, failed)) is not None
+        ):
+            yield procedure
             task = None
-        if message.role == "user" and _is_a_task(message.text):
-            task, done, failed = Heard(message, number, where), [], []
+        if message.role == "user" and _is_task(message.text):
+            task, succeeded, failed = Source(message, number, where), [], []
 
 
-def _dynamics(
+def _summarise_session(
     messages: Sequence[Message],
-    where: Where,
-    found: Mapping[str, Sequence[Proposed]],
+    where: Scope,
+    by_sort: Mapping[str, Sequence[Proposed]],
     open_words: bool,
 ) -> Iterator[Proposed]:
-    """How the session went between user and agent: what was put right, what failed on the way, how it ended."""
-    said = [
-        (number, one, padded(words_of(one.text))) for number, one in enumerate(messages) if one.text
+    """Yield a summary of the session: corrections, failures, changes and outcome."""
+    # Only salient events are reported, each once, so that the summary stays a sentence.
+    messages_said = [
+        (number, message, padded(words_of(message.text)))
+        for number, message in enumerate(messages)
+        if message.text
     ]
-    own = [(number, one, low) for number, one, low in said if one.role == "user"]
-    right = [
-        (number, one)
-        for number, one, _ in own
-        if number and "corrects" in utterance(one.text).fired
+    user_messages = [
+        (number, message, low) for number, message, low in messages_said if message.role == "user"
     ]
-    upset = [(number, one) for number, one, low in own if holds(low, phrases("session", "upset"))]
-    pleased = [
-        (number, one)
-        for number, one, low in own
+    corrections = [
+        (number, message)
+        for number, message, _ in user_messages
+        if number and "corrects" in utterance(message.text).fired
+    ]
+    complaints = [
+        (number, message)
+        for number, message, low in user_messages
+        if holds(low, phrases("session", "upset"))
+    ]
+    praise = [
+        (number, message)
+        for number, message, low in user_messages
         if number and holds(low, phrases("session", "pleased"))
     ]
-    failed = sum(one.role == "tool" and _went_wrong(one) for one in messages) + len(
-        found["failure"]
+    failed = sum(message.role == "tool" and _went_wrong(message) for message in messages) + len(
+        by_sort["failure"]
     )
-    if len(said) < _FEWEST_SAID or not (right or upset or pleased or failed):
+    if len(messages_said) < _FEWEST_SAID or not (corrections or complaints or praise or failed):
         return
-    parts = []
-    if right:
-        quoted = shorten(" ".join(right[0][1].text.split()), _SHORT_QUOTE)
-        parts.append(f'the user corrected the agent {_times(len(right))} (first: "{quoted}")')
+    events = []
+    if corrections:
+        quoted = shorten(" ".join(corrections[0][1].text.split()), _SHORT_QUOTE)
+        events.append(
+            f'the user corrected the agent {_count_times(len(corrections))} (first: "{quoted}")'
+        )
     if failed:
-        parts.append(f"{failed} {'attempt' if failed == 1 else 'attempts'} failed")
-    if upset:
-        parts.append(f"the user was impatient {_times(len(upset))}")
-    if found["pivot"]:
-        parts.append(f"the plan changed {_times(len(found['pivot']))}")
-    worked = bool(found["breakthrough"] or found["solution"] or found["tools"])
-    ended = "it ended in success" if worked else "it ended without a success that was named"
-    ended += " and the user was pleased" if pleased and pleased[-1][0] >= own[-1][0] - 1 else ""
-    text = f"How the session went, in {len(said)} messages: {', '.join(parts)}; {ended}".replace(
+        events.append(f"{failed} {'attempt' if failed == 1 else 'attempts'} failed")
+    if complaints:
+        events.append(f"the user was impatient {_count_times(len(complaints))}")
+    if by_sort["pivot"]:
+        events.append(f"the plan changed {_count_times(len(by_sort['pivot']))}")
+    succeeded = bool(by_sort["breakthrough"] or by_sort["solution"] or by_sort["tools"])
+    ending = "it ended in success" if succeeded else "it ended without a success that was named"
+    ending += (
+        " and the user was pleased" if praise and praise[-1][0] >= user_messages[-1][0] - 1 else ""
+    )
+    text = f"How the session went, in {len(messages_said)} messages: {', '.join(events)}; {ending}".replace(
         ": ;", ":"
     )
-    number, last = (right or upset or pleased or [(said[-1][0], said[-1][1])])[0]
-    yield _lesson("dynamics", text, Heard(last, number, where), (0, len(last.text)), open_words, {})
+    number, last = (
+        corrections or complaints or praise or [(messages_said[-1][0], messages_said[-1][1])]
+    )[0]
+    yield _propose_lesson(
+        "dynamics", text, Source(last, number, where), (0, len(last.text)), open_words, {}
+    )
 
 
-def _times(count: int) -> str:
+def _count_times(count: int) -> str:
+    """Return a count in words: once, twice, 3 times."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
+# Fewer messages need no summary, and a quotation in it stays short (in tokens).
 _FEWEST_SAID = 3
 _SHORT_QUOTE = 25
 
 
-def _is_a_task(text: str) -> bool:
-    """Whether a sentence of a text, or what follows a comma, gives an order: "It is flaky, please fix it"."""
+def _is_task(text: str) -> bool:
+    """Return whether a part of a text is an order: "It is flaky, please fix it"."""
     parts = _PARTS.split(text[:400])
-    return any(first_of(padded(words_of(part)), _orders()) is not None for part in parts)
+    return any(first_of(padded(words_of(part)), _list_orders()) is not None for part in parts)
 
 
-@cache
-def _orders() -> tuple[str, ...]:
+@cache  # the tables of the language do not change
+def _list_orders() -> tuple[str, ...]:
+    """Return the beginnings of orders, with and without polite words."""
     polite = ("", *phrases("utterance", "polite"))
     verbs = sorted(vocabulary("utterance", "orders", "doubtful-orders"))
     return tuple(f"{start.rstrip()} {verb} " for start in polite for verb in verbs)
 
 
 def _is_done(message: Message) -> bool:
-    """Whether it says that something went well, and nothing that went wrong."""
+    """Return whether a message reports success and no failure."""
     low = padded(words_of(message.text))
-    good = any(
+    is_success = any(
         holds(low, phrases("session", name)) for name in ("breakthrough", "solution", "went-well")
     )
-    return good and not holds(low, phrases("session", "failure"))
+    return is_success and not holds(low, phrases("session", "failure"))
 
 
 def _went_wrong(message: Message) -> bool:
+    """Return whether a message reports a failure."""
     low = padded(words_of(message.text))
     for phrase in phrases("session", "not-wrong"):
         low = low.replace(phrase, " ")
     return message.failed or holds(low, phrases("session", "went-wrong"))
 
 
-def _steps(task: Heard, done: list[str], failed: list[str]) -> Proposed | None:
-    """The procedure: each tool that went well, in order, one after the other once."""
-    steps = [name for place, name in enumerate(done) if place == 0 or name != done[place - 1]][
-        :_MOST_STEPS
-    ]
+def _build_procedure(task: Source, succeeded: list[str], failed: list[str]) -> Proposed | None:
+    """Return the procedure of a task from its successful tool calls.
+
+    Repeated calls count once; a single step is no procedure.
+    """
+    steps = [
+        name
+        for position, name in enumerate(succeeded)
+        if position == 0 or name != succeeded[position - 1]
+    ][:_MOST_STEPS]
     if len(steps) < 2:
         return None
-    told = task.message.text
-    goal = shorten(" ".join(told.split()), 25)
-    text = f"{goal.rstrip('.')}: what led to success was {', then '.join(steps)}"
+    text = task.message.text
+    goal = shorten(" ".join(text.split()), 25)
+    summary = f"{goal.rstrip('.')}: what led to success was {', then '.join(steps)}"
     warnings = [f"{name} failed" for name in dict.fromkeys(failed)]
-    more: dict[str, object] = {
+    extra: dict[str, object] = {
         "title": goal,
         "steps": steps,
         **({"warnings": warnings} if warnings else {}),
     }
-    return _lesson("tools", text, task, (0, len(told)), False, more)
+    return _propose_lesson("tools", summary, task, (0, len(text)), False, extra)

@@ -1,10 +1,13 @@
-"""What somebody or something has: relatives by name, favourites, and properties.
+"""Possessions that a clause states: relatives by name, favourites, and properties.
 
-"My sister Ola", "my favourite colour is teal", "call me Mo"; "Ada's room is number 19", "the port of the server is
-9100". A property is read as a noun phrase, "is" or "are", and a value. Whose it is stands before it ("Ada's", "my
-brother's", "our", "the printer's") or after it ("the owner of the fork"); without either, "the staging port" is itself
-what is spoken of. Only a value that names something counts: a number, a name, a code, a time or place by name, a noun
-with an article, or what regularly becomes of it ("is rotated on Mondays"). What is lovely, broken or late is not read.
+Examples: "My sister Ola", "my favourite colour is teal", "call me Mo", "Ada's room is number 19",
+"the port of the server is 9100". A property is a noun phrase, "is" or "are", and a value. Its owner
+comes before it ("Ada's", "my brother's", "our", "the printer's") or after it ("the owner of the
+fork"). Without an owner, "the staging port" is itself the subject.
+
+Only specific values count: a number, a name, a code, a time or place by name, or a noun with an
+article. Regular processes count too ("is rotated on Mondays"). Opinions and states of the moment
+(lovely, broken, late) are ignored.
 """
 
 from __future__ import annotations
@@ -20,21 +23,20 @@ from memlab.subjects.extraction.clause import (
     SURE,
     USER,
     ClauseValue,
+    ClauseWords,
     Fact,
-    Said,
     Subject,
-    bare,
     is_cut_short,
-    lasts,
-    table,
+    is_lasting_plan,
+    strip_marks,
+    word_table,
 )
 
-__all__ = ["fact_of_something_had", "owner_at", "relative_in"]
+__all__ = ["read_owner", "read_possession", "read_relative"]
 
+# Maximum lengths in words, and the forms of codes, possessives and participles.
 _MOST_OF_A_NAME = 3
 _MOST_BEFORE = 9
-"""Words before "is"."""
-
 _MOST_NOUNS = 4
 _LONGEST_VALUE = 9
 _CODE = re.compile(r"\d|\w[./_:@-]\w|^#\w")
@@ -43,111 +45,137 @@ _PARTICIPLE = re.compile(r"\w{2,}ed")
 _PLACING = ("at", "on", "in", "under", "from", "by", "to", "between", "near", "for", "until")
 
 
-def fact_of_something_had(said: Said, place: int) -> Fact | None:
-    """Return the fact about something that somebody has, None where a clause states none from a place on."""
-    if place >= len(said):
+def read_possession(clause: ClauseWords, position: int) -> Fact | None:
+    """Return the fact about a possession that a clause states, or None."""
+    if position >= len(clause):
         return None
     return (
-        _favourite(said, place)
-        or _own_property(said, place)
-        or _called(said, place)
-        or _property(said, place)
+        _read_favourite(clause, position)
+        or _read_own_property(clause, position)
+        or _read_nickname(clause, position)
+        or _read_property(clause, position)
     )
 
 
-# -- relatives, favourites, names ------------------------------------------------------------------------------------
+# Relatives, favourites, names
 
 
-def relative_in(said: Said, place: int) -> tuple[Fact | None, Subject | None] | None:
-    """Return of "my sister Ola lives ..." who she is to the user, and whom the clause speaks of."""
-    if place + 1 >= len(said) or said.low(place) not in ("my", "our"):
+def read_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, Subject | None] | None:
+    """Return the name of a relative as a fact, and the relative as a subject.
+
+    Example: "my sister Ola lives ...".
+    """
+    if position + 1 >= len(clause) or clause.low(position) not in ("my", "our"):
         return None
-    of = place + 1 + (said.low(place + 1) in table("renewed"))
+    noun_start = position + 1 + (clause.low(position + 1) in word_table("renewed"))
     size = next(
         (
-            n
-            for n in (2, 1)
-            if of + n <= len(said) and said.phrase(of, of + n) in table("relations")
+            length
+            for length in (2, 1)
+            if noun_start + length <= len(clause)
+            and clause.join_words(noun_start, noun_start + length) in word_table("relations")
         ),
         0,
     )
     if not size:
-        return _whose_name(said, place)
-    relation = said.phrase(of, of + size)
-    at = of + size
-    names = said.end_of_name(at, 2)
-    start, predicate = said.words[place].start, relation.replace(" ", "-")
-    if names > at:
-        fact = _name_fact(said, at, names, start, predicate)
-        return fact, Subject(fact.value, False, names, start)
-    name = at + (said.length_of(at, ("is called", "is named")) or _is_a_name(said, at))
-    if name > at and said.is_capital(name):
-        return _name_fact(said, name, said.end_of_name(name, 3), start, predicate), None
-    return None, Subject(f"{USER}'s {relation}", False, at, start)
+        return _read_name_of_relative(clause, position)
+    relation = clause.join_words(noun_start, noun_start + size)
+    index = noun_start + size
+    name_end = clause.find_name_end(index, 2)
+    start, predicate = clause.words[position].start, relation.replace(" ", "-")
+    if name_end > index:
+        fact = _build_name_fact(clause, index, name_end, start, predicate)
+        return fact, Subject(fact.value, False, name_end, start)
+    name_start = index + (
+        clause.measure_phrase(index, ("is called", "is named")) or _measure_copula(clause, index)
+    )
+    if name_start > index and clause.is_capital(name_start):
+        return _build_name_fact(
+            clause, name_start, clause.find_name_end(name_start, 3), start, predicate
+        ), None
+    return None, Subject(f"{USER}'s {relation}", False, index, start)
 
 
-def _is_a_name(said: Said, at: int) -> int:
-    """The length of "is" where nothing but a name follows: "My boss is Karl", and not "My sister is French"."""
-    names = range(at + 1, len(said))
-    if said.low(at) != "is" or not 1 <= len(names) <= _MOST_OF_A_NAME:
+def _measure_copula(clause: ClauseWords, index: int) -> int:
+    """Return the length of "is" if only a name follows, else 0.
+
+    "My boss is Karl" counts, "My sister is French" does not.
+    """
+    names = range(index + 1, len(clause))
+    if clause.low(index) != "is" or not 1 <= len(names) <= _MOST_OF_A_NAME:
         return 0
-    return int(all(map(said.is_capital, names)) and not said.is_trait(at + 1))
+    return int(all(map(clause.is_capital, names)) and not clause.is_trait(index + 1))
 
 
-def _whose_name(said: Said, place: int) -> tuple[Fact | None, None] | None:
-    """ "My daughter's name is Lucia"."""
-    of = said.low(place + 1).removesuffix("'s")
+def _read_name_of_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, None] | None:
+    """Return the name of a relative: "My daughter's name is Lucia"."""
+    relation = clause.low(position + 1).removesuffix("'s")
     if (
-        of == said.low(place + 1)
-        or of not in table("relations")
-        or not said.length_of(place + 2, ("name is",))
+        relation == clause.low(position + 1)
+        or relation not in word_table("relations")
+        or not clause.measure_phrase(position + 2, ("name is",))
     ):
         return None
-    at = place + 4
-    if not said.is_capital(at):
+    index = position + 4
+    if not clause.is_capital(index):
         return None, None
-    return _name_fact(said, at, said.end_of_name(at, 3), said.words[place].start, of), None
+    return _build_name_fact(
+        clause, index, clause.find_name_end(index, 3), clause.words[position].start, relation
+    ), None
 
 
-def _name_fact(said: Said, at: int, stop: int, start: int, predicate: str) -> Fact:
+def _build_name_fact(
+    clause: ClauseWords, index: int, stop: int, start: int, predicate: str
+) -> Fact:
+    """Return the fact that a relative of the user has a name."""
     return Fact(
         USER,
         predicate,
-        said.written(at, stop),
+        clause.original_text(index, stop),
         True,
         "personal",
         SURE,
         start,
-        said.words[stop - 1].stop,
+        clause.words[stop - 1].stop,
     )
 
 
-def _own_property(said: Said, place: int) -> Fact | None:
-    """ "My favourite colour is teal", "My birthday is on 14 March"."""
-    verb = next((at for at in range(place + 2, place + 6) if said.low(at) == "is"), None)
-    if verb is None or said.low(place) != "my":
+def _read_own_property(clause: ClauseWords, position: int) -> Fact | None:
+    """Return a property of the user: "My favourite colour is teal"."""
+    verb = next(
+        (index for index in range(position + 2, position + 6) if clause.low(index) == "is"), None
+    )
+    if verb is None or clause.low(position) != "my":
         return None
-    name = said.phrase(place + 1, verb)
-    favourite = said.low(place + 1) in table("favourites") and verb > place + 2
-    if not favourite and name not in table("properties"):
+    name = clause.join_words(position + 1, verb)
+    is_favourite = clause.low(position + 1) in word_table("favourites") and verb > position + 2
+    if not is_favourite and name not in word_table("properties"):
         return None
     start = verb + 1
-    while said.low(start) in ("on", "to", "in", "at") and name in ("birthday", "goal", "dream"):
+    while clause.low(start) in ("on", "to", "in", "at") and name in ("birthday", "goal", "dream"):
         start += 1
-    value = said.value(
+    value = clause.read_value(
         start, "name" if name.endswith("name") else "time" if name == "birthday" else "plan"
     )
-    if value is None or said.low(start) in ("not", *table("adverbs")) or is_cut_short(value.text):
+    if (
+        value is None
+        or clause.low(start) in ("not", *word_table("adverbs"))
+        or is_cut_short(value.text)
+    ):
         return None
-    if (name == "goal" and not lasts(value.text, said_to_someone=True)) or _does(value.text, name):
+    if (name == "goal" and not is_lasting_plan(value.text, said_to_someone=True)) or _is_activity(
+        value.text, name
+    ):
         return None
-    predicate = table("renamed-properties").get(name, name).replace(" ", "-")
-    kind = "preference" if favourite else "goal" if predicate == "goal" else "personal"
-    return Fact(USER, predicate, value.text, False, kind, SURE, said.words[place].start, value.stop)
+    predicate = word_table("renamed-properties").get(name, name).replace(" ", "-")
+    kind = "preference" if is_favourite else "goal" if predicate == "goal" else "personal"
+    return Fact(
+        USER, predicate, value.text, False, kind, SURE, clause.words[position].start, value.stop
+    )
 
 
-def _does(value: str, name: str) -> bool:
-    """Whether a value says what something does now: "my company is funding ..."."""
+def _is_activity(value: str, name: str) -> bool:
+    """Return whether a value is an activity: "my company is funding ..."."""
     return (
         value.split()[0].endswith("ing")
         and name not in ("hobby", "goal", "dream")
@@ -155,141 +183,195 @@ def _does(value: str, name: str) -> bool:
     )
 
 
-def _favourite(said: Said, place: int) -> Fact | None:
-    """ "Harry Potter is my favourite book": the same as "my favourite book is Harry Potter"."""
+def _read_favourite(clause: ClauseWords, position: int) -> Fact | None:
+    """Return a favourite that comes first: "Harry Potter is my favourite book"."""
     verb = next(
-        (at for at in range(place + 1, min(place + 7, len(said) - 3)) if said.low(at) == "is"), None
+        (
+            index
+            for index in range(position + 1, min(position + 7, len(clause) - 3))
+            if clause.low(index) == "is"
+        ),
+        None,
     )
-    if verb is None or said.low(verb + 1) != "my" or said.low(verb + 2) not in table("favourites"):
+    if (
+        verb is None
+        or clause.low(verb + 1) != "my"
+        or clause.low(verb + 2) not in word_table("favourites")
+    ):
         return None
-    noun = [low for low in said.lows[verb + 3 : verb + 5] if low.isalpha()]
-    named = said.is_capital(place) and said.is_capital(verb - 1)
-    if not named or not noun or not table("no-names").isdisjoint(said.lows[place:verb]):
+    noun = [low for low in clause.lows[verb + 3 : verb + 5] if low.isalpha()]
+    is_named = clause.is_capital(position) and clause.is_capital(verb - 1)
+    if (
+        not is_named
+        or not noun
+        or not word_table("no-names").isdisjoint(clause.lows[position:verb])
+    ):
         return None
-    predicate = f"{said.low(verb + 2)}-{'-'.join(noun)}"
-    stop = said.words[verb + 2 + len(noun)].stop
-    start = said.words[place].start
-    return Fact(USER, predicate, said.written(place, verb), False, "preference", SURE, start, stop)
+    predicate = f"{clause.low(verb + 2)}-{'-'.join(noun)}"
+    stop = clause.words[verb + 2 + len(noun)].stop
+    start = clause.words[position].start
+    return Fact(
+        USER,
+        predicate,
+        clause.original_text(position, verb),
+        False,
+        "preference",
+        SURE,
+        start,
+        stop,
+    )
 
 
-def _called(said: Said, place: int) -> Fact | None:
-    """ "Call me Mo": the name that somebody asks to be called by."""
-    if said.lows[place : place + 2] != ["call", "me"] or not said.is_capital(place + 2):
+def _read_nickname(clause: ClauseWords, position: int) -> Fact | None:
+    """Return the name by which the user wants to be called: "Call me Mo"."""
+    if clause.lows[position : position + 2] != ["call", "me"] or not clause.is_capital(
+        position + 2
+    ):
         return None
-    value = said.value(place + 2, "name")
+    value = clause.read_value(position + 2, "name")
     if value is None:
         return None
     return Fact(
-        USER, "name", value.text, False, "personal", SURE, said.words[place].start, value.stop
+        USER, "name", value.text, False, "personal", SURE, clause.words[position].start, value.stop
     )
 
 
-# -- properties of others and of things ------------------------------------------------------------------------------
+# Properties of others and of things
 
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """Whose something is; the noun begins at ``place``. ``mine``: the speaker's own; ``person``: no thing's."""
+    """The owner of a possession, whose noun begins at ``position``.
+
+    ``mine`` means that the speaker owns it, ``person`` that the owner is a person.
+    """
 
     name: str
-    place: int
+    position: int
     mine: bool
     person: bool
 
 
-def owner_at(said: Said, place: int) -> _Owner | None:
-    """Return whose what stands at a place is, by a possessive: "my", "Ada's", "my brother's", "the printer's"."""
-    if place >= len(said):
+def read_owner(clause: ClauseWords, position: int) -> _Owner | None:
+    """Return the owner that a possessive names: "my", "Ada's", "the printer's"."""
+    if position >= len(clause):
         return None
-    low = said.low(place)
+    low = clause.low(position)
     mine = low in ("my", "our")
-    who = {"my": "user", "our": "team"}.get(low, "")
-    start = end = place + (mine or low == "the")
-    for at in range(start, min(start + _MOST_NOUNS, len(said))):
-        word = said.words[at]
-        if _POSSESSIVE.search(said.text[word.start : word.stop]) and _are_nouns(
-            said.lows[start : at + 1]
+    speaker = {"my": "user", "our": "team"}.get(low, "")
+    start = end = position + (mine or low == "the")
+    for index in range(start, min(start + _MOST_NOUNS, len(clause))):
+        word = clause.words[index]
+        if _POSSESSIVE.search(clause.text[word.start : word.stop]) and _are_nouns(
+            clause.lows[start : index + 1]
         ):
-            end = at + 1
+            end = index + 1
     if end == start:
-        return _Owner(who, start, True, True) if mine else None
-    name = bare(_POSSESSIVE.sub("", said.text[said.words[start].start : said.words[end - 1].stop]))
+        return _Owner(speaker, start, True, True) if mine else None
+    name = strip_marks(
+        _POSSESSIVE.sub("", clause.text[clause.words[start].start : clause.words[end - 1].stop])
+    )
     if mine:
-        return _Owner(f"{who}'s {name}", end, False, low == "my")
-    named = low != "the"
-    if named and not all(map(said.is_capital, range(start, end))):
+        return _Owner(f"{speaker}'s {name}", end, False, low == "my")
+    is_named = low != "the"
+    if is_named and not all(map(clause.is_capital, range(start, end))):
         return None
-    return _Owner(name, end, False, named)
+    return _Owner(name, end, False, is_named)
 
 
-def _property(said: Said, place: int) -> Fact | None:
-    """ "Ada's room is number 19", "The port of the server is 9100", "The key is rotated on Mondays"."""
-    verbs = range(place + 1, place + _MOST_BEFORE)
-    verb = next((at for at in verbs if said.low(at) in ("is", "are")), None)
-    if verb is None or not table("of-the-moment").isdisjoint(said.lows[verb:]):
+def _read_property(clause: ClauseWords, position: int) -> Fact | None:
+    """Return a property: "Ada's room is number 19", "The key is rotated on Mondays"."""
+    verbs = range(position + 1, position + _MOST_BEFORE)
+    verb = next((index for index in verbs if clause.low(index) in ("is", "are")), None)
+    if verb is None or not word_table("of-the-moment").isdisjoint(clause.lows[verb:]):
         return None
-    at = said.past_adverbs(verb + 1)[-1:]
-    return (_becomes(said, place, verb, at[0]) or _has(said, place, verb, at[0])) if at else None
+    index = clause.skip_adverbs(verb + 1)[-1:]
+    return (
+        (
+            _read_process(clause, position, verb, index[0])
+            or _read_copula_property(clause, position, verb, index[0])
+        )
+        if index
+        else None
+    )
 
 
-def _has(said: Said, place: int, verb: int, at: int) -> Fact | None:
-    """A noun phrase, "is" and a value."""
-    owner = owner_at(said, place)
-    first, last, alone = place + 1, verb, False
+def _read_copula_property(clause: ClauseWords, position: int, verb: int, index: int) -> Fact | None:
+    """Return the property of a noun phrase, "is" and a value."""
+    owner = read_owner(clause, position)
+    first, last, alone = position + 1, verb, False
     if owner is not None:
-        first, name = owner.place, owner.name
-        first += verb - first > 1 and said.low(first) in table("renewed")
-    elif said.low(place) == "the" and place + 1 < verb:
-        of = next((at for at in range(place + 2, verb - 1) if said.low(at) in ("of", "for")), None)
-        if of is None:
-            name, alone = said.written(first, last), True
+        first, name = owner.position, owner.name
+        first += verb - first > 1 and clause.low(first) in word_table("renewed")
+    elif clause.low(position) == "the" and position + 1 < verb:
+        preposition = next(
+            (
+                index
+                for index in range(position + 2, verb - 1)
+                if clause.low(index) in ("of", "for")
+            ),
+            None,
+        )
+        if preposition is None:
+            name, alone = clause.original_text(first, last), True
         else:
-            last = of
-            begins = of + 1 + (said.low(of + 1) in ("the", "my", "our"))
-            activity = begins == of + 1 and said.low(begins).endswith("ing")
-            if not _are_nouns(said.lows[begins:verb]) or activity:
+            last = preposition
+            owner_start = preposition + 1 + (clause.low(preposition + 1) in ("the", "my", "our"))
+            is_activity = owner_start == preposition + 1 and clause.low(owner_start).endswith("ing")
+            if not _are_nouns(clause.lows[owner_start:verb]) or is_activity:
                 return None
-            name = said.written(begins, verb)
+            name = clause.original_text(owner_start, verb)
     else:
         return None
-    noun = said.lows[first:last]
-    if len(noun) > _MOST_NOUNS or not _are_nouns(noun) or noun[-1] in table("discourse-nouns"):
+    noun = clause.lows[first:last]
+    if len(noun) > _MOST_NOUNS or not _are_nouns(noun) or noun[-1] in word_table("discourse-nouns"):
         return None
-    value = _value(said, at, noun[-1], alone=alone)
+    value = _read_specific_value(clause, index, noun[-1], alone=alone)
     if value is None:
         return None
     mine, person = (owner.mine, owner.person) if owner is not None else (False, False)
     predicate = "is" if alone else "-".join(noun)
-    return _property_fact(said, place, name, predicate, value, mine=mine, person=person)
+    return _build_property_fact(clause, position, name, predicate, value, mine=mine, person=person)
 
 
-def _becomes(said: Said, place: int, verb: int, at: int) -> Fact | None:
-    """ "The key of staging is rotated on Mondays": a thing, what is done to it, and when, where or by what."""
-    low, placed = said.low(at), said.low(at + 1)
-    if low in table("moment-participles") or at + 2 >= len(said) or placed not in _PLACING:
+def _read_process(clause: ClauseWords, position: int, verb: int, index: int) -> Fact | None:
+    """Return a process: "The key of staging is rotated on Mondays".
+
+    It has a thing, a participle, and a time, place or agent.
+    """
+    low, preposition = clause.low(index), clause.low(index + 1)
+    if (
+        low in word_table("moment-participles")
+        or index + 2 >= len(clause)
+        or preposition not in _PLACING
+    ):
         return None
-    if low not in table("participles") and not _PARTICIPLE.fullmatch(low):
+    if low not in word_table("participles") and not _PARTICIPLE.fullmatch(low):
         return None
-    article = said.low(place) == "the"
-    thing = said.lows[place + article : verb]
-    nouns = [word for word in thing if word not in ("of", "the")]
-    if not _are_nouns(nouns) or nouns[-1] in table("discourse-nouns"):
+    article = clause.low(position) == "the"
+    subject_words = clause.lows[position + article : verb]
+    nouns = [word for word in subject_words if word not in ("of", "the")]
+    if not _are_nouns(nouns) or nouns[-1] in word_table("discourse-nouns"):
         return None
-    if len(thing) > 2 * _MOST_NOUNS or not (article or said.low(verb) == "are"):
+    if len(subject_words) > 2 * _MOST_NOUNS or not (article or clause.low(verb) == "are"):
         return None
-    value = _short_value(said, at + 2)
-    infinitive = (
-        placed == "to" and said.low(at + 2) not in ARTICLES and not _names(said, at + 2, at + 3)
+    value = _read_short_value(clause, index + 2)
+    is_infinitive = (
+        preposition == "to"
+        and clause.low(index + 2) not in ARTICLES
+        and not _has_name(clause, index + 2, index + 3)
     )
-    if value is None or infinitive:
+    if value is None or is_infinitive:
         return None
-    name = said.written(place + article, verb)
-    return _property_fact(said, place, name, f"is-{low}-{placed}", value, mine=False, person=False)
+    name = clause.original_text(position + article, verb)
+    return _build_property_fact(
+        clause, position, name, f"is-{low}-{preposition}", value, mine=False, person=False
+    )
 
 
-def _property_fact(
-    said: Said,
-    place: int,
+def _build_property_fact(
+    clause: ClauseWords,
+    position: int,
     name: str,
     predicate: str,
     value: ClauseValue,
@@ -297,49 +379,72 @@ def _property_fact(
     mine: bool,
     person: bool,
 ) -> Fact:
-    sure, kind = SURE if mine else SAID_OF_OTHERS, "personal" if person else "fact"
+    """Return a property as a fact with its kind and confidence."""
+    confidence, kind = SURE if mine else SAID_OF_OTHERS, "personal" if person else "fact"
     if predicate not in lexicon()["confidence"]["rules"]:
-        sure = OPEN
-    return Fact(name, predicate, value.text, False, kind, sure, said.words[place].start, value.stop)
+        confidence = OPEN
+    return Fact(
+        name,
+        predicate,
+        value.text,
+        False,
+        kind,
+        confidence,
+        clause.words[position].start,
+        value.stop,
+    )
 
 
-def _value(said: Said, at: int, noun: str, *, alone: bool) -> ClauseValue | None:
-    """What names something from a place on, and where it ends; ``noun`` is the last of what has it."""
-    value = _short_value(said, at)
+def _read_specific_value(
+    clause: ClauseWords, index: int, noun: str, *, alone: bool
+) -> ClauseValue | None:
+    """Return a specific value that begins at a word.
+
+    `noun` is the last noun of the property.
+    """
+    value = _read_short_value(clause, index)
     if value is None:
         return None
-    low, end = said.low(at), said.after(at - 1, value.stop)
-    rest = said.lows[at:end]
-    if len(rest) == 1 and noun in table("relations") and said.is_trait(at):
-        return None  # "Ada's mother is Polish" says of the mother how she is
-    if _names(said, at, end) and (low not in _PLACING or len(rest) > 1):
-        leading = low in _PLACING or low in (*ARTICLES, "number") or _names(said, at, at + 1)
-        return value if leading else None
+    low, end = clause.low(index), clause.index_after(index - 1, value.stop)
+    value_words = clause.lows[index:end]
+    if len(value_words) == 1 and noun in word_table("relations") and clause.is_trait(index):
+        return None  # "Ada's mother is Polish" describes the mother and does not name her
+    if _has_name(clause, index, end) and (low not in _PLACING or len(value_words) > 1):
+        is_leading = (
+            low in _PLACING or low in (*ARTICLES, "number") or _has_name(clause, index, index + 1)
+        )
+        return value if is_leading else None
     if low in _PLACING:
-        return None if table("ordinals").isdisjoint(rest) else value
-    if not alone and low in ("a", "an") and len(rest) > 1:
-        return value if table("passing").isdisjoint(rest[1:3]) else None
-    worded = noun in table("said-in-a-word") and len(rest) <= 2 and low not in ARTICLES
-    return value if worded and _are_nouns(rest) else None
+        return None if word_table("ordinals").isdisjoint(value_words) else value
+    if not alone and low in ("a", "an") and len(value_words) > 1:
+        return value if word_table("passing").isdisjoint(value_words[1:3]) else None
+    is_worded = (
+        noun in word_table("said-in-a-word") and len(value_words) <= 2 and low not in ARTICLES
+    )
+    return value if is_worded and _are_nouns(value_words) else None
 
 
-def _short_value(said: Said, at: int) -> ClauseValue | None:
-    """The value from a place on, if it is short and no clause of its own."""
-    value = said.value(at, "property")
-    if value is None or said.low(at) in table("no-nouns") - {*_PLACING, *ARTICLES}:
+def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
+    """Return the value at a word if it is short and not a clause of its own."""
+    value = clause.read_value(index, "property")
+    if value is None or clause.low(index) in word_table("no-nouns") - {*_PLACING, *ARTICLES}:
         return None
-    rest = said.lows[at : said.after(at - 1, value.stop)]
-    return value if len(rest) <= _LONGEST_VALUE and table("clause-words").isdisjoint(rest) else None
+    value_words = clause.lows[index : clause.index_after(index - 1, value.stop)]
+    return (
+        value
+        if len(value_words) <= _LONGEST_VALUE and word_table("clause-words").isdisjoint(value_words)
+        else None
+    )
 
 
-def _names(said: Said, start: int, stop: int) -> bool:
-    """Whether a name, a number or a code is among these words."""
+def _has_name(clause: ClauseWords, start: int, stop: int) -> bool:
+    """Return whether a name, number or code is among some words."""
     return any(
-        said.is_capital(at) or _CODE.search(said.low(at))
-        for at in range(start, min(stop, len(said)))
+        clause.is_capital(index) or _CODE.search(clause.low(index))
+        for index in range(start, min(stop, len(clause)))
     )
 
 
 def _are_nouns(lows: list[str]) -> bool:
-    """Whether these may all be parts of a noun phrase: no pronouns, verbs, prepositions."""
-    return bool(lows) and table("no-nouns").isdisjoint(lows)
+    """Return whether all words may be part of a noun phrase."""
+    return bool(lows) and word_table("no-nouns").isdisjoint(lows)

@@ -1,8 +1,8 @@
-"""Whether the value of a fact fits its predicate: a language after "speaks", a place after "lives in".
+"""Plausibility of facts: whether a value fits its predicate.
 
-A verb right before a value says little about the value: "I like almost died" has no taste, "Computers are programmed by
-people" no role of anybody. The lists stand in ``english.toml`` under ``plausible``; they are classes of words, and no
-sentences that were read.
+Examples: a language after "speaks", a place after "lives in". The verb alone does not make a value
+plausible: "I like almost died" states no taste, and "Computers are programmed by people" no role.
+The lists are under ``plausible`` in ``english.toml``; they are classes of words.
 """
 
 from __future__ import annotations
@@ -15,94 +15,104 @@ from memlab.kernel.english import lexicon, number_of, vocabulary, words_of
 from memlab.subjects.extraction.clause import TEAM, USER, is_cut_short
 from memlab.subjects.reading.sentences import is_plain_word
 
-__all__ = ["Plausibility", "plausibility"]
+__all__ = ["rate_plausibility"]
 
 Plausibility = Literal["fine", "doubtful", "no"]
 
 _FEWEST_OF_A_SUFFIX = 5
-"""Letters of a word whose ending makes it a role: "baker", and not "beer"."""
+"""Minimum letters of a word that is a role by its ending: "baker", not "beer"."""
 
 _LONGEST_SHOUTED = 3
-"""Letters of a name in capitals: "TJ", and not "AWAKE"."""
+"""Maximum letters of a name in capitals: "TJ", not "AWAKE"."""
 
 
-def plausibility(subject: str, predicate: str, value: str) -> Plausibility:
+def rate_plausibility(subject: str, predicate: str, value: str) -> Plausibility:
     """Return whether a value fits its predicate.
 
     Parameters
     ----------
     subject, predicate, value
-        Of a fact that was read by rules.
+        The parts of a fact that a rule recognised.
 
     Returns
     -------
-    str
-        "no" for a value that the predicate cannot have, "doubtful" for one that it rarely has, else "fine".
+    "no" for a value that the predicate cannot have, "doubtful" for one that it rarely has, else "fine".
 
     Examples
     --------
-    >>> [plausibility("user", "speaks", value) for value in ("Danish", "enough", "a dialect")]
+    >>> [rate_plausibility("user", "speaks", value) for value in ("Danish", "enough", "a dialect")]
     ['fine', 'no', 'doubtful']
-    >>> plausibility("user", "likes", "almost died"), plausibility("Heart Disease", "is", "the biggest cause of death")
-    ('no', 'no')
+    >>> rate_plausibility("user", "likes", "almost died")
+    'no'
     """
     words = words_of(value)
     if (
         not words
-        or not _outside(words, "fillers")
+        or not _has_content(words, "fillers")
         or _ELLIPSIS.search(value)
         or is_cut_short(value)
     ):
         return "no"
     if predicate.split("-", 1)[0] in ("favorite", "favourite"):
-        return _of_a_favourite(predicate, words)
+        return _rate_favourite(predicate, words)
     if value.isupper() and len(words) == 1 and is_plain_word(words[0]):
         return "no"  # "My mind is BLOWN"
     if predicate in _ENDINGS and (
         words[-1] in ("ago", "soon", "now") or words == ["their", "major"]
     ):
-        return "no"  # "I quit as soon", "I stopped playing years ago": of what is not said
-    if not _words("of-the-chat").isdisjoint(words) or ("either" in words and "or" not in words):
+        return "no"  # "I quit as soon", "I stopped playing years ago" do not name what ended
+    if not _plausible_words("of-the-chat").isdisjoint(words) or (
+        "either" in words and "or" not in words
+    ):
         return "no"
     check = _CHECKS.get(predicate)
-    if check is None and predicate != "goal" and not _words("clauses").isdisjoint(words[1:]):
+    if (
+        check is None
+        and predicate != "goal"
+        and not _plausible_words("clauses").isdisjoint(words[1:])
+    ):
         return "no"  # "AI is kind of their hobby"
-    found: Plausibility = "fine" if check is None else check(subject, value, words)
-    return "no" if not _outside(words, "vague") and check is not None else found
+    rating: Plausibility = "fine" if check is None else check(subject, value, words)
+    return "no" if not _has_content(words, "vague") and check is not None else rating
 
 
 _ELLIPSIS = re.compile(r"\.\.\.|\u2026")
-"""A value with it is two: "music...I grew up"."""
+"""An ellipsis, which joins two statements: "music...I grew up"."""
 
 
+# Predicates of something that ended.
 _ENDINGS = frozenset(("stopped", "quit", "gave-up", "switched-to", "lost"))
 
 
-def _of_a_favourite(predicate: str, words: list[str]) -> Plausibility:
+def _rate_favourite(predicate: str, words: list[str]) -> Plausibility:
+    """Rate a favourite: no moment, and no sentence."""
     parts = predicate.split("-")[1:]
     if not parts or parts[-1] in vocabulary("extraction", "open-ends") or "moment" in parts:
         return "no"
-    noun = set(parts)
+    noun_words = set(parts)
     return (
         "fine"
-        if noun.isdisjoint(_words("no-favourites")) and _words("finite").isdisjoint(words)
+        if noun_words.isdisjoint(_plausible_words("no-favourites"))
+        and _plausible_words("finite").isdisjoint(words)
         else "no"
     )
 
 
-def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
-    """A thing or an activity: no place or time before all else, and no verb in the past."""
+def _rate_taste(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a taste: a thing or activity without a leading place or time."""
     first, second = words[0], words[1] if len(words) > 1 else ""
-    if first in _words("no-beginnings") or (
-        first in _words("past") and second not in ("any", "all", "every")
+    if first in _plausible_words("no-beginnings") or (
+        first in _plausible_words("past") and second not in ("any", "all", "every")
     ):
         return "no"
-    if not _words("finite").isdisjoint(words) and _words("relatives").isdisjoint(words):
+    if not _plausible_words("finite").isdisjoint(words) and _plausible_words(
+        "relatives"
+    ).isdisjoint(words):
         return "no"
     if (
-        first in _words("quantifiers")
-        or words[-1] in _words("pro-nouns")
-        or _is_any_activity(words)
+        first in _plausible_words("quantifiers")
+        or words[-1] in _plausible_words("pro-nouns")
+        or _is_common_activity(words)
     ):
         return "no"
     if first == "both" and "and" not in words:
@@ -118,52 +128,53 @@ def _of_taste(subject: str, value: str, words: list[str]) -> Plausibility:
         return "no"
     if subject == TEAM and first in ("a", "an"):
         return "no"  # "We love a manipulative sister" is a figure of speech
-    vague = {"things", "thing", "stuff", "having", "kinda"} & set(words) or first in (
+    is_vague = {"things", "thing", "stuff", "having", "kinda"} & set(words) or first in (
         "all",
         "just",
         "being",
     )
-    if vague or (subject == TEAM and words[1:]):
+    if is_vague or (subject == TEAM and words[1:]):
         return "doubtful"
-    regular = first.endswith("ed") and len(first) >= _FEWEST_OF_A_SUFFIX
-    return "no" if regular and second in _words("determiners") else "fine"
+    is_past = first.endswith("ed") and len(first) >= _FEWEST_OF_A_SUFFIX
+    return "no" if is_past and second in _plausible_words("determiners") else "fine"
 
 
 _LOOSE_DIGIT = re.compile(r"(?:^| )[a-z]+ \d$")
-"""A digit that is no part of the value: "weird people 2"."""
+"""A digit that does not belong to the value: "weird people 2"."""
 
 _FEWEST_OF_THINGS = 3
-"""Words of a value that say little: "a real person", "Web development"."""
+"""Words up to which a value is unspecific: "a real person", "Web development"."""
 
 
-def _is_any_activity(words: list[str]) -> bool:
-    """Whether a taste is for what everybody does: "to chill", "to go back"; a verb twice is a slip."""
+def _is_common_activity(words: list[str]) -> bool:
+    """Return whether a taste is for a common activity ("to chill"), or a verb repeats."""
     rest = [word for word in words if word not in ("to", "just", "really", "always")]
-    verbs = _words("any-activities")
+    verbs = _plausible_words("any-activities")
     if words[0] in ("love", "like", "enjoy", "hate"):
         return True
-    alone = len(rest) == 1 and rest[0] in verbs and (words[0] == "to" or rest[0].endswith("ing"))
-    return alone or (
+    is_bare = len(rest) == 1 and rest[0] in verbs and (words[0] == "to" or rest[0].endswith("ing"))
+    return is_bare or (
         words[0] == "to"
         and rest[:1] == ["go"]
         and len(rest) == len(_GONE)
-        and rest[1] in _words("directions")
+        and rest[1] in _plausible_words("directions")
     )
 
 
 _GONE = ("go", "back")
+"""A movement without a destination, whose length such an activity has."""
 
 
-def _of_study(subject: str, value: str, words: list[str]) -> Plausibility:
-    """A subject with a name of its own: not "the language", "would be a very rewarding major"."""
+def _rate_study(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a field of study: a field by name, not "the language"."""
     if words[0] in ("the", "would", "could", "should", "might", "will", "can", "that"):
         return "no"
-    return _of_taste(subject, value, words)
+    return _rate_taste(subject, value, words)
 
 
-def _of_knowing(subject: str, value: str, words: list[str]) -> Plausibility:
-    """A language, a skill or people by name: no clause ("BYU is tight"), no cry."""
-    light = {
+def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate knowledge: a language, a skill or people by name, no clause."""
+    allowed = {
         "a",
         "some",
         "little",
@@ -180,82 +191,89 @@ def _of_knowing(subject: str, value: str, words: list[str]) -> Plausibility:
         "both",
     }
     lower = {word for part in value.split() if not part[:1].isupper() for word in words_of(part)}
-    return "fine" if lower <= light | _words("languages") and not value.isupper() else "no"
+    return (
+        "fine" if lower <= allowed | _plausible_words("languages") and not value.isupper() else "no"
+    )
 
 
-def _of_age(subject: str, value: str, words: list[str]) -> Plausibility:
-    """A number; of oneself no child's."""
+def _rate_age(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate an age: a number, and for the user no child's age."""
     if not value.isdigit() or not 0 < int(value) <= _OLDEST:
         return "no"
     return "fine" if subject != USER or int(value) >= _YOUNGEST_WRITER else "no"
 
 
+# The highest age of a person, and the lowest one of a user, because younger children do not write.
 _OLDEST, _YOUNGEST_WRITER = 120, 10
 
 
-def _of_a_state(subject: str, value: str, words: list[str]) -> Plausibility:
-    """What somebody was for long: not "embarrassed"."""
+def _rate_state(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a former state: a lasting one, not "embarrassed"."""
     return (
         "fine"
-        if _is_role(words) or " ".join(words) in _traits() or words[-1] in _traits()
+        if _is_role(words) or " ".join(words) in _list_traits() or words[-1] in _list_traits()
         else "no"
     )
 
 
-def _of_eating(subject: str, value: str, words: list[str]) -> Plausibility:
-    """A food that is eaten again and again: "a candy bar" is one of today."""
-    found = _of_taste(subject, value, words)
-    return "doubtful" if found == "fine" and words[0] in ("a", "an", "my", "their") else found
+def _rate_food(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a food: one that is eaten regularly; "a candy bar" is eaten once."""
+    rating = _rate_taste(subject, value, words)
+    return "doubtful" if rating == "fine" and words[0] in ("a", "an", "my", "their") else rating
 
 
-def _of_employment(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Who employs: not "Web development"."""
+def _rate_employer(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate an employer: not a field such as "Web development"."""
     if (
         words[-1] in vocabulary("names", "fields")
         and len(words) <= _FEWEST_OF_THINGS
         and "the" not in words
     ):
         return "doubtful"
-    return "no" if words[0] in _words("no-beginnings") else "fine"
+    return "no" if words[0] in _plausible_words("no-beginnings") else "fine"
 
 
-def _of_playing(subject: str, value: str, words: list[str]) -> Plausibility:
-    """An instrument, a game, or "in a band"; no part of a play."""
-    if words[0] == "the" and not _words("parts").isdisjoint(words[1:]):
+def _rate_playing(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate an instrument, a game, or "in a band"; not a part in a play."""
+    if words[0] == "the" and not _plausible_words("parts").isdisjoint(words[1:]):
         return "no"
     return (
-        "fine" if words[0] in ("in", "for") and len(words) > 1 else _of_taste(subject, value, words)
+        "fine"
+        if words[0] in ("in", "for") and len(words) > 1
+        else _rate_taste(subject, value, words)
     )
 
 
-def _of_work(subject: str, value: str, words: list[str]) -> Plausibility:
-    """A subject of work: not "on campus", "on weekends"."""
+def _rate_work(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a subject of work: not "on campus", "on weekends"."""
     return (
         "no"
-        if {words[0], words[0].removesuffix("s")} & _words("work-places")
-        else _of_taste(subject, value, words)
+        if {words[0], words[0].removesuffix("s")} & _plausible_words("work-places")
+        else _rate_taste(subject, value, words)
     )
 
 
-def _of_language(subject: str, value: str, words: list[str]) -> Plausibility:
-    if words[0] in _words("manners"):
+def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a language: a name or a known language, not a manner."""
+    if words[0] in _plausible_words("manners"):
         return "no"
-    named = any(part[:1].isupper() for part in value.split())
-    return "fine" if named or not _words("languages").isdisjoint(words) else "doubtful"
+    is_named = any(part[:1].isupper() for part in value.split())
+    return "fine" if is_named or not _plausible_words("languages").isdisjoint(words) else "doubtful"
 
 
-def _of_place(subject: str, value: str, words: list[str]) -> Plausibility:
-    """A name, or a noun of places: not "a slightly different climate"."""
-    named = any(part[:1].isupper() for part in value.split())
-    if words[0] in _words("no-places") or (
-        words[-1] in _NO_PLACE_ALONE and not named and len(words) <= _FEWEST_OF_THINGS
+def _rate_place(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a place: a name or a noun for places, not "a slightly different climate"."""
+    is_named = any(part[:1].isupper() for part in value.split())
+    if words[0] in _plausible_words("no-places") or (
+        words[-1] in _NO_PLACE_ALONE and not is_named and len(words) <= _FEWEST_OF_THINGS
     ):
         return "no"
-    if named or not _words("places").isdisjoint(words):
+    if is_named or not _plausible_words("places").isdisjoint(words):
         return "fine"
     return (
         "doubtful"
-        if words[0] in _words("determiners") or words[0] in _words("no-beginnings")
+        if words[0] in _plausible_words("determiners")
+        or words[0] in _plausible_words("no-beginnings")
         else "fine"
     )
 
@@ -263,46 +281,49 @@ def _of_place(subject: str, value: str, words: list[str]) -> Plausibility:
 _NO_PLACE_ALONE = frozenset(
     ("town", "place", "house", "home", "area", "childhood", "environment", "school")
 )
-"""No place that anybody finds: "grew up in a town", "in a really harsh environment"."""
+"""Nouns that name no particular place: "grew up in a town", "in a really harsh environment"."""
 
 
-def _of_name(subject: str, value: str, words: list[str]) -> Plausibility:
+def _rate_name(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a name of a person: capitalised, and not an ordinary word."""
     if all(is_plain_word(word) for word in words):
         return "no"  # "I'm Terminator", "I am International Relations"
-    shouted = value.isupper() and len(value) > _LONGEST_SHOUTED
+    is_shouted = value.isupper() and len(value) > _LONGEST_SHOUTED
     return (
         "no"
-        if not value[:1].isupper() or shouted or words[0] in _words("no-name-of-oneself")
+        if not value[:1].isupper()
+        or is_shouted
+        or words[0] in _plausible_words("no-name-of-oneself")
         else "fine"
     )
 
 
-def _of_having(subject: str, value: str, words: list[str]) -> Plausibility:
-    """A thing that lasts: not "a realtor coming to look at the house"."""
+def _rate_possession(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a possession: a lasting thing, not "a realtor coming to look at the house"."""
     if words[0] == "to":
         return "no"
-    ends = _words("noun-ends") - {"and", "or"}
+    ends = _plausible_words("noun-ends") - {"and", "or"}
     nouns = words[: next((n for n, word in enumerate(words) if n and word in ends), len(words))]
     if any(word.endswith("ing") and words[n + 2 :] for n, word in enumerate(words[1:])) and len(
         nouns
     ) == len(words):
         return "no"
-    kept = vocabulary("extraction", "belongings").isdisjoint(nouns)
-    return "no" if kept and nouns != words else "fine"
+    no_belongings = vocabulary("extraction", "belongings").isdisjoint(nouns)
+    return "no" if no_belongings and nouns != words else "fine"
 
 
-def _of_a_wish(subject: str, value: str, words: list[str]) -> Plausibility:
-    """A plan of life: "win the tablet" is one of the moment."""
+def _rate_wish(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a plan or wish: one for a life; "win the tablet" is momentary."""
     verbs = [word for word in words if word not in ("to", "just", "also", "go", "and")]
-    if len(verbs) == 1 and verbs[0] in _words("transitive-verbs"):
+    if len(verbs) == 1 and verbs[0] in _plausible_words("transitive-verbs"):
         return "no"  # "to visit": what?
     if (
-        words[0] in _words("fancied-verbs")
-        or words[-1] in _words("pro-nouns")
+        words[0] in _plausible_words("fancied-verbs")
+        or words[-1] in _plausible_words("pro-nouns")
         or value[-1].isdigit()
     ):
         return "no"
-    of_the_moment = words[0] in _words("momentary-verbs") and words[1:2] in (
+    of_the_moment = words[0] in _plausible_words("momentary-verbs") and words[1:2] in (
         ["the"],
         ["this"],
         ["that"],
@@ -310,24 +331,29 @@ def _of_a_wish(subject: str, value: str, words: list[str]) -> Plausibility:
     return "no" if of_the_moment else "fine"
 
 
-def _of_being(subject: str, value: str, words: list[str]) -> Plausibility:
-    """A role, a trait or an origin; of what is no person nothing else."""
-    if words[-1] in _words("unfinished") or words[-1] in vocabulary("extraction", "favourites"):
+def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a role, trait or origin of a subject; for things see ``_rate_thing``."""
+    if words[-1] in _plausible_words("unfinished") or words[-1] in vocabulary(
+        "extraction", "favourites"
+    ):
         return "no"
-    if _is_role(words) or " ".join(words) in _traits():
+    if _is_role(words) or " ".join(words) in _list_traits():
         if words[-1] in ("person", "human", "people") and (
-            len(words) < _FEWEST_OF_THINGS or words[-2] in _words("any-persons")
+            len(words) < _FEWEST_OF_THINGS or words[-2] in _plausible_words("any-persons")
         ):
             return "no"
-        return _of_a_role(subject, words)
-    own = subject in (USER, TEAM) or subject.startswith(f"{USER}'s ")
-    if own:
-        return "no" if words[0] in _words("determiners") else "doubtful"
-    return _of_a_thing(subject, value, words)
+        return _rate_role(subject, words)
+    is_own = subject in (USER, TEAM) or subject.startswith(f"{USER}'s ")
+    if is_own:
+        return "no" if words[0] in _plausible_words("determiners") else "doubtful"
+    return _rate_thing(subject, value, words)
 
 
-def _of_a_thing(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Of what is no person: whose it is, or a number or name that it has ("The staging port is 8443")."""
+def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
+    """Rate a statement about a thing: an owner, a number or a name.
+
+    Example: "The staging port is 8443".
+    """
     if "team's" in words:
         return "fine"
     if "their" in words:
@@ -335,73 +361,91 @@ def _of_a_thing(subject: str, value: str, words: list[str]) -> Plausibility:
     first = subject.split()[0].lower()
     if first in vocabulary("extraction", "ordinals") or first in ("mine", "yours", "theirs"):
         return "no"
-    told = words[0] not in _words("determiners") and any(
+    is_specific = words[0] not in _plausible_words("determiners") and any(
         part[:1].isupper() or part[:1].isdigit() for part in value.split()
     )
-    return "doubtful" if told or not subject[:1].isupper() else "no"
+    return "doubtful" if is_specific or not subject[:1].isupper() else "no"
 
 
-def _of_a_role(subject: str, words: list[str]) -> Plausibility:
-    """Who somebody is: of oneself and one's relatives; of others often what everybody knows, or a story."""
-    own = subject in (USER, TEAM) or "'s " in subject
+def _rate_role(subject: str, words: list[str]) -> Plausibility:
+    """Rate a role: of the user and relatives it is fine.
+
+    Roles of others are often common knowledge or fiction.
+    """
+    is_own = subject in (USER, TEAM) or "'s " in subject
     if words[0] == "the":
-        ranked = not _words("ranks").isdisjoint(words)
-        return "fine" if own and ranked else "doubtful"
+        is_ranked = not _plausible_words("ranks").isdisjoint(words)
+        return "fine" if is_own and is_ranked else "doubtful"
     if {"kinda", "kind", "type", "sort", "least"} & set(words):
         return "doubtful"  # "an all times kinda person"
-    known = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
+    roles = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
     return (
-        "fine" if own or not known.isdisjoint(words) or " ".join(words) in _traits() else "doubtful"
+        "fine"
+        if is_own or not roles.isdisjoint(words) or " ".join(words) in _list_traits()
+        else "doubtful"
     )
 
 
 def _is_role(words: list[str]) -> bool:
-    """Whether the noun phrase that begins a value names a role of persons."""
-    end = next((n for n, word in enumerate(words) if n and word in _words("noun-ends")), len(words))
+    """Return whether the leading noun phrase of a value names a role of persons."""
+    end = next(
+        (n for n, word in enumerate(words) if n and word in _plausible_words("noun-ends")),
+        len(words),
+    )
     return any(_names_role(word) for word in words[max(end - 3, 0) : end])
 
 
 def _names_role(word: str) -> bool:
-    if word in _words("no-roles"):
+    """Return whether a word is a role by the lists or by its ending."""
+    if word in _plausible_words("no-roles"):
         return False
-    known = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
-    by_ending = len(word) >= _FEWEST_OF_A_SUFFIX and word.endswith(tuple(_words("role-endings")))
-    return word in known or word in _words("roles") or by_ending
+    roles = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
+    has_role_ending = len(word) >= _FEWEST_OF_A_SUFFIX and word.endswith(
+        tuple(_plausible_words("role-endings"))
+    )
+    return word in roles or word in _plausible_words("roles") or has_role_ending
 
 
-def _outside(words: list[str], name: str) -> bool:
-    """Whether a word says more than those of a list."""
-    light = vocabulary("negation", "fillers") | vocabulary("acts", "openers") | _words("fillers")
-    return any(word not in light and word not in _words(name) for word in words)
+def _has_content(words: list[str], name: str) -> bool:
+    """Return whether a word is neither a filler nor in the list `name`."""
+    fillers = (
+        vocabulary("negation", "fillers")
+        | vocabulary("acts", "openers")
+        | _plausible_words("fillers")
+    )
+    return any(word not in fillers and word not in _plausible_words(name) for word in words)
 
 
-@cache
-def _words(name: str) -> frozenset[str]:
+@cache  # the tables of the language do not change
+def _plausible_words(name: str) -> frozenset[str]:
+    """Return a list of the plausibility rules as a set."""
     return frozenset(lexicon()["plausible"][name])
 
 
-@cache
-def _traits() -> frozenset[str]:
+@cache  # the tables of the language do not change
+def _list_traits() -> frozenset[str]:
+    """Return the traits of persons."""
     return vocabulary("extraction", "traits")
 
 
+# The rule for each predicate; other predicates accept any value that is not a clause.
 _CHECKS: dict[str, Any] = {
-    **dict.fromkeys(("likes", "dislikes", "prefers", "uses", "owns"), _of_taste),
-    **dict.fromkeys(("studies", "is-learning", "teaches"), _of_study),
-    **dict.fromkeys(("eats", "drinks"), _of_eating),
-    "knows": _of_knowing,
-    "no-longer-is": _of_a_state,
-    "no-longer-has": _of_having,
-    "age": _of_age,
-    "works-at": _of_employment,
+    **dict.fromkeys(("likes", "dislikes", "prefers", "uses", "owns"), _rate_taste),
+    **dict.fromkeys(("studies", "is-learning", "teaches"), _rate_study),
+    **dict.fromkeys(("eats", "drinks"), _rate_food),
+    "knows": _rate_knowledge,
+    "no-longer-is": _rate_state,
+    "no-longer-has": _rate_possession,
+    "age": _rate_age,
+    "works-at": _rate_employer,
     **dict.fromkeys(
-        ("lives-in", "lives-near", "comes-from", "grew-up-in", "was-born-in"), _of_place
+        ("lives-in", "lives-near", "comes-from", "grew-up-in", "was-born-in"), _rate_place
     ),
-    **dict.fromkeys(("wants-to", "is-trying-to", "plans-to", "hopes-to"), _of_a_wish),
-    "plays": _of_playing,
-    "works-on": _of_work,
-    "speaks": _of_language,
-    "name": _of_name,
-    "has": _of_having,
-    "is": _of_being,
+    **dict.fromkeys(("wants-to", "is-trying-to", "plans-to", "hopes-to"), _rate_wish),
+    "plays": _rate_playing,
+    "works-on": _rate_work,
+    "speaks": _rate_language,
+    "name": _rate_name,
+    "has": _rate_possession,
+    "is": _rate_being,
 }

@@ -1,8 +1,9 @@
-"""Proposals of messages: the facts that they state, and what an agent remembers of having heard them.
+"""Proposals for messages: the facts they state, and what an agent remembers of them.
 
-One message may yield both. "I'm a nurse" is a fact about the user, shared by all agents, and for the agent that heard
-it a memory that the user shared who they are. What happened ("yesterday I moved") and what a user puts right or orders
-for good ("never log secrets") is a memory in the speaker's words.
+One message may give both. "I'm a nurse" is a fact about the user, visible to all agents. For the
+agent that received it, it is also a memory that the user shared something. Events ("yesterday I
+moved"), corrections and standing orders ("never log secrets") are memories in the words of the
+speaker.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Any
 from memlab.io.formats import Message
 from memlab.kernel.english import first_of, holds, padded, phrases, vocabulary, words_of
 from memlab.kernel.verbs.gate import format_agent
-from memlab.subjects.extraction.circumstances import Setting, kept_of, setting_of
+from memlab.subjects.extraction.circumstances import Setting, adjust_confidence, read_setting
 from memlab.subjects.extraction.clause import DOUBTFUL, TEAM, USER, Fact
 from memlab.subjects.extraction.durable import has_happened, is_durable_event, is_hypothetical
-from memlab.subjects.extraction.reading import facts_in
+from memlab.subjects.extraction.reading import read_facts
 from memlab.subjects.extraction.staged import Proposed
 from memlab.subjects.fact_rows import fact_text
 from memlab.subjects.reading.acts import (
@@ -39,26 +40,27 @@ from memlab.subjects.reading.utterances import (
     utterance,
 )
 
-__all__ = ["MOST_TOKENS", "Heard", "Where", "proposals"]
+__all__ = ["MOST_TOKENS", "Scope", "Source", "propose"]
 
 MOST_TOKENS = 60
-"""Of what somebody said, as a memory keeps it."""
+"""Maximum length of a quotation in a memory."""
 
 _CONTEXT = 300
-"""Characters of what was said around a fact that it keeps."""
+"""Characters of the quotation that a fact keeps as its context."""
 
 _NEAR = 40
-"""Characters between two facts within which what stands between is quoted with them."""
+"""Maximum distance in characters of two facts that are quoted together."""
 
 _WORTH_SHARING = 0.6
-"""Confidence of a fact below which its words are no observation: it says next to nothing."""
+"""Confidence below which a fact gives no observation, because its words say very little."""
 
 _SURE_OF_WORDS = 0.8
+"""Confidence of a memory in the speaker's own words."""
 
 
 @dataclass(frozen=True)
-class Where:
-    """What every proposal of a call has in common; None for what was not given."""
+class Scope:
+    """The project, session and agent of all proposals of a call; None if unspecified."""
 
     project: str | None = None
     session: str | None = None
@@ -66,18 +68,21 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Heard:
-    """A message, its number in the conversation, and what the proposals of the call have in common."""
+class Source:
+    """A message with its number in the conversation and the scope of the call."""
 
     message: Message
     number: int
-    where: Where
+    where: Scope
 
     def fields(self, *, own: bool) -> dict[str, Any]:
-        """Return what a memory of this message has; ``own``: it is the agent's and nobody else's."""
+        """Return the fields that a memory of this message has.
+
+        With `own`, the memory belongs to the agent alone.
+        """
         where, numbered = self.where, self.number if self.where.session is not None else None
         agent = None if where.agent is None else format_agent(where.agent)
-        given = {
+        fields = {
             "project": where.project,
             "session": where.session,
             "agents": None if agent is None else [agent],
@@ -87,30 +92,36 @@ class Heard:
             "last_message": numbered,
         }
         if own and agent is not None:
-            # what one agent heard is its own, whatever the pack says of other writing
-            given["visibility"] = "private"
-        return {name: value for name, value in given.items() if value is not None}
+            # messages to one agent are private to it, whatever the pack says about other writing
+            fields["visibility"] = "private"
+        return {name: value for name, value in fields.items() if value is not None}
 
     def memory(
-        self, rule: str, text: str, fields: Mapping[str, Any], place: tuple[int, int]
+        self, rule: str, text: str, fields: Mapping[str, Any], position: tuple[int, int]
     ) -> Proposed:
-        """Return what is remembered of the message as it is proposed; ``rule`` recognised it, at this place."""
-        start, stop = place
-        said = self.message.text[start:stop].strip()
-        of_message = {"context": " ".join(said.split())[:_CONTEXT], "reason": _reason(rule)}
-        given = {**fields, **of_message, **self.fields(own=True)}
-        return Proposed("memory", text, rule, self.number, start, stop, said, given)
+        """Return a memory of the message as a proposal.
+
+        `rule` recognised it, at this position of the message.
+        """
+        start, stop = position
+        quotation = self.message.text[start:stop].strip()
+        of_message = {
+            "context": " ".join(quotation.split())[:_CONTEXT],
+            "reason": _write_reason(rule),
+        }
+        all_fields = {**fields, **of_message, **self.fields(own=True)}
+        return Proposed("memory", text, rule, self.number, start, stop, quotation, all_fields)
 
     def fact(self, fact: Fact, *, provenance: str, rule: str) -> Proposed:
-        """Return a fact of the message as it is proposed; ``rule`` recognised it."""
+        """Return a fact of the message as a proposal, recognised by `rule`."""
         message = self.message
-        said = message.text[fact.start : fact.stop]
+        quotation = message.text[fact.start : fact.stop]
         subject = fact.subject
         if subject == TEAM and (
             message.speaker is not None
             or fact.predicate in vocabulary("extraction", "people-share")
         ):
-            subject = USER  # among friends "we" is no team: what "we love" the speaker loves
+            subject = USER  # among friends "we" is not a team: the speaker loves what "we love"
         if message.speaker is not None and _is_of_user(subject):
             subject = message.speaker + subject.removeprefix(USER)
         fields = {
@@ -118,83 +129,90 @@ class Heard:
             "subject": subject,
             "predicate": fact.predicate,
             "object" if fact.entity else "value": fact.value,
-            "confidence": _sure_of(fact, message),
+            "confidence": _adjust_for_small_talk(fact, message),
             "provenance": provenance,
-            "context": " ".join(said.split())[:_CONTEXT],
-            "reason": _reason(rule),
+            "context": " ".join(quotation.split())[:_CONTEXT],
+            "reason": _write_reason(rule),
         }
         if message.role != "user":
-            fields["status"] = "staged"  # what others say of a user waits for the user's own word
-        called = _called(subject)
-        text = fact_text(called, fact.predicate, fact.value)
+            fields["status"] = "staged"  # statements of others about the user await confirmation
+        name = _name_subject(subject)
+        text = fact_text(name, fact.predicate, fact.value)
         if fact.text is not None:
-            text = fact.text.format(subject=called, possessive=f"{called}'s")
+            text = fact.text.format(subject=name, possessive=f"{name}'s")
         fields |= self.fields(own=False)
-        return Proposed("fact", text, rule, self.number, fact.start, fact.stop, said, fields)
+        return Proposed("fact", text, rule, self.number, fact.start, fact.stop, quotation, fields)
 
 
-def proposals(
+def propose(
     message: Message,
     number: int,
-    where: Where,
+    where: Scope,
     admits: Callable[[str, Utterance, str], bool],
     before: Message | None = None,
     *,
-    played: bool = False,
+    role_play: bool = False,
 ) -> Iterator[Proposed]:
-    """Yield what one message proposes: its facts, then what is remembered of it if it is admitted.
+    """Yield the proposals for one message: its facts, then memories if it is admitted.
 
-    ``before`` is the message just before: a question of somebody else is read together with its answer. ``played`` says
-    that an earlier message began a role or a game.
+    `before` is the previous message; a question of another speaker is read together with its answer.
+    `role_play` means that an earlier message began a role or a game.
     """
-    if not message.text or message.role == "tool" or _answers_a_game(message, before):
+    if not message.text or message.role == "tool" or _answers_game(message, before):
         return
-    told = Heard(message, number, where)
-    question = _question_to(message, before)
+    source = Source(message, number, where)
+    question = _find_question(message, before)
     answer = (
         None
         if question is None or message.role != "user"
         else complete_answer(question, message.text)
     )
-    setting = _setting(message, played=played)
+    setting = _read_user_setting(message, role_play=role_play)
     answered = (
         []
         if answer is None
-        else kept_of(facts_in(answer.text, message.role), setting, answered=True)
+        else adjust_confidence(read_facts(answer.text, message.role), setting, answered=True)
     )
-    facts = kept_of(facts_in(message.text, message.role), setting)
-    facts = [fact for fact in facts if _lasts_among_people(fact, message)]
+    facts = adjust_confidence(read_facts(message.text, message.role), setting)
+    facts = [fact for fact in facts if _is_worth_proposing(fact, message)]
     places = [(fact.start, fact.stop) for fact in facts]
-    words = list(_words(told, places, asked=question is not None)) if _hears(message.text) else []
-    if setting is not None:  # what a text or a role says happened is nothing that its writer tells
-        words = [one for one in words if _OTHERS_WORDS.isdisjoint(setting.signs(one.start))]
-    if not facts and not words and not answered:
+    quoted = (
+        list(_propose_quotations(source, places, has_question=question is not None))
+        if _may_be_memorable(message.text)
+        else []
+    )
+    if setting is not None:  # events in a pasted text or a role did not happen to the writer
+        quoted = [
+            memory for memory in quoted if _OTHERS_WORDS.isdisjoint(setting.signs(memory.start))
+        ]
+    if not facts and not quoted and not answered:
         return
-    read = message.text if not answered or answer is None else f"{answer.text} {message.text}"
-    shown = utterance(read, message.role, asked=question is not None)
-    stated = provenance_of(message.role, shown.reasons)
+    full_text = message.text if not answered or answer is None else f"{answer.text} {message.text}"
+    reading = utterance(full_text, message.role, asked=question is not None)
+    provenance = provenance_of(message.role, reading.reasons)
     if answer is not None:
         for fact in answered:
-            yield _answered(fact, answer, told, provenance=stated)
+            yield _propose_answer(fact, answer, source, provenance=provenance)
     for fact in facts:
-        yield told.fact(fact, provenance=stated, rule=fact.predicate)
-    heard = [*_shared(answered, answer, facts, told), *words]
-    if heard and admits(read, shown, message.role):
-        yield from heard
+        yield source.fact(fact, provenance=provenance, rule=fact.predicate)
+    memories = [*_propose_shared(answered, answer, facts, source), *quoted]
+    if memories and admits(full_text, reading, message.role):
+        yield from memories
 
 
 _OTHERS_WORDS = frozenset(("far", "labelled", "played"))
+"""Circumstances in which the words of a message are not the writer's own."""
 
 
-def _setting(message: Message, *, played: bool) -> Setting | None:
-    """The setting of what a user writes to an assistant; None for talk among people by their names."""
+def _read_user_setting(message: Message, *, role_play: bool) -> Setting | None:
+    """Return the setting of a user's message to an assistant; None among named people."""
     if message.role != "user" or message.speaker is not None:
         return None
-    return setting_of(message.text, played=played)
+    return read_setting(message.text, role_play=role_play)
 
 
-def _answers_a_game(message: Message, before: Message | None) -> bool:
-    """Whether a short message of a user follows what supposes something: "If you could have any superpower ...?"."""
+def _answers_game(message: Message, before: Message | None) -> bool:
+    """Return whether a short message answers a hypothetical question."""
     if (
         before is None
         or before.role == "tool"
@@ -206,94 +224,108 @@ def _answers_a_game(message: Message, before: Message | None) -> bool:
 
 
 _LONGEST_GAME = 300
-"""Characters of a message beyond which it says more than the answer to a question."""
+"""Characters beyond which a message is more than the answer to a question."""
 
 
-def _lasts_among_people(fact: Fact, message: Message) -> bool:
-    """Whether a fact is worth a proposal: where people talk, a doubtful one of a thing says nothing of anybody."""
+def _is_worth_proposing(fact: Fact, message: Message) -> bool:
+    """Return whether a fact is worth proposing.
+
+    Where several people talk, doubtful facts about things are not.
+    """
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
     return own or message.speaker is None or fact.confidence > DOUBTFUL
 
 
-def _question_to(message: Message, before: Message | None) -> str | None:
-    """The question of somebody else that a message answers."""
+def _find_question(message: Message, before: Message | None) -> str | None:
+    """Return the question of another speaker that a message answers, if any."""
     if before is None or not before.text or before.role == "tool":
         return None
     same = (before.role, before.speaker) == (message.role, message.speaker)
     return None if same else last_question(before.text)
 
 
-def _answered(fact: Fact, answer: Completed, told: Heard, *, provenance: str) -> Proposed:
-    """A fact of an answer and its question: its place is the answer's, its quotation is what says the value."""
-    placed = replace(fact, start=answer.start, stop=answer.stop)
-    proposed = told.fact(placed, provenance=provenance, rule=fact.predicate)
-    said = f"{answer.question.strip()} {proposed.span.strip()}"
-    fields = {**proposed.fields, "context": " ".join(said.split())[:_CONTEXT]}
-    return replace(proposed, fields=fields, span=said)
+def _propose_answer(fact: Fact, answer: Completed, source: Source, *, provenance: str) -> Proposed:
+    """Return a fact of an answer as a proposal.
+
+    Its position is that of the answer, and its quotation includes the question.
+    """
+    moved = replace(fact, start=answer.start, stop=answer.stop)
+    proposed = source.fact(moved, provenance=provenance, rule=fact.predicate)
+    quotation = f"{answer.question.strip()} {proposed.span.strip()}"
+    fields = {**proposed.fields, "context": " ".join(quotation.split())[:_CONTEXT]}
+    return replace(proposed, fields=fields, span=quotation)
 
 
-def _hears(text: str) -> bool:
-    """Whether a text may hold what is remembered in its own words: asked first, as most have nothing of it."""
+def _may_be_memorable(text: str) -> bool:
+    """Return whether a text may contain memories in its own words.
+
+    This is a cheap test before parsing, because most texts contain none.
+    """
     words = words_of(text)
-    firsts, times, speakers = _heard_firsts()
-    known = firsts.intersection(words)
-    timed = not (times.isdisjoint(words) or speakers.isdisjoint(words))
-    if not known and not timed:
+    firsts, times, speakers = _memorable_first_words()
+    first_words = firsts.intersection(words)
+    has_time = not (times.isdisjoint(words) or speakers.isdisjoint(words))
+    if not first_words and not has_time:
         return False
-    low, heard = padded(words), _heard()
-    return any(holds(low, heard[first]) for first in known) or (
-        timed
+    low, phrases_by_first_word = padded(words), _index_memorable_phrases()
+    return any(holds(low, phrases_by_first_word[first]) for first in first_words) or (
+        has_time
         and holds(low, phrases("utterance", "times"))
         and holds(low, phrases("utterance", "speakers"))
     )
 
 
-@cache
-def _heard_firsts() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """The first words of phrases that are heard, of times, and who speaks of themselves."""
+@cache  # the tables of the language do not change
+def _memorable_first_words() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Return the first words of memorable phrases, first words of times, and pronouns."""
     times = frozenset(phrase.split()[0] for phrase in phrases("utterance", "times"))
-    return frozenset(_heard()), times, vocabulary("utterance", "speakers")
+    return frozenset(_index_memorable_phrases()), times, vocabulary("utterance", "speakers")
 
 
-@cache
-def _heard() -> dict[str, tuple[str, ...]]:
-    """By their first words, the phrases of what happened, of corrections and of orders for good."""
+@cache  # the tables of the language do not change
+def _index_memorable_phrases() -> dict[str, tuple[str, ...]]:
+    """Return phrases of events, corrections and standing orders by their first words."""
     names = ("events", "correction", "correction-openings", "preference-openings")
-    several = sorted({phrase for name in names for phrase in phrases("utterance", name)} | {" no "})
-    firsts = dict.fromkeys(phrase.split()[0] for phrase in several)
+    all_phrases = sorted(
+        {phrase for name in names for phrase in phrases("utterance", name)} | {" no "}
+    )
+    firsts = dict.fromkeys(phrase.split()[0] for phrase in all_phrases)
     return {
-        first: tuple(phrase for phrase in several if phrase.split()[0] == first) for first in firsts
+        first: tuple(phrase for phrase in all_phrases if phrase.split()[0] == first)
+        for first in firsts
     }
 
 
-def _sure_of(fact: Fact, message: Message) -> float:
-    """The confidence of a fact; among people what is said of a thing, or of whom all know, is small talk."""
+def _adjust_for_small_talk(fact: Fact, message: Message) -> float:
+    """Return the confidence of a fact, lowered for small talk among people."""
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
-    talk = fact.kind == "fact" or (
+    small_talk = fact.kind == "fact" or (
         fact.predicate == "is" and not own and "their" not in fact.value.split()
     )
     return (
-        min(fact.confidence, DOUBTFUL) if message.speaker is not None and talk else fact.confidence
+        min(fact.confidence, DOUBTFUL)
+        if message.speaker is not None and small_talk
+        else fact.confidence
     )
 
 
 def _is_of_user(subject: str) -> bool:
-    """Whether a subject is the user, or somebody or something of theirs."""
+    """Return whether a subject is the user, or a relative or possession of the user."""
     return subject.split("'s ", 1)[0] == USER
 
 
-def _called(subject: str) -> str:
-    """A subject as a sentence names it: "The user", "The user's sister", "The team", a name as it is."""
+def _name_subject(subject: str) -> str:
+    """Return a subject as a sentence names it: "The user's sister", or a plain name."""
     return (
         f"The {subject}" if subject in (USER, TEAM) or subject.startswith(f"{USER}'s ") else subject
     )
 
 
-def _shared(
-    answered: list[Fact], answer: Completed | None, facts: list[Fact], told: Heard
+def _propose_shared(
+    answered: list[Fact], answer: Completed | None, facts: list[Fact], source: Source
 ) -> Iterator[Proposed]:
-    """What the user shared of themselves, in the words that say it: one memory a message."""
-    message = told.message
+    """Yield one memory that quotes everything the user shared in a message."""
+    message = source.message
     own = [
         fact for fact in facts if _is_of_user(fact.subject) and fact.confidence >= _WORTH_SHARING
     ]
@@ -302,98 +334,110 @@ def _shared(
     )
     if message.role != "user" or not (own or answers):
         return
+    # Adjacent facts are quoted together, so that the memory reads as the user wrote it.
     spans: list[tuple[int, int]] = []
     for fact in sorted(own, key=lambda fact: fact.start):
         if spans and fact.start <= spans[-1][1] + _NEAR:
             spans[-1] = (spans[-1][0], max(spans[-1][1], fact.stop))
         else:
             spans.append((fact.start, fact.stop))
-    said = [message.text[start:stop].strip() for start, stop in spans]
+    quotations = [message.text[start:stop].strip() for start, stop in spans]
     if answers and answer is not None:
-        said.insert(0, answer.text.strip(" .!"))
+        quotations.insert(0, answer.text.strip(" .!"))
         spans.append((answer.start, answer.stop))
-    words = shorten(" ... ".join(" ".join(one.split()) for one in said), MOST_TOKENS)
-    text = f'{message.speaker or "The user"} shared: "{words}"'
-    place = (min(start for start, _ in spans), max(stop for _, stop in spans))
-    yield _in_words(told, "shared", text, "observation", place)
+    joined = shorten(
+        " ... ".join(" ".join(quotation.split()) for quotation in quotations), MOST_TOKENS
+    )
+    text = f'{message.speaker or "The user"} shared: "{joined}"'
+    position = (min(start for start, _ in spans), max(stop for _, stop in spans))
+    yield _propose_words(source, "shared", text, "observation", position)
 
 
-def _words(told: Heard, places: list[tuple[int, int]], *, asked: bool) -> Iterator[Proposed]:
-    """What happened, what is put right and what is ordered for good, in the words of who said it.
+def _propose_quotations(
+    source: Source, fact_positions: list[tuple[int, int]], *, has_question: bool
+) -> Iterator[Proposed]:
+    """Yield memories of events, corrections and standing orders in a message.
 
-    A sentence of which a fact was read is left out, and one that says no more than how somebody feels about it.
+    Sentences that gave a fact are left out, and those that only express a feeling.
     """
-    message, text = told.message, told.message.text
-    read = list(read_sentences(text))
+    message, text = source.message, source.message.text
+    parsed = list(read_sentences(text))
     sentences: dict[int, tuple[int, int]] = {}
-    for clause in asserted(text, _hears):
+    for clause in asserted(text, _may_be_memorable):
         start, _ = sentences.get(clause.sentence, (clause.start, clause.stop))
         sentences[clause.sentence] = (start, clause.stop)
     for start, stop in sentences.values():
-        said = text[start:stop].strip()
-        low = padded(words_of(said))
-        rule = _rule(low, of_user=message.role == "user", asked=asked)
-        if rule is None or any(start < end and begin < stop for begin, end in places):
+        sentence_text = text[start:stop].strip()
+        low = padded(words_of(sentence_text))
+        rule = _choose_rule(low, of_user=message.role == "user", has_question=has_question)
+        if rule is None or any(start < end and begin < stop for begin, end in fact_positions):
             continue
-        sentence = next((one for one in read if one.start <= start < one.stop), None)
-        if sentence is None or not _tells(
-            rule, sentence, said, low, among_people=message.speaker is not None
+        sentence = next(
+            (candidate for candidate in parsed if candidate.start <= start < candidate.stop), None
+        )
+        if sentence is None or not _is_informative(
+            rule, sentence, sentence_text, low, among_people=message.speaker is not None
         ):
             continue
         kind = {"corrects": "correction", "tells-event": "event"}.get(rule)
         if kind is None:
             kind = "negative" if low.startswith(" never ") else "preference"
-        words = shorten(" ".join(said.split()), MOST_TOKENS)
+        quotation = shorten(" ".join(sentence_text.split()), MOST_TOKENS)
         if rule == "orders-for-good":
-            stop = sentence.stop  # with its condition: "... when I ask about deadlines"
-            words = shorten(" ".join(text[start:stop].split()), MOST_TOKENS)
-        kept = (
-            words
+            stop = sentence.stop  # including its condition: "... when I ask about deadlines"
+            quotation = shorten(" ".join(text[start:stop].split()), MOST_TOKENS)
+        content = (
+            quotation
             if rule == "orders-for-good"
-            else f'{message.speaker or f"The {message.role}"} said: "{words}"'
+            else f'{message.speaker or f"The {message.role}"} said: "{quotation}"'
         )
-        yield _in_words(told, rule, kept, kind, (start, stop))
+        yield _propose_words(source, rule, content, kind, (start, stop))
 
 
-def _tells(rule: str, sentence: Sentence, said: str, low: str, *, among_people: bool) -> bool:
-    """Whether a sentence says enough to be remembered: a statement with content, an event of its speaker."""
+def _is_informative(
+    rule: str, sentence: Sentence, text: str, low: str, *, among_people: bool
+) -> bool:
+    """Return whether a sentence is informative enough to be remembered."""
     if rule == "orders-for-good":
-        first = [
+        verbs = [
             word
             for word in low.split()
             if word not in ("always", "never", "from", "now", "on", "by", "default")
         ]
         orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
-        known = orders | vocabulary("extraction", "rule-verbs")
+        order_verbs = orders | vocabulary("extraction", "rule-verbs")
         return (
             sentence.act == "order"
-            and first[:1] != []
-            and first[0] in known - vocabulary("extraction", "no-orders")
+            and verbs[:1] != []
+            and verbs[0] in order_verbs - vocabulary("extraction", "no-orders")
         )
-    if rule == "tells-event" and not (has_happened(low) and is_durable_event(said, low)):
+    if rule == "tells-event" and not (has_happened(low) and is_durable_event(text, low)):
         return False
-    if rule == "corrects" and among_people and not is_durable_event(said, low):
+    if rule == "corrects" and among_people and not is_durable_event(text, low):
         return False
     if sentence.act not in ("statement", "question") or not sentence.stated:
         return False
-    content = {word for word in low.split() if word not in _plain_words() and len(word) > 1}
+    content_words = {word for word in low.split() if word not in _empty_words() and len(word) > 1}
     if (
         rule == "tells-event"
-        and len(content - vocabulary("extraction", "event-light")) < _FEWEST_OF_AN_EVENT
+        and len(content_words - vocabulary("extraction", "event-light")) < _FEWEST_OF_AN_EVENT
     ):
         return False
-    return len(content) >= _FEWEST_TELLING and (rule == "corrects" or sentence.person == "first")
+    return len(content_words) >= _FEWEST_TELLING and (
+        rule == "corrects" or sentence.person == "first"
+    )
 
 
 _FEWEST_OF_AN_EVENT = 3
-"""Words of an event that say more than "busy with work", "had a setback"."""
+"""Content words of an event, so that "busy with work" and "had a setback" do not count."""
 
 _FEWEST_TELLING = 4
-"""Content words without which a sentence of chat says nothing that could be asked for."""
+"""Content words below which no query could ask for a sentence of chat."""
 
 
-@cache
-def _plain_words() -> frozenset[str]:
+@cache  # the tables of the language do not change
+def _empty_words() -> frozenset[str]:
+    """Return the words that carry no content."""
     light = vocabulary("negation", "fillers") | vocabulary(
         "acts", "openers", "light-reactions", "first-person"
     )
@@ -407,12 +451,12 @@ def _plain_words() -> frozenset[str]:
 _NO_SUCH = re.compile(
     r" no (?!(?:i|it|he|she|we|you|they|that|this|the|my|actually|its|not) )(?!.* (?:is|was|are|were|not) )"
 )
-"""That there is none of something, and no correction: "no law against both"."""
+"""A statement of absence and not a correction: "no law against both"."""
 
 
-def _rule(low: str, *, of_user: bool, asked: bool) -> str | None:
-    """What makes a sentence worth remembering in its own words, None if nothing does."""
-    if of_user and corrects(low, asked=asked) and _NO_SUCH.match(low) is None:
+def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
+    """Return the rule by which a sentence is remembered, None if there is none."""
+    if of_user and corrects(low, asked=has_question) and _NO_SUCH.match(low) is None:
         return "corrects"
     if of_user and tells_event(low):
         return "tells-event"
@@ -420,13 +464,16 @@ def _rule(low: str, *, of_user: bool, asked: bool) -> str | None:
     return "orders-for-good" if ordered else None
 
 
-def _in_words(told: Heard, rule: str, text: str, kind: str, place: tuple[int, int]) -> Proposed:
-    provenance = provenance_of(told.message.role, ("corrects",) if rule == "corrects" else ())
-    return told.memory(
-        rule, text, {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}, place
+def _propose_words(
+    source: Source, rule: str, text: str, kind: str, position: tuple[int, int]
+) -> Proposed:
+    """Return a memory in the words of the speaker as a proposal."""
+    provenance = provenance_of(source.message.role, ("corrects",) if rule == "corrects" else ())
+    return source.memory(
+        rule, text, {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}, position
     )
 
 
-def _reason(rule: str) -> str:
-    """How it came to be, in a memory's own field: by a rule, or by a model."""
+def _write_reason(rule: str) -> str:
+    """Return the reason field of a memory: the rule or model that extracted it."""
     return f"extracted by the {rule if rule.startswith('model ') else f'rule {rule}'}"

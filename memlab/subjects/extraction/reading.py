@@ -1,7 +1,7 @@
-"""Facts in what a message asserts: a subject, a verb of the table, and the value after it, cut where its sort ends.
+"""Facts that a message states: a subject, a verb from a table, and the value after it.
 
-Only what is said outright is read. A verb must stand right after its subject, with nothing but adverbs between, so that
-a denial, a doubt ("I might live") and a past ("I lived") give nothing. Whatever else a subject does gives nothing.
+Only explicit statements are read. A verb must directly follow its subject, with nothing but adverbs
+between them. So a denial, a doubt ("I might live") or a past ("I lived") gives no fact.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import cache
 
 from memlab.kernel.english import number_of
-from memlab.subjects.extraction.changes import changes_in
-from memlab.subjects.extraction.circumstances import confidence_of
+from memlab.subjects.extraction.changes import read_changes
+from memlab.subjects.extraction.circumstances import estimate_confidence
 from memlab.subjects.extraction.clause import (
     ARTICLES,
     CHANGED,
@@ -25,21 +25,22 @@ from memlab.subjects.extraction.clause import (
     TEAM,
     USER,
     ClauseValue,
+    ClauseWords,
     Fact,
-    Said,
     Subject,
     is_cut_short,
-    lasts,
-    table,
-    tells,
+    is_lasting_plan,
+    may_state_fact,
+    word_table,
 )
-from memlab.subjects.extraction.owned import fact_of_something_had, owner_at, relative_in
-from memlab.subjects.extraction.plausible import plausibility
+from memlab.subjects.extraction.owned import read_owner, read_possession, read_relative
+from memlab.subjects.extraction.plausible import rate_plausibility
 from memlab.subjects.reading.clauses import LONGEST, asserted
 from memlab.subjects.reading.sentences import is_plain_word, sentence_spans
 
-__all__ = ["facts_in"]
+__all__ = ["read_facts"]
 
+# The highest age that a fact may state, and a number in digits.
 _OLDEST = 120
 _NUMBER = re.compile(r"\d+")
 
@@ -58,244 +59,289 @@ _NO_NAME_ENDINGS = (
     "gy",
     "ies",
 )
-"""Endings of words that begin a sentence and are no name, where a single word would be one."""
+"""Endings of ordinary words that are capitalised at the beginning of a sentence and are not names."""
 
 _OF_PROGRAMS = frozenset("#/*<>{}=|\\")
-"""With these a line of a program begins, or a comment in it."""
+"""Signs with which a line of code or a comment begins."""
 
 _GOES_ON = frozenset(("and", "but"))
-"""After these a verb without a subject has the subject before."""
+"""Words after which a verb without a subject continues the former subject."""
 
 _ENTITIES = frozenset(["place", "work", "person"])
-"""The sorts whose value is an entity."""
+"""The sorts of value that are entities."""
 
 
-def facts_in(text: str, role: str = "user") -> list[Fact]:
-    """Return the facts that a message states, in order, each once.
+def read_facts(text: str, role: str = "user") -> list[Fact]:
+    """Return the distinct facts that a message states, in order.
 
-    Of a user's message "I" is the user and "we" the team. Of an assistant's only what it says of "the user" counts.
+    In a user's message "I" is the user and "we" the team. In an assistant's message only statements
+    about "the user" count.
 
-    >>> [(fact.subject, fact.predicate, fact.value) for fact in facts_in("I live in Rome and I work at Acme")]
+    >>> facts = read_facts("I live in Rome and I work at Acme")
+    >>> [(fact.subject, fact.predicate, fact.value) for fact in facts]
     [('user', 'lives-in', 'Rome'), ('user', 'works-at', 'Acme')]
     """
-    if role == "tool" or not tells(text[:LONGEST]):
+    if role == "tool" or not may_state_fact(text[:LONGEST]):
         return []
-    return list(dict.fromkeys(_read(text, role)))
+    return list(dict.fromkeys(_read_clauses(text, role)))
 
 
-def _read(text: str, role: str) -> Iterator[Fact]:
+def _read_clauses(text: str, role: str) -> Iterator[Fact]:
+    """Yield the facts of each clause with their confidence."""
     before: Subject | None = None
     person: str | None = None
     sentence = -1
-    for clause in asserted(text, tells):
+    for clause in asserted(text, may_state_fact):
         if clause.sentence != sentence:
             before, sentence = None, clause.sentence
         if clause.after == "which":  # "ask me which I prefer to play"
             before = None
             continue
-        going_on = before if clause.after in _GOES_ON else None
+        continued = before if clause.after in _GOES_ON else None
         before = None
-        for fact, subject in _of_a_clause(Said(text, clause.words), going_on, person, role):
-            if subject is not None and not subject.own and not subject.thing:
+        for fact, subject in _read_clause(ClauseWords(text, clause.words), continued, person, role):
+            if subject is not None and not subject.own and not subject.is_thing:
                 person = subject.name
             if fact is None or text[fact.start] in _OF_PROGRAMS:
                 continue
             before = subject
-            fits = plausibility(fact.subject, fact.predicate, fact.value)
-            if fits == "no":
+            plausibility_rating = rate_plausibility(fact.subject, fact.predicate, fact.value)
+            if plausibility_rating == "no":
                 continue
-            said = _sentence_of(text, fact.start)
-            sure = confidence_of(
-                fact.predicate, fact.value, said, rule=fact.confidence, goal=fact.kind == "goal"
+            sentence_text = _containing_sentence(text, fact.start)
+            confidence = estimate_confidence(
+                fact.predicate,
+                fact.value,
+                sentence_text,
+                rule=fact.confidence,
+                goal=fact.kind == "goal",
             )
-            if sure >= LOWEST:
-                yield replace(fact, confidence=sure if fits == "fine" else min(sure, DOUBTFUL))
+            if confidence >= LOWEST:
+                yield replace(
+                    fact,
+                    confidence=confidence
+                    if plausibility_rating == "fine"
+                    else min(confidence, DOUBTFUL),
+                )
 
 
-def _sentence_of(text: str, place: int) -> str:
-    """The sentence that holds a place of a message."""
+def _containing_sentence(text: str, position: int) -> str:
+    """Return the sentence of a message that contains a position."""
     return next(
-        (text[start:stop] for start, stop in sentence_spans(text) if start <= place < stop), text
+        (text[start:stop] for start, stop in sentence_spans(text) if start <= position < stop), text
     )
 
 
-def _of_a_clause(
-    said: Said, before: Subject | None, person: str | None, role: str
+def _read_clause(
+    clause: ClauseWords, before: Subject | None, person: str | None, role: str
 ) -> Iterator[tuple[Fact | None, Subject | None]]:
-    """What one clause states, and whom it speaks of."""
-    place = _after_openers(said)
+    """Yield the facts of one clause, each with the subject of the clause."""
+    # Changes of life, relatives and possessions have patterns of their own, which come before the table of verbs.
+    position = _skip_openers(clause)
     subject: Subject | None = None
     if role == "user":
-        stated: list[Fact | None] = list(changes_in(said, place))
-        named = None if stated else relative_in(said, place)
-        if named is not None:
-            stated, subject = [named[0]], named[1]
+        stated: list[Fact | None] = list(read_changes(clause, position))
+        relative = None if stated else read_relative(clause, position)
+        if relative is not None:
+            stated, subject = [relative[0]], relative[1]
         elif not stated:
-            stated = [fact for fact in (fact_of_something_had(said, place),) if fact is not None]
+            stated = [fact for fact in (read_possession(clause, position),) if fact is not None]
         for fact in stated:
             yield fact, subject
         if stated and subject is None:
             return
     if subject is None:
-        subject = _subject(said, place, before, person, role)
-    if subject is None or _is_heading(said, subject):
+        subject = _find_subject(clause, position, before, person, role)
+    if subject is None or _is_heading(clause, subject):
         return
     yield None, subject
-    for fact in _said_of(said, subject, role):
+    for fact in _read_predicate(clause, subject, role):
         yield fact, subject
 
 
-def _is_heading(said: Said, subject: Subject) -> bool:
-    """Whether the verb after another's name has a capital: "Case Studies", "Scores Are Weighted"."""
-    if subject.own or subject.verb >= len(said):
+def _is_heading(clause: ClauseWords, subject: Subject) -> bool:
+    """Return whether the verb after a name is capitalised: "Case Studies"."""
+    if subject.own or subject.verb >= len(clause):
         return False
-    verb = said.words[subject.verb]
-    return verb.start > subject.start and said.text[verb.start].isupper()
+    verb = clause.words[subject.verb]
+    return verb.start > subject.start and clause.text[verb.start].isupper()
 
 
-def _after_openers(said: Said) -> int:
-    """Past what only opens a clause: "Hi", "by the way", "for reports"."""
-    place = 0
-    while place < len(said):
-        low, length = said.low(place), _opening_length(said, place)
+def _skip_openers(clause: ClauseWords) -> int:
+    """Return the position after openers: "Hi", "by the way", "for reports"."""
+    position = 0
+    while position < len(clause):
+        low, length = clause.low(position), _measure_opening(clause, position)
         if length:
-            place += length
-        elif low in table("openers"):
-            place += 1
-        elif low in table("settings"):
-            own = next(
-                (at for at in range(place + 1, place + 7) if said.low(at) in ("i", "we")), None
+            position += length
+        elif low in word_table("openers"):
+            position += 1
+        elif low in word_table("settings"):
+            pronoun = next(
+                (
+                    index
+                    for index in range(position + 1, position + 7)
+                    if clause.low(index) in ("i", "we")
+                ),
+                None,
             )
-            if own is None:
-                return place
-            place = own
+            if pronoun is None:
+                return position
+            position = pronoun
         else:
-            return place
-    return place
+            return position
+    return position
 
 
-@cache
-def _opening_phrases() -> dict[str, list[list[str]]]:
-    found: dict[str, list[list[str]]] = {}
-    for phrase in table("opening-phrases") | table("polite-conditions"):
+@cache  # the tables of the language do not change
+def _index_opening_phrases() -> dict[str, list[list[str]]]:
+    """Return the opening phrases by their first word."""
+    by_first_word: dict[str, list[list[str]]] = {}
+    for phrase in word_table("opening-phrases") | word_table("polite-conditions"):
         words = [
             part
             for word in phrase.split()
-            for part in table("contractions").get(word, word).split()
+            for part in word_table("contractions").get(word, word).split()
         ]
-        found.setdefault(words[0], []).append(words)
-    return found
+        by_first_word.setdefault(words[0], []).append(words)
+    return by_first_word
 
 
-def _opening_length(said: Said, place: int) -> int:
-    phrases = _opening_phrases().get(said.low(place), ())
+def _measure_opening(clause: ClauseWords, position: int) -> int:
+    """Return the length of the opening phrase at a position, 0 if there is none."""
+    phrases = _index_opening_phrases().get(clause.low(position), ())
     return max(
-        (len(phrase) for phrase in phrases if said.lows[place : place + len(phrase)] == phrase),
+        (
+            len(phrase)
+            for phrase in phrases
+            if clause.lows[position : position + len(phrase)] == phrase
+        ),
         default=0,
     )
 
 
-def _subject(
-    said: Said, place: int, before: Subject | None, person: str | None, role: str
+def _find_subject(
+    clause: ClauseWords, position: int, before: Subject | None, person: str | None, role: str
 ) -> Subject | None:
-    """Whom a clause speaks of; None where that is not clear."""
-    if place >= len(said):
+    """Return the subject of a clause; None if it is not clear."""
+    if position >= len(clause):
         return None
-    low, start = said.low(place), said.words[place].start
-    if low == "user" or (low == "the" and said.low(place + 1) == "user"):
-        return Subject(USER, False, place + 1 + (low == "the"), start)
+    low, start = clause.low(position), clause.words[position].start
+    if low == "user" or (low == "the" and clause.low(position + 1) == "user"):
+        return Subject(USER, False, position + 1 + (low == "the"), start)
     if role != "user":
         return None
     if low in ("i", "we"):
-        return Subject(USER if low == "i" else TEAM, True, place + 1, start)
+        return Subject(USER if low == "i" else TEAM, True, position + 1, start)
     if low in ("he", "she") and person is not None:
-        return Subject(person, False, place + 1, start)
-    if before is not None and said.verb(place, own=before.own) is not None:
-        return Subject(before.name, before.own, place, start, before.thing)
-    return _named(said, place) or _thing(said, place) or _owned(said, place)
+        return Subject(person, False, position + 1, start)
+    if before is not None and clause.find_verb(position, own=before.own) is not None:
+        return Subject(before.name, before.own, position, start, before.is_thing)
+    return (
+        _find_named_subject(clause, position)
+        or _find_thing_subject(clause, position)
+        or _find_owned_subject(clause, position)
+    )
 
 
-def _named(said: Said, place: int) -> Subject | None:
-    """A name of one to three capitalised words, right before a verb: "Ada works", "Dr. Okafor speaks"."""
-    for stop in range(said.end_of_name(place, 3), place, -1):
-        if said.verb(stop, own=False) is None and not said.is_something(stop):
+def _find_named_subject(clause: ClauseWords, position: int) -> Subject | None:
+    """Return a subject of one to three capitalised words before a verb: "Ada works"."""
+    for stop in range(clause.find_name_end(position, 3), position, -1):
+        if clause.find_verb(stop, own=False) is None and not clause.is_something(stop):
             continue
-        named = [low.removesuffix("'s") for low in said.lows[place:stop]]
-        single = stop - place == 1
-        if not table("no-names").isdisjoint(named) or (single and named[0] in table("titles")):
+        name_words = [low.removesuffix("'s") for low in clause.lows[position:stop]]
+        is_single = stop - position == 1
+        if not word_table("no-names").isdisjoint(name_words) or (
+            is_single and name_words[0] in word_table("titles")
+        ):
             return None
-        if single and named[0].endswith(_NO_NAME_ENDINGS):
+        if is_single and name_words[0].endswith(_NO_NAME_ENDINGS):
             return None  # "Networking plays a big role", "Linguistic studies"
-        return Subject(said.written(place, stop), False, stop, said.words[place].start)
+        return Subject(
+            clause.original_text(position, stop), False, stop, clause.words[position].start
+        )
     return None
 
 
-def _thing(said: Said, place: int) -> Subject | None:
-    """A thing that uses, needs or runs on another: "The backend is written in", "Our API runs on", "memlab uses"."""
-    article = said.low(place) in ("the", "our", "my")
-    start = place + article
-    for stop in range(start + 1, min(start + (3 if article else 1), len(said)) + 1):
-        if _is_done_by_things(said.verb(stop, own=False)):
-            if said.low(start) in table("no-names"):
+def _find_thing_subject(clause: ClauseWords, position: int) -> Subject | None:
+    """Return a thing that uses, needs or runs on another: "The backend is written in"."""
+    article = clause.low(position) in ("the", "our", "my")
+    start = position + article
+    for stop in range(start + 1, min(start + (3 if article else 1), len(clause)) + 1):
+        if _is_done_by_things(clause.find_verb(stop, own=False)):
+            if clause.low(start) in word_table("no-names"):
                 return None
             return Subject(
-                said.written(start, stop), False, stop, said.words[start].start, thing=True
+                clause.original_text(start, stop),
+                False,
+                stop,
+                clause.words[start].start,
+                is_thing=True,
             )
     return None
 
 
 def _is_done_by_things(verb: tuple[str, int] | None) -> bool:
-    return verb is not None and table("verbs")[verb[0]][1] in table("things")["predicates"]
+    """Return whether a verb is one that things can do."""
+    return (
+        verb is not None and word_table("verbs")[verb[0]][1] in word_table("things")["predicates"]
+    )
 
 
-def _owned(said: Said, place: int) -> Subject | None:
-    """What somebody has, before a verb: "Omar's brother lives"; of a thing what things do: "Ben's laptop runs on"."""
-    owner = owner_at(said, place)
+def _find_owned_subject(clause: ClauseWords, position: int) -> Subject | None:
+    """Return a possession as the subject of a clause: "Omar's brother lives".
+
+    For things, only verbs that things can do count: "Ben's laptop runs on".
+    """
+    owner = read_owner(clause, position)
     if owner is None or owner.mine:
         return None
-    for stop in (owner.place + 1, owner.place + 2):
-        verb = said.verb(stop, own=False)
+    for stop in (owner.position + 1, owner.position + 2):
+        verb = clause.find_verb(stop, own=False)
         if verb is None:
             continue
-        noun = said.phrase(owner.place, stop)
-        thing = noun not in table("relations")
-        if not table("no-nouns").isdisjoint(noun.split()) or (
-            thing and not _is_done_by_things(verb)
+        noun = clause.join_words(owner.position, stop)
+        is_thing = noun not in word_table("relations")
+        if not word_table("no-nouns").isdisjoint(noun.split()) or (
+            is_thing and not _is_done_by_things(verb)
         ):
             return None
-        return Subject(f"{owner.name}'s {noun}", False, stop, said.words[place].start, thing)
+        return Subject(
+            f"{owner.name}'s {noun}", False, stop, clause.words[position].start, is_thing
+        )
     return None
 
 
-def _said_of(said: Said, subject: Subject, role: str) -> Iterator[Fact]:
-    """What is said of a subject by the verb after it."""
+def _read_predicate(clause: ClauseWords, subject: Subject, role: str) -> Iterator[Fact]:
+    """Yield the facts that the verb after a subject states."""
     start = subject.start
-    found = said.verb(subject.verb, own=subject.own)
-    if found is None:
-        yield from _identity(said, subject, role)
+    match = clause.find_verb(subject.verb, own=subject.own)
+    if match is None:
+        yield from _read_identity(clause, subject, role)
         return
-    verb, at = found
-    _, predicate, sort, kind = table("verbs")[verb]
-    sure = _sure(subject, role, verb)
+    verb, index = match
+    _, predicate, sort, kind = word_table("verbs")[verb]
+    confidence = _verb_confidence(subject, role, verb)
     if sort == "job":
-        yield from _job(said, at, subject, sure, asked=False)
+        yield from _read_role(clause, index, subject, confidence, strict=False)
         return
-    if _is_in_capitals(said.text, start, said.words[min(at, len(said) - 1)].stop):
+    if _is_in_capitals(clause.text, start, clause.words[min(index, len(clause) - 1)].stop):
         return
-    title = said.title(at, sort)
-    value = title or said.value(at, sort)
-    if value is None or not (title or _fits(said, at, value, verb, sort, subject)):
+    title = clause.read_title(index, sort)
+    value = title or clause.read_value(index, sort)
+    if value is None or not (title or _is_lasting_value(clause, index, value, verb, sort, subject)):
         return
     goal = kind == "goal" and predicate.endswith("-to")
-    if goal and not lasts(value.text, said_to_someone=predicate == "plans-to"):
+    if goal and not is_lasting_plan(value.text, said_to_someone=predicate == "plans-to"):
         return
-    if not title and (is_cut_short(value.text) or said.is_first_of_two(value)):
+    if not title and (is_cut_short(value.text) or clause.is_first_of_two(value)):
         return
     entity = sort in _ENTITIES and predicate != "works-from"
-    yield Fact(subject.name, predicate, value.text, entity, kind, sure, start, value.stop)
+    yield Fact(subject.name, predicate, value.text, entity, kind, confidence, start, value.stop)
 
 
-def _sure(subject: Subject, role: str, verb: str) -> float:
+def _verb_confidence(subject: Subject, role: str, verb: str) -> float:
+    """Return the confidence of a verb by who says it of whom."""
     if role != "user":
         return INFERRED
     if verb in ("moved to", "joined", "relocated to", "started at"):
@@ -303,19 +349,27 @@ def _sure(subject: Subject, role: str, verb: str) -> float:
     return SURE if subject.own else SAID_OF_OTHERS
 
 
-def _fits(said: Said, at: int, given: ClauseValue, verb: str, sort: str, subject: Subject) -> bool:
-    """Whether a value is one that a verb of this sort takes for long."""
-    first, value = said.low(at), given.text
+def _is_lasting_value(
+    clause: ClauseWords,
+    index: int,
+    clause_value: ClauseValue,
+    verb: str,
+    sort: str,
+    subject: Subject,
+) -> bool:
+    """Return whether a value is a lasting one for its verb."""
+    first, value = clause.low(index), clause_value.text
     low, parts = value.lower(), value.split()
     if verb == "have":
-        counted = (
-            first in ("a", "an", "several", *table("belongings")) or number_of(first) is not None
+        is_countable = (
+            first in ("a", "an", "several", *word_table("belongings"))
+            or number_of(first) is not None
         )
-        counted = (counted or first[:1].isdigit()) and table("no-belongings").isdisjoint(
-            low.split()
-        )
-        return counted and not table("belongings").isdisjoint(re.findall(r"[\w'-]+", low))
-    if verb == "joined" and not table("no-employers").isdisjoint(low.split()):
+        is_countable = (is_countable or first[:1].isdigit()) and word_table(
+            "no-belongings"
+        ).isdisjoint(low.split())
+        return is_countable and not word_table("belongings").isdisjoint(re.findall(r"[\w'-]+", low))
+    if verb == "joined" and not word_table("no-employers").isdisjoint(low.split()):
         return False
     if verb == "play" and value[:1].isdigit():
         return False  # a move: "1.e4"
@@ -323,20 +377,24 @@ def _fits(said: Said, at: int, given: ClauseValue, verb: str, sort: str, subject
         return any(part[:1].isupper() or part[:1].isdigit() for part in parts)
     if verb == "require" and len(parts) == 2 and first in ARTICLES:
         return False  # "a vehicle with ..."
-    if sort == "work" and first in ARTICLES and _last_word(value) in table("generic-employers"):
+    if (
+        sort == "work"
+        and first in ARTICLES
+        and _last_word(value) in word_table("generic-employers")
+    ):
         return False
     if sort in ("place", "work", "tool", "choice", "taste"):
-        definite = first == "the" or low.startswith(("all the ", "all of ", "both the "))
-        named = any(part[:1].isupper() and not _is_shouted(part) for part in parts[1:])
-        numbered = sort in ("place", "work") and _NUMBER.match(value) is not None
-        return not (definite and not named) and not numbered
+        is_definite = first == "the" or low.startswith(("all the ", "all of ", "both the "))
+        is_named = any(part[:1].isupper() and not _is_shouted(part) for part in parts[1:])
+        is_numbered = sort in ("place", "work") and _NUMBER.match(value) is not None
+        return not (is_definite and not is_named) and not is_numbered
     if verb == "require" and subject.own:
         return False
     return verb != "drive" or first in ("a", "an", "my")
 
 
 def _last_word(value: str) -> str:
-    """The last word of a value, small; of one with a name in it nothing."""
+    """Return the last word of a value in lower case; empty if the value has a name."""
     return (
         ""
         if any(part[:1].isupper() for part in value.split()[1:])
@@ -345,73 +403,105 @@ def _last_word(value: str) -> str:
 
 
 def _is_in_capitals(text: str, start: int, stop: int) -> bool:
-    """Whether a clause is written in capitals throughout, where a capital says nothing of a name."""
+    """Return whether a clause is in capitals, where capitals do not mark names."""
     letters = [sign for sign in text[start:stop] if sign.isalpha()]
     return len(letters) > _SHOUTED and all(sign.isupper() for sign in letters)
 
 
 _SHOUTED = 3
+"""Letters up to which capitals may be an acronym."""
 
 
 def _is_shouted(word: str) -> bool:
-    """Whether an ordinary word is written in capitals: "the WEATHER", and not "the MTC"."""
+    """Return whether an ordinary word is in capitals: "the WEATHER", not "the MTC"."""
     return word.isupper() and is_plain_word(word.lower())
 
 
-def _identity(said: Said, subject: Subject, role: str) -> Iterator[Fact]:
-    """ "I am a nurse", "I'm vegetarian", "I'm 34 years old", "I'm Tobias"."""
-    be = "am" if subject.own else "is"
-    verb = next((at for at in said.past_adverbs(subject.verb) if said.low(at) == be), None)
-    if verb is None or subject.name == TEAM or subject.thing or verb + 1 >= len(said):
+def _read_identity(clause: ClauseWords, subject: Subject, role: str) -> Iterator[Fact]:
+    """Yield facts of identity: "I am a nurse", "I'm 34 years old", "I'm Tobias"."""
+    copula = "am" if subject.own else "is"
+    verb = next(
+        (index for index in clause.skip_adverbs(subject.verb) if clause.low(index) == copula), None
+    )
+    if verb is None or subject.name == TEAM or subject.is_thing or verb + 1 >= len(clause):
         return
-    at = said.past_adverbs(verb + 1)[-1]
-    sure, word = _sure(subject, role, "am"), said.words[at]
+    index = clause.skip_adverbs(verb + 1)[-1]
+    confidence, word = _verb_confidence(subject, role, "am"), clause.words[index]
     if _NUMBER.fullmatch(word.low) is not None:
-        counted = said.length_of(at + 1, ("years old", "year old", "yo")) or at + 1 == len(said)
-        if counted and int(word.low[:4]) <= _OLDEST:
+        is_age = clause.measure_phrase(
+            index + 1, ("years old", "year old", "yo")
+        ) or index + 1 == len(clause)
+        if is_age and int(word.low[:4]) <= _OLDEST:
             yield Fact(
-                subject.name, "age", word.low, False, "personal", sure, subject.start, word.stop
+                subject.name,
+                "age",
+                word.low,
+                False,
+                "personal",
+                confidence,
+                subject.start,
+                word.stop,
             )
         return
-    yield from _job(said, at, subject, sure, asked=True)
-    shouted = _is_in_capitals(said.text, subject.start, word.stop)
-    if subject.own and not shouted and said.is_capital(at) and not said.is_trait(at):
-        value = said.value(at, "name")
+    yield from _read_role(clause, index, subject, confidence, strict=True)
+    is_shouted = _is_in_capitals(clause.text, subject.start, word.stop)
+    if subject.own and not is_shouted and clause.is_capital(index) and not clause.is_trait(index):
+        value = clause.read_value(index, "name")
         parts = [] if value is None else value.text.split()
         if value is not None and len(parts) <= 3 and all(part[:1].isupper() for part in parts):
-            sure = sure if _INTRODUCES.search(said.text) is not None else min(sure, DOUBTFUL)
+            confidence = (
+                confidence
+                if _INTRODUCES.search(clause.text) is not None
+                else min(confidence, DOUBTFUL)
+            )
             yield Fact(
-                subject.name, "name", value.text, False, "personal", sure, subject.start, value.stop
+                subject.name,
+                "name",
+                value.text,
+                False,
+                "personal",
+                confidence,
+                subject.start,
+                value.stop,
             )
 
 
 _INTRODUCES = re.compile(r"\b(?:hi|hello|hey|name|meet|introduce|call|here)\b", re.IGNORECASE)
-"""Where somebody greets, "I'm Tobias" is a name; elsewhere it may be a part in a game: "I'm Gryffindor"."""
+"""Words of an introduction, after which "I'm Tobias" is a name; elsewhere it may be a role in a game."""
 
 
-def _job(said: Said, at: int, subject: Subject, sure: float, *, asked: bool) -> Iterator[Fact]:
-    """Who somebody is: "a nurse at St. Mary's" is two facts. ``asked``: it must begin with an article or be a trait."""
-    noun, trait = said.low(at) in (*ARTICLES, "our", "my"), said.is_trait(at)
-    value = None if asked and not (noun or trait) else said.value(at, "is" if asked else "job")
+def _read_role(
+    clause: ClauseWords, index: int, subject: Subject, confidence: float, *, strict: bool
+) -> Iterator[Fact]:
+    """Yield the role of a subject; "a nurse at St. Mary's" gives two facts.
+
+    With `strict`, the role must begin with an article or be a trait.
+    """
+    has_article, is_trait = clause.low(index) in (*ARTICLES, "our", "my"), clause.is_trait(index)
+    value = (
+        None
+        if strict and not (has_article or is_trait)
+        else clause.read_value(index, "is" if strict else "job")
+    )
     if value is None:
         return
     role, parts = value.text, value.text.lower().split()
-    if noun and (len(parts) < 2 or not table("passing").isdisjoint(parts[1:3])):
+    if has_article and (len(parts) < 2 or not word_table("passing").isdisjoint(parts[1:3])):
         return
-    if trait and not noun and len(parts) > 2:
-        role = " ".join(role.split()[: 1 + (" ".join(parts[:2]) in table("traits"))])
-    yield Fact(subject.name, "is", role, False, "personal", sure, subject.start, value.stop)
-    follows = said.after(at, value.stop)
-    if said.low(follows) in ("at", "for") and (noun or not asked):
-        place = said.value(follows + 1, "work")
-        if place is not None and said.is_capital(follows + 1):
+    if is_trait and not has_article and len(parts) > 2:
+        role = " ".join(role.split()[: 1 + (" ".join(parts[:2]) in word_table("traits"))])
+    yield Fact(subject.name, "is", role, False, "personal", confidence, subject.start, value.stop)
+    following = clause.index_after(index, value.stop)
+    if clause.low(following) in ("at", "for") and (has_article or not strict):
+        employer = clause.read_value(following + 1, "work")
+        if employer is not None and clause.is_capital(following + 1):
             yield Fact(
                 subject.name,
                 "works-at",
-                place.text,
+                employer.text,
                 True,
                 "personal",
-                sure,
+                confidence,
                 subject.start,
-                place.stop,
+                employer.stop,
             )

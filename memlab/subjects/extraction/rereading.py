@@ -1,4 +1,4 @@
-"""Facts and observations that were read from a memory's words: which ones, and what a correction makes of them."""
+"""Extracted memories as dependents of a text: how a correction updates them."""
 
 from __future__ import annotations
 
@@ -20,178 +20,216 @@ from memlab.kernel.verbs.corrections.replacing import (
     EditOutcome,
     fields_equal,
 )
-from memlab.subjects.extraction.proposing import Where, proposals
+from memlab.subjects.extraction.proposing import Scope, propose
 from memlab.subjects.extraction.staged import Proposed
 
 __all__ = ["ExtractedMemories"]
 
+# The code of the relation in the edge columns, and the beginning of the reason of extracted memories.
 _DERIVED = RELATIONS.index("derived-from")
 _EXTRACTED = "extracted by "
 _SHORTEST = 2
-"""Words of a quotation from which it tells where it was read."""
+"""Minimum words of a quotation that identifies its source."""
 
 
 class ExtractedMemories(Dependents):
-    """What extraction read from a text: read again from the corrected one, or taken out of use."""
+    """Facts and observations that were extracted from a memory's text.
+
+    When the text is corrected they are extracted again, or retired.
+    """
 
     def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
-        return extracted_from(state, row, new, others)
+        """Return the rows of the memories that the corrected text no longer states."""
+        return find_outdated(state, row, new, others)
 
     def revise(
         self, editor: Editor, row: int, text: str, rows: Sequence[int], outcome: EditOutcome
     ) -> None:
-        """Edit the facts and observations that were read from the old text; retire what nothing states any more."""
-        for found in reread(editor.state, row, text, rows):
-            id, item = found.row + 1, found.proposed
+        """Edit the facts and observations of the old text, or retire them.
+
+        A memory is retired if nothing in the new text replaces it.
+        """
+        for revision in pair_proposals(editor.state, row, text, rows):
+            id, item = revision.row + 1, revision.proposed
             state = editor.state
-            if state.names["status"].value_at(found.row) not in RECALLABLE:
+            if state.names["status"].value_at(revision.row) not in RECALLABLE:
                 continue
             if item is not None:
-                given = fields_of(item).items()
+                new_fields = decided_fields(item).items()
                 fields = {
                     name: value
-                    for name, value in given
-                    if not fields_equal(value, read_field(state, found.row, name))
+                    for name, value in new_fields
+                    if not fields_equal(value, read_field(state, revision.row, name))
                 }
-                made = editor.again(
-                    found.row, screen(item.text, personal=editor.personal).text, fields
+                successor = editor.again(
+                    revision.row, screen(item.text, personal=editor.personal).text, fields
                 )
                 outcome.rebuilt.append("extracted")
                 outcome.notes.append(
-                    f"Memory {id}, read from the old text, is rebuilt as memory {made.id}: {item.text}"
+                    f"Memory {id} was extracted from the old text; memory {successor.id} replaces it: {item.text}"
                 )
                 continue
-            fact = state.names["predicate"].value_at(found.row) is not None
-            status, kind = ("retracted", "retract") if fact else ("deprecated", "deprecate")
-            why = f"memory {row + 1}, from which it was read, was corrected"
-            editor.write(kind, take_out_of_use(state, [found.row], status, editor.now, why).body())
+            is_fact = state.names["predicate"].value_at(revision.row) is not None
+            status, kind = ("retracted", "retract") if is_fact else ("deprecated", "deprecate")
+            reason = f"memory {row + 1}, from which it was extracted, was corrected"
+            editor.write(
+                kind, take_out_of_use(state, [revision.row], status, editor.now, reason).body()
+            )
             outcome.dropped.append("extracted")
             outcome.notes.append(
-                f"Memory {id}, read from the old text, is {status}: the new text does not state it."
+                f"Memory {id} was extracted from the old text and is now {status}, because the new text does not state it."
             )
 
 
 @dataclass(frozen=True)
-class Reread:
-    """What a corrected text makes of one memory that was read from it: ``proposed`` is None if nothing states it."""
+class Revision:
+    """The effect of a corrected text on one extracted memory.
+
+    ``proposed`` is its replacement, None if the new text does not state one.
+    """
 
     row: int
     proposed: Proposed | None
 
 
-def extracted_from(state: State, row: int, new: str, others: Collection[int]) -> list[int]:
-    """Return the rows of the memories in use that were read from the memory in ``row``, and no longer can be.
+def find_outdated(state: State, row: int, new: str, others: Collection[int]) -> list[int]:
+    """Return the rows of active memories that only a memory's old text states.
 
-    An edge ``derived-from`` says so, or the quotation that an extracted memory keeps: it stands in the old text of the
-    same project and session, not in the ``new`` one, and in no other memory in use of the same speaker. ``others`` are
-    the ids of what was made of it otherwise.
+    They have an edge ``derived-from`` to it, or keep a quotation. The quotation must be in the old
+    text of the same project and session, and not in the `new` text. No other active memory of the
+    same speaker may contain it. `others` are the ids of dependents of other kinds.
     """
-    met = state.edges.crossings(np.array([row]))
+    crossings = state.edges.crossings(np.array([row]))
     derived = (
-        ~met.outgoing & (state.edges.relation[met.edge] == _DERIVED) & (met.neighbour < len(state))
+        ~crossings.outgoing
+        & (state.edges.relation[crossings.edge] == _DERIVED)
+        & (crossings.neighbour < len(state))
     )
-    found = [int(one) for one in met.neighbour[derived] if int(one) + 1 not in others]
-    old, now = _flat(state.texts.value_at(row) or ""), _flat(new)
-    for one in _quoting(state, row):
-        quotation = _flat(state.notes["context"].value_at(one) or "")
-        told = len(quotation.split()) >= _SHORTEST and quotation in old and quotation not in now
-        if told and not _said_elsewhere(state, row, one, quotation):
-            found.append(one)
+    result = [
+        int(candidate)
+        for candidate in crossings.neighbour[derived]
+        if int(candidate) + 1 not in others
+    ]
+    old, current = _collapse_spaces(state.texts.value_at(row) or ""), _collapse_spaces(new)
+    for candidate in _find_quoting(state, row):
+        quotation = _collapse_spaces(state.notes["context"].value_at(candidate) or "")
+        is_outdated = (
+            len(quotation.split()) >= _SHORTEST and quotation in old and quotation not in current
+        )
+        if is_outdated and not _is_quoted_elsewhere(state, row, candidate, quotation):
+            result.append(candidate)
     status = state.names["status"]
     return [
-        one for one in dict.fromkeys(found) if one != row and status.value_at(one) in RECALLABLE
+        candidate
+        for candidate in dict.fromkeys(result)
+        if candidate != row and status.value_at(candidate) in RECALLABLE
     ]
 
 
-def reread(state: State, row: int, text: str, rows: Sequence[int]) -> list[Reread]:
-    """Pair each of the memories in ``rows``, which were read from the one in ``row``, with what ``text`` states now."""
+def pair_proposals(state: State, row: int, text: str, rows: Sequence[int]) -> list[Revision]:
+    """Pair extracted memories with the proposals of the corrected text.
+
+    `rows` were extracted from the memory in `row`.
+    """
     speaker, creator = state.names["speaker"].value_at(row), state.names["creator"].value_at(row)
     role = infer_role(speaker, creator)
     message = Message(role, text) if role != "other" else Message("user", text, speaker=speaker)
-    proposed = list(proposals(message, 0, Where(), lambda *_: True))
-    found = []
-    for one in rows:
-        match = next((item for item in proposed if _same(state, one, item)), None)
+    proposed = list(propose(message, 0, Scope(), lambda *_: True))
+    pairs = []
+    for candidate in rows:
+        match = next((item for item in proposed if _replaces(state, candidate, item)), None)
         if match is not None:
             proposed.remove(match)
-        found.append((one, match))
-    # what states another property of the same subject takes the place of a fact that is stated no more
-    for place, (one, match) in enumerate(found):
-        if match is None and state.names["predicate"].value_at(one) is not None:
-            subject = _key(state.names["subject"].value_at(one))
-            fresh = next(
-                (item for item in proposed if _key(item.fields.get("subject")) == subject != ""),
+        pairs.append((candidate, match))
+    # a fact that is no longer stated is replaced by another property of the same subject
+    for position, (candidate, match) in enumerate(pairs):
+        if match is None and state.names["predicate"].value_at(candidate) is not None:
+            subject = _fold_name(state.names["subject"].value_at(candidate))
+            replacement = next(
+                (
+                    item
+                    for item in proposed
+                    if _fold_name(item.fields.get("subject")) == subject != ""
+                ),
                 None,
             )
-            if fresh is not None:
-                proposed.remove(fresh)
-                found[place] = (one, fresh)
-    return [Reread(one, match) for one, match in found]
+            if replacement is not None:
+                proposed.remove(replacement)
+                pairs[position] = (candidate, replacement)
+    return [Revision(candidate, match) for candidate, match in pairs]
 
 
-def _same(state: State, row: int, item: Proposed) -> bool:
-    """Whether a proposal is of the same subject and predicate as a fact, or of the same rule as another memory."""
+def _replaces(state: State, row: int, item: Proposed) -> bool:
+    """Return whether a proposal replaces a memory.
+
+    A fact needs the same subject and predicate, another memory the same rule.
+    """
     names = state.names
     if item.sort == "memory" or names["predicate"].value_at(row) is None:
-        fact = names["predicate"].value_at(row) is not None
+        is_fact = names["predicate"].value_at(row) is not None
         return (
             item.sort == "memory"
-            and not fact
+            and not is_fact
             and state.notes["reason"].value_at(row) == item.fields.get("reason")
         )
-    return _key(names["subject"].value_at(row)) == _key(item.fields.get("subject")) and names[
-        "predicate"
-    ].value_at(row) == item.fields.get("predicate")
+    return _fold_name(names["subject"].value_at(row)) == _fold_name(
+        item.fields.get("subject")
+    ) and names["predicate"].value_at(row) == item.fields.get("predicate")
 
 
-def fields_of(item: Proposed) -> dict[str, object]:
-    """Return the fields of a memory that a proposal decides; a fact's other value is taken away."""
-    given = {name: item.fields.get(name) for name in FACT} if item.sort == "fact" else {}
-    return given | {
+def decided_fields(item: Proposed) -> dict[str, object]:
+    """Return the fields that a proposal sets; a fact's other value is cleared."""
+    fields = {name: item.fields.get(name) for name in FACT} if item.sort == "fact" else {}
+    return fields | {
         name: item.fields[name] for name in ("context", "reason") if name in item.fields
     }
 
 
-def _quoting(state: State, row: int) -> list[int]:
-    """The rows of extracted memories of the same project and session, or of none, that keep a quotation."""
+def _find_quoting(state: State, row: int) -> list[int]:
+    """Return the rows of extracted memories that keep a quotation.
+
+    They belong to the same project, and to the same session or to none.
+    """
     if not state.notes["context"].has_values:
         return []
     names = state.names
     frame = pl.DataFrame(
         [state.notes["context"].series("context"), state.notes["reason"].series("reason")]
     )
-    told = frame.select(
+    is_extracted = frame.select(
         pl.col("context").is_not_null()
         & pl.col("reason").str.starts_with(_EXTRACTED).fill_null(False)
     )
-    chosen = told.to_series().to_numpy()
+    is_selected = is_extracted.to_series().to_numpy()
     project, session = names["project"].codes, names["session"].codes
-    chosen = (
-        chosen
+    is_selected = (
+        is_selected
         & (project == project[row])
         & ((session == session[row]) | (session < 0) | (session[row] < 0))
     )
-    return [int(one) for one in np.flatnonzero(chosen) if one != row]
+    return [int(candidate) for candidate in np.flatnonzero(is_selected) if candidate != row]
 
 
-def _said_elsewhere(state: State, row: int, one: int, quotation: str) -> bool:
-    """Whether another memory in use, of the same speaker, says the quotation too."""
+def _is_quoted_elsewhere(state: State, row: int, extracted_row: int, quotation: str) -> bool:
+    """Return whether another active memory of the same speaker has the quotation."""
     status, speaker = state.names["status"], state.names["speaker"].codes
-    use = np.isin(status.codes, [status.code(word) for word in RECALLABLE])
-    use &= speaker == speaker[row]
-    use[[row, one]] = False
-    rows = np.flatnonzero(use)
+    is_active = np.isin(status.codes, [status.code(word) for word in RECALLABLE])
+    is_active &= speaker == speaker[row]
+    is_active[[row, extracted_row]] = False
+    rows = np.flatnonzero(is_active)
     reason = state.notes["reason"]
     return any(
-        quotation in _flat(text or "")
+        quotation in _collapse_spaces(text or "")
         for other, text in zip(rows.tolist(), state.texts.to_list(rows), strict=True)
         if not (reason.value_at(other) or "").startswith(_EXTRACTED)
     )
 
 
-def _flat(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
+    """Return a text with single spaces."""
     return " ".join(text.split())
 
 
-def _key(name: object) -> str:
+def _fold_name(name: object) -> str:
+    """Return a name in the form for comparisons."""
     return str(name or "").casefold()

@@ -1,4 +1,4 @@
-"""What was extracted and not yet stored: facts and memories as proposals, each with where it comes from."""
+"""Extracted facts and memories that are not stored yet, with their sources."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from memlab.subjects.models import Usage
 
 __all__ = ["Asked", "Extracted", "Proposed"]
 
+# The columns of ``Extracted.frame``.
 _COLUMNS: dict[str, Any] = {
     "item": pl.Int64,
     "sort": pl.String,
@@ -39,10 +40,31 @@ _COLUMNS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Proposed:
-    """A fact or a memory that may be stored.
+    """A fact or memory that may be stored.
 
-    ``fields`` are those of ``memlab.FIELDS`` that it would have beside its ``text``. ``span`` is what was said, from
-    ``start`` to ``stop`` (characters) of the message number ``message``; ``rule`` is what recognised it there.
+    Attributes
+    ----------
+    sort
+        "fact" or "memory".
+    text
+        The text of the memory.
+    rule
+        The rule or model that recognised it.
+    message
+        The number of the message, from 0.
+    start, stop
+        The position of the quotation in the message, in characters.
+    span
+        The quoted words of the message.
+    fields
+        The other fields of the memory, by the names in ``memlab.FIELDS``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> fact = memlab.open().agents.extract("I live in Rome, you know.")[0]
+    >>> fact.sort, fact.text, fact.span
+    ('fact', 'The user lives in Rome', 'I live in Rome')
     """
 
     sort: Literal["fact", "memory"]
@@ -56,30 +78,30 @@ class Proposed:
 
     @property
     def kind(self) -> str:
-        """The kind of memory that it would be."""
+        """The kind of the memory."""
         return str(self.fields["kind"])
 
     @property
     def confidence(self) -> float:
-        """How sure it is, 0-1."""
+        """The confidence, 0 to 1."""
         return float(self.fields["confidence"])
 
     @property
     def operation(self) -> str:
-        """It as an operation that a person can read, edit and run with ``lab.upkeep.operations.run``."""
+        """The proposal as an operation, for ``lab.upkeep.operations.run``."""
         if self.sort == "memory":
             return f"(remember {write_data(self.text)} {write_data(self.kind)})"
-        said = [
+        parts = [
             self.fields["subject"],
             self.fields["predicate"],
             self.fields.get("object") or self.fields["value"],
         ]
-        joined = " object" if self.fields.get("object") is not None else ""
-        return f"(fact {' '.join(map(write_data, said))} {self.confidence:g}{joined})"
+        entity_flag = " object" if self.fields.get("object") is not None else ""
+        return f"(fact {' '.join(map(write_data, parts))} {self.confidence:g}{entity_flag})"
 
     @property
     def row(self) -> dict[str, Any]:
-        """It as ``lab.remember`` takes it."""
+        """The proposal as a row for ``lab.remember``."""
         return {"text": self.text, **self.fields}
 
     def __repr__(self) -> str:
@@ -90,10 +112,26 @@ class Proposed:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a language model was asked for an extraction, and what of it came to nothing.
+    """The use of a language model in an extraction.
 
-    ``usage`` is what that took. ``dropped`` counts proposals that were not taken, by reason. ``unread`` are the numbers
-    of the messages that it did not read, each with the error; ``instead`` is what was done of them: "rules" or "skip".
+    Attributes
+    ----------
+    model
+        The name of the model.
+    usage
+        The number of calls and tokens.
+    dropped
+        The number of rejected proposals, by reason.
+    unread
+        The numbers of the messages that the model did not read, each with the error.
+    instead
+        What happened to unread messages: "rules", "skip", or "raise".
+
+    Examples
+    --------
+    >>> import memlab
+    >>> memlab.open().agents.extract("I live in Rome.").asked is None
+    True
     """
 
     model: str
@@ -104,26 +142,42 @@ class Asked:
 
     @property
     def lines(self) -> list[str]:
-        """It in words: what was asked, what was dropped, what was not read."""
+        """The use of the model in sentences: calls, rejected proposals, unread messages."""
         used = self.usage
         lines = [
-            f"{self.model} was asked {used.calls} times, {used.tokens:,} tokens; {used.kept} answers were kept"
+            f"{self.model}: {used.calls} {'call' if used.calls == 1 else 'calls'}, {used.tokens:,} tokens, "
+            f"{used.kept} answers from the cache"
         ]
         if self.dropped:
             why = "; ".join(f"{count} with {reason}" for reason, count in self.dropped.items())
-            lines.append(f"{sum(self.dropped.values())} of its proposals were dropped: {why}")
+            lines.append(f"proposals dropped: {sum(self.dropped.values())} ({why})")
         for why, count in Counter(why for _, why in self.unread).items():
             then = "read by rules instead" if self.instead == "rules" else "skipped"
-            lines.append(f"{count} messages were {then}: {why}")
+            lines.append(f"messages {then}: {count} ({why})")
         return lines
 
 
 @dataclass(frozen=True)
 class Extracted(Sequence[Proposed], Displayed):
-    """Facts and memories found in ``messages`` messages, in order; nothing of them is stored.
+    """The facts and memories extracted from messages, in order; none is stored yet.
 
-    ``lab.agents.commit`` stores them, or a part: a slice of them is one. ``frame`` has a row for each, ``operations``
-    is their text to read, edit and run. ``asked`` is what a language model was asked, None without one.
+    ``lab.agents.commit`` stores all of them or a part. A slice is again an ``Extracted``.
+
+    Attributes
+    ----------
+    items
+        The proposals.
+    messages
+        The number of messages.
+    asked
+        The use of a language model; None without one.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> extracted = memlab.open().agents.extract("I live in Rome.")
+    >>> print(extracted.facts.operations)
+    (fact "user" "lives-in" "Rome" 0.95 object)
     """
 
     items: tuple[Proposed, ...] = ()
@@ -141,62 +195,71 @@ class Extracted(Sequence[Proposed], Displayed):
     def __getitem__(self, index: int | slice) -> Proposed | Extracted:
         if isinstance(index, slice):
             return replace(self, items=self.items[index])
-        found: Proposed = get_item(self.items, index, "item that was extracted")
-        return found
+        proposal: Proposed = get_item(self.items, index, "extracted item")
+        return proposal
 
     def __iter__(self) -> Iterator[Proposed]:
         return iter(self.items)
 
     @property
     def facts(self) -> Extracted:
-        """The facts alone."""
-        return replace(self, items=tuple(one for one in self.items if one.sort == "fact"))
+        """The facts only."""
+        return replace(
+            self, items=tuple(proposal for proposal in self.items if proposal.sort == "fact")
+        )
 
     @property
     def memories(self) -> Extracted:
-        """What is no fact: what an agent remembers of what was said."""
-        return replace(self, items=tuple(one for one in self.items if one.sort == "memory"))
+        """The memories only: what an agent remembers of the messages."""
+        return replace(
+            self, items=tuple(proposal for proposal in self.items if proposal.sort == "memory")
+        )
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row each, with what it would store and where it stands.
+        """One row per proposal, with the fields it would store and its position.
 
-        Columns: item, sort, kind, subject, predicate, object, value, text, confidence, provenance, rule, message,
-        start, stop, span, operation.
+        Columns: item, sort, kind, subject, predicate, object, value, text, confidence, provenance,
+        rule, message, start, stop, span, operation.
         """
+        # a column is a field of the memory or an attribute of the proposal
         rows = [
-            {name: one.fields.get(name) for name in _COLUMNS}
-            | {
-                "item": number,
-                "sort": one.sort,
-                "text": one.text,
-                "rule": one.rule,
-                "message": one.message,
-            }
-            | {"start": one.start, "stop": one.stop, "span": one.span, "operation": one.operation}
-            for number, one in enumerate(self.items)
+            {name: proposal.fields.get(name, getattr(proposal, name, None)) for name in _COLUMNS}
+            | {"item": number}
+            for number, proposal in enumerate(self.items)
         ]
         return pl.DataFrame(rows, schema=_COLUMNS)
 
     @property
     def operations(self) -> str:
-        """All of them as operations, a line each."""
-        return "\n".join(one.operation for one in self.items)
+        """All proposals as operations, one per line."""
+        return "\n".join(proposal.operation for proposal in self.items)
 
     def __repr__(self) -> str:
-        head = f"{len(self.facts)} facts and {len(self.memories)} memories of {self.messages} messages, not stored"
+        title = f"{len(self.facts)} facts and {len(self.memories)} memories from {self.messages} messages, not stored"
         return printable(
-            "\n".join([head, *self._notes, *(f"  {one.operation}" for one in self.items)])
+            "\n".join(
+                [title, *self._notes, *(f"  {proposal.operation}" for proposal in self.items)]
+            )
         )
 
     @property
     def _notes(self) -> list[str]:
+        """The sentences about the language model, if one was used."""
         return [] if self.asked is None else self.asked.lines
 
     def _display(self) -> object:
+        """Return the table of proposals."""
         rows = [
-            (number, one.kind, one.text, f"{one.confidence:g}", clip(one.span, 80), one.operation)
-            for number, one in enumerate(self.items)
+            (
+                number,
+                proposal.kind,
+                proposal.text,
+                f"{proposal.confidence:g}",
+                clip(proposal.span, 80),
+                proposal.operation,
+            )
+            for number, proposal in enumerate(self.items)
         ]
-        heads = ("item", "kind", "what", "confidence", "said", "operation")
-        return table(repr(self).splitlines()[0], heads, rows, notes=self._notes)
+        headings = ("item", "kind", "what", "confidence", "said", "operation")
+        return table(repr(self).splitlines()[0], headings, rows, notes=self._notes)

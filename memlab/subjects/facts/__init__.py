@@ -1,1 +1,1 @@
-"""``lab.facts``, ``lab.facts.entities``: facts as rows and in words; names that stand for one entity."""
+"""Facts as rows and as text, and the entities that facts are about."""

@@ -1,4 +1,4 @@
-"""What facts and entities declare to a lab."""
+"""Projections, hooks and accessors of facts and entities."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from memlab.subjects.fact_rows import FactTimes
 
 __all__ = ["DECLARED"]
 
+# Names of functions are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     projections=(FactTimes,),
-    hooks=(Hook("facts-succession", "facts-stored", "memlab.subjects.facts.lifecycle:succession"),),
+    hooks=(
+        Hook(
+            "facts-succession", "facts-stored", "memlab.subjects.facts.lifecycle:decide_succession"
+        ),
+    ),
     accessors={
         "facts": construct(
             "memlab.subjects.facts.facts:LabFacts", "core", "remembering", "questions"

@@ -1,4 +1,4 @@
-"""``lab.facts.entities``: who and what facts are about, under all of their names."""
+"""Entities of a lab, under all of their names: ``lab.facts.entities``."""
 
 from __future__ import annotations
 
@@ -37,41 +37,38 @@ from memlab.kernel.verbs.core import Core, Memories
 from memlab.kernel.verbs.fact_rows import find_mention_edges, get_entities
 
 __all__ = [
-    "Decided",
     "Entity",
     "LabEntities",
     "check_name",
-    "declared",
-    "entity_named",
-    "inferred_types",
-    "merged",
-    "split",
-    "undone",
+    "decide_merge",
+    "decide_undo",
+    "find_entity",
 ]
 
 
-# One entity under two names, and two under one: what merging and splitting change.
+# Merging and splitting of entities.
 #
-# A fact keeps its id and its text. Its ``subject`` and ``object`` always say what the entity is called now, and its
-# ``mentions`` edges lead to that one node, so that filters, conflicts and spreading need not know of aliases.
+# A fact keeps its id and its text. Its ``subject`` and ``object`` always have the present name of the entity, and its
+# ``mentions`` edges lead to that node, so that filters, conflicts and spreading need not handle aliases.
 
 
+# The code of the relation in the edge columns.
 _MENTIONS = RELATIONS.index("mentions")
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Decided:
-    """An event about entities: its kind, its own fields, and what it changes of memories and edges."""
+class Decision:
+    """An event about entities: its kind, its fields and its changes of state."""
 
     kind: str
     body: dict[str, Any]
     change: Change = field(default_factory=Change)
 
 
-def entity_named(entities: Entities, name: str) -> int:
-    """The number of the entity that a name stands for; UnknownName if it stands for none."""
+def find_entity(entities: Entities, name: str) -> int:
+    """Return the number of the entity with a name; raise UnknownName if there is none."""
     number = entities.find_number(name)
     if number is None:
         raise UnknownName(
@@ -80,172 +77,200 @@ def entity_named(entities: Entities, name: str) -> int:
     return number
 
 
-def declared(entities: Entities, name: str, type: str | None, aliases: Sequence[str]) -> Decided:
-    """An entity by name, with a type and further names. InputError if another entity bears one of them."""
-    known = entities.find_number(name)
-    called = normalize_entity_name(name) if known is None else entities.entries[known].name
+def decide_declaration(
+    entities: Entities, name: str, type: str | None, aliases: Sequence[str]
+) -> Decision:
+    """Decide to create or extend an entity with a type and aliases.
+
+    Raises InputError if another entity has one of the aliases.
+    """
+    number = entities.find_number(name)
+    canonical = normalize_entity_name(name) if number is None else entities.entries[number].name
     fresh: dict[str, str] = {}
     for alias in aliases:
-        bearer = entities.find_number(alias)
-        if bearer is not None and bearer != known:
+        owner = entities.find_number(alias)
+        if owner is not None and owner != number:
             raise InputError(
-                f'"{alias}" is {entities.entries[bearer].name} already: merge_entities("{alias}", "{called}") '
-                "makes them one, and a longer name tells them apart."
+                f'"{alias}" is a name of {entities.entries[owner].name} already. If they are one entity, call '
+                f'lab.facts.entities.merge("{alias}", "{canonical}"); otherwise use a longer name.'
             )
-        if bearer is None and entity_key(alias) != entity_key(called):
+        if owner is None and entity_key(alias) != entity_key(canonical):
             fresh.setdefault(entity_key(alias), normalize_entity_name(alias))
-    return Decided("entity", {"name": called, "type": type, "aliases": list(fresh.values())})
+    return Decision("entity", {"name": canonical, "type": type, "aliases": list(fresh.values())})
 
 
-def merged(state: State, name: str, into: str) -> Decided:
-    """All that is known of one entity becomes known of another, and its names stand for that one."""
+def decide_merge(state: State, name: str, into: str) -> Decision:
+    """Decide to merge one entity into another, with its facts and names."""
     entities = get_entities(state)
-    one, other = entity_named(entities, name), entity_named(entities, into)
-    if one == other:
+    source_number, target_number = find_entity(entities, name), find_entity(entities, into)
+    if source_number == target_number:
         raise InputError(
-            f'"{name}" and "{into}" are one entity already: {entities.entries[one].name}.'
+            f'"{name}" and "{into}" are names of one entity already: {entities.entries[source_number].name}.'
         )
-    gone, kept = entities.entries[one].name, entities.entries[other].name
-    subjects, objects = _rows_with(state, "subject", gone), _rows_with(state, "object", gone)
-    edges, rows = _mentions(state, gone)
-    both = find_mention_edges(state, rows, kept) >= 0
-    change = _renamed(subjects, "subject", kept) + _renamed(objects, "object", kept)
-    change += Change(unlink=edges.tolist()) + _join(
-        rows[~both], kept, state.edges.weight[edges[~both]]
+    source, target = entities.entries[source_number].name, entities.entries[target_number].name
+    subjects, objects = _find_rows(state, "subject", source), _find_rows(state, "object", source)
+    edges, rows = _find_mentions(state, source)
+    in_both = find_mention_edges(state, rows, target) >= 0
+    change = _rename_column(subjects, "subject", target) + _rename_column(objects, "object", target)
+    change += Change(unlink=edges.tolist()) + _link_rows(
+        rows[~in_both], target, state.edges.weight[edges[~in_both]]
     )
-    named = np.concatenate([_rows_with(state, column, kept) for column in ("subject", "object")])
-    own = rows[both & ~np.isin(rows, np.concatenate([named, _unnamed(entities, other)]))]
+    naming_rows = np.concatenate(
+        [_find_rows(state, column, target) for column in ("subject", "object")]
+    )
+    unnamed_rows = rows[
+        in_both
+        & ~np.isin(rows, np.concatenate([naming_rows, _find_unnamed(entities, target_number)]))
+    ]
     moved = {
         "subject": _ids(subjects),
         "object": _ids(objects),
         "edges": _ids(rows),
-        "shared": _ids(own),
+        "shared": _ids(unnamed_rows),
     }
-    return Decided("merge-entity", {"entity": gone, "into": kept, "moved": moved}, change)
+    return Decision("merge-entity", {"entity": source, "into": target, "moved": moved}, change)
 
 
-def undone(state: State, name: str) -> Decided:
-    """An entity that was merged is one of its own again, with the facts that it gave away and that stayed there."""
+def decide_undo(state: State, name: str) -> Decision:
+    """Decide to undo a merge: the entity gets back its facts and edges.
+
+    Only facts and edges that still belong to the merged entity are returned.
+    """
     entities = get_entities(state)
-    entity_named(entities, name)
+    find_entity(entities, name)
     owner = entities.find_owner(name)
     entry = None if owner is None else entities.entries[owner]
     if owner is None or entry is None or entry.into is None:
         raise InputError(
-            f'"{name}" was not merged into another entity. To part two that share a name, say what the second one is '
-            f'called and which facts are its own: split_entity({name!r}, "{name} (2)", facts=[...]).'
+            f'"{name}" was not merged into another entity. To separate two entities with one name, name the second '
+            f'one and its facts: lab.facts.entities.split({name!r}, "{name} (2)", facts=[...]).'
         )
-    kept = entities.entries[entities.find_root(owner)].name
-    taken = {
+    target = entities.entries[entities.find_root(owner)].name
+    returned = {
         column: np.intersect1d(
-            np.array(entry.moved[column], dtype=np.int64) - 1, _rows_with(state, column, kept)
+            np.array(entry.moved[column], dtype=np.int64) - 1, _find_rows(state, column, target)
         )
         for column in ("subject", "object")
     }
-    back = np.array(entry.moved["edges"], dtype=np.int64) - 1
-    edges = find_mention_edges(state, back, kept)
-    there = edges >= 0  # what was unlinked since stays unlinked
-    named = [np.setdiff1d(_rows_with(state, column, kept), rows) for column, rows in taken.items()]
-    own = np.array(entry.moved["shared"], dtype=np.int64) - 1
-    stays = np.isin(
-        back,
-        np.concatenate([*named, own, _unnamed(entities, entities.find_root(owner), without=owner)]),
+    edge_rows = np.array(entry.moved["edges"], dtype=np.int64) - 1
+    edges = find_mention_edges(state, edge_rows, target)
+    is_linked = edges >= 0  # an edge that was removed since is not restored
+    naming_rows = [
+        np.setdiff1d(_find_rows(state, column, target), rows) for column, rows in returned.items()
+    ]
+    shared_rows = np.array(entry.moved["shared"], dtype=np.int64) - 1
+    in_both = np.isin(
+        edge_rows,
+        np.concatenate(
+            [
+                *naming_rows,
+                shared_rows,
+                _find_unnamed(entities, entities.find_root(owner), excluded=owner),
+            ]
+        ),
     )
-    change = _renamed(taken["subject"], "subject", entry.name) + _renamed(
-        taken["object"], "object", entry.name
+    change = _rename_column(returned["subject"], "subject", entry.name) + _rename_column(
+        returned["object"], "object", entry.name
     )
-    change += Change(unlink=edges[there & ~stays].tolist())
-    change += _join(back[there], entry.name, state.edges.weight[edges[there]])
-    return Decided("split-entity", {"entity": entry.name}, change)
+    change += Change(unlink=edges[is_linked & ~in_both].tolist())
+    change += _link_rows(edge_rows[is_linked], entry.name, state.edges.weight[edges[is_linked]])
+    return Decision("split-entity", {"entity": entry.name}, change)
 
 
-def split(
+def decide_split(
     state: State, name: str, new: str, rows: Sequence[int], aliases: Sequence[str]
-) -> Decided:
-    """A new entity that takes some facts and some names of another: two of one name become two entities."""
+) -> Decision:
+    """Decide to move some facts and names of an entity to a new one."""
     entities = get_entities(state)
-    number = entity_named(entities, name)
-    kept, called = entities.entries[number].name, normalize_entity_name(new)
+    number = find_entity(entities, name)
+    source, canonical = entities.entries[number].name, normalize_entity_name(new)
     names = {entity_key(alias): normalize_entity_name(alias) for alias in (new, *aliases)}
     for key, alias in names.items():
         owner = entities.find_owner(alias)
-        if key == entity_key(kept):
+        if key == entity_key(source):
             raise InputError(
-                f'"{alias}" is what {kept} itself is called; only its other names can be taken from it.'
+                f'"{alias}" is the canonical name of {source}, which cannot move. Choose one of its aliases.'
             )
         if owner is not None and owner != number:
             root = entities.entries[entities.find_root(owner)].name
             raise InputError(
-                f'"{alias}" was merged into {kept}: split_entity("{alias}") parts the two.'
-                if root == kept
-                else f'"{alias}" is {root} already, which has nothing to do with {kept}.'
+                f'"{alias}" was merged into {source}. Call lab.facts.entities.split("{alias}") to separate them.'
+                if root == source
+                else f'"{alias}" is a name of {root}, which is unrelated to {source}. Choose another alias.'
             )
-    wanted = np.unique(np.array(rows, dtype=np.int64))
-    taken = {
-        column: np.intersect1d(wanted, _rows_with(state, column, kept))
+    selected = np.unique(np.array(rows, dtype=np.int64))
+    returned = {
+        column: np.intersect1d(selected, _find_rows(state, column, source))
         for column in ("subject", "object")
     }
-    edges = find_mention_edges(state, wanted, kept)
-    strange = wanted[(edges < 0) & ~np.isin(wanted, np.concatenate(list(taken.values())))]
-    if len(strange):
+    edges = find_mention_edges(state, selected, source)
+    unrelated = selected[(edges < 0) & ~np.isin(selected, np.concatenate(list(returned.values())))]
+    if len(unrelated):
         raise InputError(
-            f"Memory {int(strange[0]) + 1} does not mention {kept}; it cannot be split off from it."
+            f"Memory {int(unrelated[0]) + 1} does not mention {source}, so it cannot move to {canonical}."
         )
-    there = edges >= 0
-    change = _renamed(taken["subject"], "subject", called) + _renamed(
-        taken["object"], "object", called
+    is_linked = edges >= 0
+    change = _rename_column(returned["subject"], "subject", canonical) + _rename_column(
+        returned["object"], "object", canonical
     )
-    change += Change(unlink=edges[there].tolist()) + _join(
-        wanted[there], called, state.edges.weight[edges[there]]
+    change += Change(unlink=edges[is_linked].tolist()) + _link_rows(
+        selected[is_linked], canonical, state.edges.weight[edges[is_linked]]
     )
-    names.pop(entity_key(called))
-    created = state.numbers["created"].values[wanted[there]]
+    names.pop(entity_key(canonical))
+    created = state.numbers["created"].values[selected[is_linked]]
     body = {
-        "entity": called,
-        "from": kept,
+        "entity": canonical,
+        "from": source,
         "aliases": list(names.values()),
-        "mentions": int(there.sum()),
+        "mentions": int(is_linked.sum()),
         "last": int(created.max()) if len(created) else NEVER,
     }
-    return Decided("split-entity", body, change)
+    return Decision("split-entity", body, change)
 
 
-def _rows_with(state: State, column: str, name: str) -> Rows:
-    """The rows whose subject or object is the entity of this name."""
+def _find_rows(state: State, column: str, name: str) -> Rows:
+    """Return the rows whose subject or object is the entity with a name."""
     names = state.names[column]
     code = names.code(name)
     return np.flatnonzero(names.codes == code) if code >= 0 else np.empty(0, dtype=np.int64)
 
 
-def _mentions(state: State, name: str) -> tuple[Rows, Rows]:
-    """The edges by which memories mention an entity, and the rows of those memories, ascending."""
+def _find_mentions(state: State, name: str) -> tuple[Rows, Rows]:
+    """Return the edges that mention an entity, and their ascending memory rows."""
     node = state.nodes.find("entity", [name])
-    met = state.edges.crossings(node[node >= 0])
-    mine = (
-        ~met.outgoing & (state.edges.relation[met.edge] == _MENTIONS) & (met.neighbour < len(state))
+    crossings = state.edges.crossings(node[node >= 0])
+    is_mention = (
+        ~crossings.outgoing
+        & (state.edges.relation[crossings.edge] == _MENTIONS)
+        & (crossings.neighbour < len(state))
     )
-    order = np.argsort(met.neighbour[mine], kind="stable")
-    return met.edge[mine][order], met.neighbour[mine][order]
+    order = np.argsort(crossings.neighbour[is_mention], kind="stable")
+    return crossings.edge[is_mention][order], crossings.neighbour[is_mention][order]
 
 
-def _unnamed(entities: Entities, root: int, *, without: int | None = None) -> Rows:
-    """The rows that mention what was merged into ``root`` without naming it as subject or object."""
+def _find_unnamed(entities: Entities, root: int, *, excluded: int | None = None) -> Rows:
+    """Return the rows that mention a part of `root` without naming it.
+
+    Parts are the entities that were merged into `root`; a row names one as subject or object.
+    """
     roots = entities.find_roots()
-    found: set[int] = set()
+    ids: set[int] = set()
     for number in np.flatnonzero((roots == root) & (np.arange(len(roots)) != root)).tolist():
-        if without is None or without not in entities.list_ancestors(number):
+        if excluded is None or excluded not in entities.list_ancestors(number):
             moved = entities.entries[number].moved
-            found |= set(moved["edges"]) - set(moved["subject"]) - set(moved["object"]) | set(
+            ids |= set(moved["edges"]) - set(moved["subject"]) - set(moved["object"]) | set(
                 moved["shared"]
             )
-    return np.array(sorted(found), dtype=np.int64) - 1
+    return np.array(sorted(ids), dtype=np.int64) - 1
 
 
-def _renamed(rows: Rows, column: str, name: str) -> Change:
+def _rename_column(rows: Rows, column: str, name: str) -> Change:
+    """Return the change that sets the subject or object of some rows."""
     return Change(set=[build_values(_ids(rows), **{column: name})]) if len(rows) else Change()
 
 
-def _join(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
+def _link_rows(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
+    """Return the change that links some rows to an entity."""
     if not len(rows):
         return Change()
     return Change(
@@ -254,22 +279,23 @@ def _join(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
 
 
 def _ids(rows: Rows) -> list[int]:
-    found: list[int] = (rows + 1).tolist()
-    return found
+    """Return the memory ids of some rows."""
+    ids: list[int] = (rows + 1).tolist()
+    return ids
 
 
-# The types of entities for which none was declared, inferred from the facts that name them.
+# Inferred types of entities without a declared one.
 #
-# A predicate says what it is about: who lives in something is a person and what they live in a place, what uses
-# something is a project. The inference is a view over the facts: nothing of it is stored, so that an edit or a purge
-# changes it with the facts.
+# A predicate suggests types: the subject of "lives-in" is a person and the object a place, the subject of "uses" a
+# project. The inference is a view over the facts and is not stored, so that edits and purges change it too.
 
 
+# Types of the names that rules use, and statuses of facts that count for no type.
 _PEOPLE = {"user": "person", "team": "organization"}
 _GONE = ("purged", "retracted", "deleted")
 
 
-def inferred_types(state: State) -> dict[str, str]:
+def infer_types(state: State) -> dict[str, str]:
     """Return the types of the entities that facts name, by the key of the name.
 
     Parameters
@@ -279,36 +305,35 @@ def inferred_types(state: State) -> dict[str, str]:
 
     Returns
     -------
-    dict
-        For each name the type that most of its facts speak for; a tie goes to the type that was seen first.
+    The type that most facts of each name support; ties go to the type that occurs first.
     """
     names = state.names
     subjects, objects, predicates = (names[name] for name in ("subject", "object", "predicate"))
     rows = np.flatnonzero((predicates.codes >= 0) & (subjects.codes >= 0))
-    gone = {names["status"].code(word) for word in _GONE}
+    excluded = {names["status"].code(word) for word in _GONE}
     triples = Counter(
         (subjects.value_at(row), predicates.value_at(row), objects.value_at(row))
         for row in rows.tolist()
-        if int(names["status"].codes[row]) not in gone
+        if int(names["status"].codes[row]) not in excluded
     )
     votes: dict[str, Counter[str]] = {}
     for (subject, predicate, value), count in triples.items():
-        for name, type in _speak_for(subject or "", predicate or "", value):
+        for name, type in _infer_from_fact(subject or "", predicate or "", value):
             votes.setdefault(entity_key(name), Counter())[type] += count
-    return {**{name: found.most_common(1)[0][0] for name, found in votes.items()}, **_PEOPLE}
+    return {**{name: counts.most_common(1)[0][0] for name, counts in votes.items()}, **_PEOPLE}
 
 
-def _speak_for(subject: str, predicate: str, value: str | None) -> Iterable[tuple[str, str]]:
-    """What a fact says of the types of what it names."""
+def _infer_from_fact(subject: str, predicate: str, value: str | None) -> Iterable[tuple[str, str]]:
+    """Yield the types that a fact supports for the entities it names."""
     types = lexicon()["entities"]["types"].get(predicate.partition(":")[0])
     if types is None and predicate in table("extraction", "relations"):
         types = ["person", "thing" if predicate in lexicon()["entities"]["pets"] else "person"]
-    owner, owned, noun = subject.rpartition("'s ")
-    if owned:
-        person = (
+    owner, separator, noun = subject.rpartition("'s ")
+    if separator:
+        is_person = (
             noun in table("extraction", "relations") and noun not in lexicon()["entities"]["pets"]
         )
-        yield subject, "person" if person else "thing"
+        yield subject, "person" if is_person else "thing"
         yield owner, "person"
     elif types is not None:
         yield subject, types[0]
@@ -317,15 +342,37 @@ def _speak_for(subject: str, predicate: str, value: str | None) -> Iterable[tupl
 
 
 _LONGEST = 1000
-"""Characters of a name."""
+"""Maximum characters of a name."""
 
 
 @dataclass(frozen=True)
 class Entity(Displayed):
-    """Who or what facts are about, as it stood when it was asked for.
+    """An entity that facts are about.
 
-    ``type`` is the one that was declared, else the one that its facts speak for, else None. ``mentions`` counts the
-    memories that name it, under any of its names; ``merged_into`` is None for one of its own.
+    Attributes
+    ----------
+    id
+        The number of the entity.
+    name
+        The canonical name.
+    type
+        The declared type, else the type that its facts support, else None.
+    aliases
+        The other names.
+    mentions
+        The number of memories that name it, under any of its names.
+    last_mentioned
+        The instant of the last such memory; None if there is none.
+    merged_into
+        The name of the entity that absorbed it; None if it was not merged.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> entity = lab.facts.entities.declare("Ada Lovelace", type="person", aliases=["Ada Byron"])
+    >>> entity.aliases
+    ('Ada Byron',)
     """
 
     id: int
@@ -338,7 +385,15 @@ class Entity(Displayed):
 
     @classmethod
     def of(cls, listed: EntitySummary, inferred: Mapping[str, str]) -> Entity:
-        """The entity that a state lists; ``inferred`` are the types that facts speak for, by key."""
+        """Return the entity of a listing, with its inferred type if none is declared.
+
+        Parameters
+        ----------
+        listed
+            The entity as the state lists it.
+        inferred
+            The types that facts support, by the key of the name.
+        """
         last = None if listed.last == NEVER else from_micros(listed.last)
         type = listed.type or inferred.get(entity_key(listed.name))
         return cls(
@@ -346,6 +401,7 @@ class Entity(Displayed):
         )
 
     def _display(self) -> object:
+        """Return one sentence about the entity."""
         also = f", also {', '.join(self.aliases[:10])}" if self.aliases else ""
         more = f" and {len(self.aliases) - 10:,} more" if len(self.aliases) > 10 else ""
         return (
@@ -354,67 +410,141 @@ class Entity(Displayed):
 
 
 class LabEntities:
-    """``lab.facts.entities``: declare, list, merge and split the entities of a lab."""
+    """The entities of a lab: ``lab.facts.entities``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.facts.entities.declare("Ada Lovelace", aliases=["Ada"])
+    >>> lab.facts.add("ada", "lives-in", object="London").subject
+    'Ada Lovelace'
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def frame(self) -> pl.DataFrame:
-        """Every entity as a row.
+        """Return every entity as a row.
 
-        ``id``, ``name``, ``type`` (declared, else what its facts speak for), ``aliases``, ``mentions``,
-        ``last_mentioned``, ``merged_into`` (null for one of its own).
+        Returns
+        -------
+        One row per entity: ``id``, ``name``, ``type`` (declared, else inferred from its facts), ``aliases``,
+        ``mentions``, ``last_mentioned`` and ``merged_into`` (null if it was not merged).
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> fact = lab.facts.add("Ada", "lives-in", object="Oslo")
+        >>> lab.facts.entities.frame().select("name", "type").rows()
+        [('Ada', 'person'), ('Oslo', 'place')]
         """
         with self._core.reading() as state:
-            every, inferred = get_entities(state).summarize_all(), inferred_types(state)
-        # what stands for a name that was purged keeps its number, and is nobody
-        listed = [entity for entity in every if not entity.name.startswith(PLACEHOLDER)]
+            all_listed, inferred = get_entities(state).summarize_all(), infer_types(state)
+        # the placeholder of a purged name keeps its number, but is no entity
+        listed = [entity for entity in all_listed if not entity.name.startswith(PLACEHOLDER)]
         return pl.DataFrame(
             [
-                pl.Series("id", [one.id for one in listed], dtype=pl.Int64),
-                pl.Series("name", [one.name for one in listed], dtype=pl.String),
+                pl.Series("id", [entity.id for entity in listed], dtype=pl.Int64),
+                pl.Series("name", [entity.name for entity in listed], dtype=pl.String),
                 pl.Series(
                     "type",
-                    [one.type or inferred.get(entity_key(one.name)) for one in listed],
+                    [entity.type or inferred.get(entity_key(entity.name)) for entity in listed],
                     dtype=pl.String,
                 ),
-                pl.Series("aliases", [one.aliases for one in listed], dtype=pl.List(pl.String)),
-                pl.Series("mentions", [one.mentions for one in listed], dtype=pl.Int64),
-                to_datetimes(
-                    "last_mentioned", np.array([one.last for one in listed], dtype=np.int64)
+                pl.Series(
+                    "aliases", [entity.aliases for entity in listed], dtype=pl.List(pl.String)
                 ),
-                pl.Series("merged_into", [one.merged_into for one in listed], dtype=pl.String),
+                pl.Series("mentions", [entity.mentions for entity in listed], dtype=pl.Int64),
+                to_datetimes(
+                    "last_mentioned", np.array([entity.last for entity in listed], dtype=np.int64)
+                ),
+                pl.Series(
+                    "merged_into", [entity.merged_into for entity in listed], dtype=pl.String
+                ),
             ]
         )
 
     @checked
     def declare(self, name: str, *, type: str | None = None, aliases: Sequence[str] = ()) -> Entity:
-        """The entity of this name, made if there is none; with a type and further names, if given.
+        """Return the entity with a name, after creating or extending it.
 
-        ``type`` is one of person, project, concept, decision, preference, place, organization, thing. InputError for
-        an alias that another bears.
+        Parameters
+        ----------
+        name
+            Any name of the entity.
+        type
+            One of person, project, concept, decision, preference, place, organization, thing.
+        aliases
+            Further names.
 
-        >>> lab.facts.entities.declare("Ada Lovelace", type="person", aliases=["Ada Byron"])  # doctest: +SKIP
+        Returns
+        -------
+        The entity.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such type.
+        InputError
+            If another entity has one of the aliases.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.facts.entities.declare("Ada Lovelace", type="person", aliases=["Ada Byron"]).type
+        'person'
         """
         if type is not None and type not in ENTITY_TYPES:
             raise UnknownName("type of entity", type, ENTITY_TYPES)
-        for one in (name, *aliases):
-            check_name("name", one)
+        for any_name in (name, *aliases):
+            check_name("name", any_name)
         with self._core.reading() as state:
             entities = get_entities(state)
-            known = entities.find_number(name)
-            same = known is not None and type in (None, entities.entries[known].type)
-            if same and all(entities.find_number(alias) == known for alias in aliases):
+            number = entities.find_number(name)
+            is_unchanged = number is not None and type in (None, entities.entries[number].type)
+            if is_unchanged and all(entities.find_number(alias) == number for alias in aliases):
                 return self._listed(state, name)
-        return self._decide(name, lambda state: declared(get_entities(state), name, type, aliases))
+        return self._decide(
+            name, lambda state: decide_declaration(get_entities(state), name, type, aliases)
+        )
 
     @checked
     def merge(self, entity: str, into: str) -> Entity:
-        """Make two entities one: all names of ``entity`` stand for ``into``, and its facts are facts of that.
+        """Merge two entities: names and facts of the first one go to the second.
 
-        Facts keep their ids and texts. ``split(entity)`` undoes it. UnknownName for a name that nothing bears.
+        Facts keep their ids and texts. ``split(entity)`` undoes the merge.
+
+        Parameters
+        ----------
+        entity
+            The entity that is absorbed, by any of its names.
+        into
+            The entity that remains, by any of its names.
+
+        Returns
+        -------
+        The remaining entity.
+
+        Raises
+        ------
+        UnknownName
+            If there is no entity with one of the names.
+        InputError
+            If both names belong to one entity already.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> for name in ("Ada", "Ada Lovelace"):
+        ...     _ = lab.facts.entities.declare(name)
+        >>> lab.facts.entities.merge("Ada", into="Ada Lovelace").aliases
+        ('Ada',)
         """
-        return self._decide(into, lambda state: merged(state, entity, into))
+        return self._decide(into, lambda state: decide_merge(state, entity, into))
 
     @checked
     def split(
@@ -427,40 +557,72 @@ class LabEntities:
     ) -> Entity:
         """Undo a merge, or separate two entities that share a name.
 
-        ``split("Ada L.")`` makes what was merged one of its own again, with the facts that it brought; what was
-        remembered since stays where it is. ``split("Alex", "Alex (Berlin)", facts=[3, 7])`` makes a new entity of some
-        facts of another, and of some of its ``aliases``.
+        ``split("Ada L.")`` makes a merged entity independent again, with the facts it had; newer
+        facts stay. ``split("Alex", "Alex (Berlin)", facts=[3, 7])`` creates an entity from some
+        facts of another one.
 
-        >>> lab.facts.entities.split("Alex", "Alex (Berlin)", facts=[3, 7])   # doctest: +SKIP
+        Parameters
+        ----------
+        entity
+            The entity to split, by any of its names.
+        name
+            The name of the new entity; None undoes a merge.
+        facts
+            The facts that move to the new entity.
+        aliases
+            The names that move to the new entity.
+
+        Returns
+        -------
+        The entity that was separated.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such entity.
+        InputError
+            If the entity was not merged, or a fact or alias belongs to another entity.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> fact = lab.facts.add("Alex", "lives-in", object="Berlin")
+        >>> lab.facts.entities.split("Alex", "Alex (Berlin)", facts=[fact]).name
+        'Alex (Berlin)'
         """
         check_name("name", entity)
         if name is None:
-            return self._decide(entity, lambda state: undone(state, entity))
-        for one in (name, *aliases):
-            check_name("name", one)
+            return self._decide(entity, lambda state: decide_undo(state, entity))
+        for any_name in (name, *aliases):
+            check_name("name", any_name)
         return self._decide(
-            name, lambda state: split(state, entity, name, self._core.rows(facts), aliases)
+            name, lambda state: decide_split(state, entity, name, self._core.rows(facts), aliases)
         )
 
-    def _decide(self, name: str, decide: Callable[[State], Decided]) -> Entity:
+    def _decide(self, name: str, decide: Callable[[State], Decision]) -> Entity:
+        """Write a decision about entities as an event, and return the entity."""
         with self._core.store.writing() as tx:
-            decided = decide(self._core.store.state)
+            decision = decide(self._core.store.state)
             tx.event(
-                decided.kind, {**decided.body, **decided.change.body()}, at=self._core.store.clock()
+                decision.kind,
+                {**decision.body, **decision.change.body()},
+                at=self._core.store.clock(),
             )
         with self._core.reading() as state:
             return self._listed(state, name)
 
     @staticmethod
     def _listed(state: State, name: str) -> Entity:
+        """Return the entity with a name as the state lists it."""
         entities = get_entities(state)
-        return Entity.of(entities.summarize(entity_named(entities, name)), inferred_types(state))
+        return Entity.of(entities.summarize(find_entity(entities, name)), infer_types(state))
 
 
-def check_name(what: str, name: object) -> None:
-    """InputError for what cannot be a name; PrivacyError for a secret."""
+def check_name(role: str, name: object) -> None:
+    """Raise InputError for an invalid name, and PrivacyError for a secret."""
     if not isinstance(name, str) or len(name) > _LONGEST:
-        raise InputError(f"A {what} is a string of 1 to {_LONGEST} characters, not {name!r:.60}.")
-    refuse(validate_text(name, where=what), f"the {what}")
-    if what != "value":
+        raise InputError(f"A {role} is a string of 1 to {_LONGEST} characters, not {name!r:.60}.")
+    refuse(validate_text(name, where=role), f"the {role}")
+    if role != "value":
         entity_key(name)

@@ -1,4 +1,4 @@
-"""``lab.facts``: facts as rows, and what is known in words for a prompt."""
+"""Facts of a lab: ``lab.facts``."""
 
 from __future__ import annotations
 
@@ -29,8 +29,14 @@ from memlab.subjects.fact_rows import (
     have_status,
     retract,
 )
-from memlab.subjects.facts.entities import check_name, entity_named
-from memlab.subjects.facts.narrative import USER, Narrative, about, narrative, profile
+from memlab.subjects.facts.entities import check_name, find_entity
+from memlab.subjects.facts.narrative import (
+    USER,
+    Narrative,
+    select_profile_rows,
+    write_narrative,
+    write_profile,
+)
 
 if TYPE_CHECKING:
     from memlab.subjects.facts.entities import LabEntities
@@ -39,14 +45,23 @@ __all__ = ["LabFacts"]
 
 
 class LabFacts:
-    """``lab.facts``: facts about entities, as a table and in words."""
+    """Facts about entities, as a table and as text: ``lab.facts``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.facts.add("Ada", "lives-in", object="Oslo")
+    >>> lab.facts.frame(subject="ada").select("predicate", "object").rows()
+    [('lives-in', 'Oslo')]
+    """
 
     def __init__(self, core: Core, remembering: Remembering, questions: Questions) -> None:
         self._core, self._remembering, self._questions = core, remembering, questions
 
     @property
     def entities(self) -> LabEntities:
-        """Who and what facts are about: declare, list, merge, split."""
+        """The entities that facts are about: declare, list, merge and split them."""
         entities: LabEntities = self._core.component("entities")
         return entities
 
@@ -64,26 +79,61 @@ class LabFacts:
         linking: str | None = None,
         **fields: Any,
     ) -> Memory:
-        """Remember that ``subject`` has, by ``predicate``, a ``value``, or is joined to another entity, ``object``.
+        """Remember a fact: a subject, a predicate, and a value or another entity.
 
-        Subject and object may be any name of an entity, in any case; a new name is a new entity. Without a ``text`` one
-        is made: "Ada lives in Oslo". ``fields`` are those of ``remember``: confidence, source, valid_from, valid_until
-        ... Without ``valid_from`` the fact holds since ``at``, which is now unless given. It begins with the status
-        that the pack's setting ``fact-status`` says, and what it means for older facts is up to the pack's ``link`` and
-        ``resolve``. Durable when it returns.
+        Names of entities are matched case-insensitively; a new name creates an entity. The fact
+        starts with the status of the pack's setting ``fact-status``. The pack's ``link`` and
+        ``resolve`` policies decide its effect on older facts. The fact is durable when the call
+        returns.
 
-        >>> lab.facts.add("Ada", "lives-in", object="Oslo", confidence=0.95)   # doctest: +SKIP
+        Parameters
+        ----------
+        subject
+            The entity that the fact is about, by any of its names.
+        predicate
+            The property or relation, such as "lives-in".
+        value
+            The value, as a text, number or boolean.
+        object
+            Another entity, instead of a value.
+        text
+            The text of the memory; by default a sentence such as "Ada lives in Oslo".
+        at
+            The instant of the memory; by default now.
+        chain
+            Whether to link the memory to the previous one of its session.
+        linking
+            When to compare it with other memories: "now", "later" or "off"; by default the pack's setting.
+        fields
+            Other fields of ``lab.remember``, such as confidence, source, valid_from and valid_until. Without
+            ``valid_from`` the fact is valid from `at` on.
+
+        Returns
+        -------
+        The stored memory.
+
+        Raises
+        ------
+        InputError
+            If the fact has both a value and an object or neither, or ends before it begins.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().facts.add("Ada", "lives-in", object="Oslo", confidence=0.95).text
+        'Ada lives in Oslo'
         """
         if (value is None) == (object is None):
             raise InputError(
-                "A fact has either a value or an object: a value is a text or a number, an object an entity."
+                "A fact needs either a value or an object. Pass a text or number as value=, or an entity as object=."
             )
         if isinstance(value, bool | int | float):
             value = str(value).lower() if isinstance(value, bool) else str(value)
+        # All names are checked before anything is written, because they become visible nodes.
         names = {"subject": subject, "predicate": predicate, "value": value, "object": object}
-        for what, name in names.items():
-            if name is not None or what in ("subject", "predicate"):
-                check_name(what, name)
+        for role, name in names.items():
+            if name is not None or role in ("subject", "predicate"):
+                check_name(role, name)
         start, stop = (
             None
             if fields.get(name) is None
@@ -93,19 +143,23 @@ class LabFacts:
         began = start if start is not None else self._core.instant(at)
         if stop is not None and stop <= began:
             raise InputError(
-                f"A fact holds from valid_from to before valid_until, not from {from_micros(began).isoformat()} to "
+                f"valid_from must be before valid_until, but {from_micros(began).isoformat()} is not before "
                 f"{from_micros(stop).isoformat()}."
             )
         if text is None:
             with self._core.reading() as state:
                 entities = get_entities(state)
-                called = [
+                canonical_names = [
                     entities.canonical_name(name) or name
                     for name in (subject, object)
                     if name is not None
                 ]
-            text = fact_text(called[0], predicate, str(called[1] if value is None else value))
-        fields |= {name: held for name, held in names.items() if held is not None}
+            text = fact_text(
+                canonical_names[0], predicate, str(canonical_names[1] if value is None else value)
+            )
+        fields |= {
+            name: name_or_none for name, name_or_none in names.items() if name_or_none is not None
+        }
         return self._remembering.remember_one(
             text, at=at, chain=chain, linking=linking, fields=fields
         )
@@ -119,19 +173,40 @@ class LabFacts:
         predicate: str | None = None,
         status: str | Iterable[str] | None = None,
     ) -> pl.DataFrame:
-        """Facts as rows, by id: of an entity, by any of its names; of a predicate; of one status or several.
+        """Return facts as rows, by id.
 
-        With ``at``, those that held at that instant: ``valid_from <= at < valid_until``, and true at all (not
-        retracted, deprecated or deleted; what was superseded held until then). That is the time *in the world*. When
-        something became *known* is another time, ``created`` of ``lab.memories``: what was said in March of January is
-        among the facts of January.
+        Parameters
+        ----------
+        at
+            The instant in the world at which the facts were valid: ``valid_from <= at < valid_until``.
+            Retracted, deprecated and deleted facts are left out; a superseded fact was valid until then. This
+            is not the instant at which a fact became known, which is ``created`` of ``lab.memories``.
+        subject
+            An entity, by any of its names.
+        predicate
+            A predicate.
+        status
+            One status or several.
 
-        Columns: ``id``, ``subject``, ``predicate``, ``object``, ``value``, ``confidence``, ``status``, ``source``,
-        ``valid_from``, ``valid_until`` (null: it still holds), ``superseded_by``, ``access``, ``text``, and
-        ``relevance``: what the pack's ``recall-score`` gives it now at full activation; null where that depends on
-        more of a query.
+        Returns
+        -------
+        One row per fact: ``id``, ``subject``, ``predicate``, ``object``, ``value``, ``confidence``,
+        ``status``, ``source``, ``valid_from``, ``valid_until`` (null while valid), ``superseded_by``,
+        ``access``, ``text`` and ``relevance``. Relevance is the pack's ``recall-score`` now at full
+        activation, null if the score depends on a query.
 
-        >>> lab.facts.frame(at="2024-06-01", subject="Ada")                                # doctest: +SKIP
+        Raises
+        ------
+        UnknownName
+            If the subject or status is unknown.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> fact = lab.facts.add("Ada", "lives-in", object="Oslo", valid_from="2024-01-01")
+        >>> lab.facts.frame(at="2024-06-01", subject="Ada")["object"].to_list()
+        ['Oslo']
         """
         statuses = None if status is None else [status] if isinstance(status, str) else list(status)
         statuses = statuses and [normalise_word(word, STATUSES) for word in statuses]
@@ -156,11 +231,32 @@ class LabFacts:
 
     @checked
     def retract(self, fact: MemoryLike, *, reason: str | None = None) -> None:
-        """Say that a fact was never true: it takes part in nothing from now on, and only ``lab.facts.frame`` shows it.
+        """Mark a fact as never true, so that only ``lab.facts.frame`` shows it.
 
-        Told again, it is a new fact. What it superseded stays superseded. Where the pack forgets what is retracted, as
-        ``factgraph`` does, the next pass of upkeep deletes it; ``lab.restore`` brings it back until it is purged.
-        InputError for a memory that is no fact, or that is deleted or purged.
+        Facts that it superseded stay superseded. If the same fact is stored later, it is a new one.
+        Packs that forget retracted facts, such as ``factgraph``, delete it in the next pass of
+        upkeep; ``lab.restore`` brings it back until it is purged.
+
+        Parameters
+        ----------
+        fact
+            The fact, as a memory or an id.
+        reason
+            The reason, which must not contain secrets.
+
+        Raises
+        ------
+        InputError
+            If the memory is not a fact, or is deleted or purged.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> fact = lab.facts.add("Ada", "lives-in", object="Oslo")
+        >>> lab.facts.retract(fact, reason="a misunderstanding")
+        >>> lab.facts.frame()["status"].to_list()
+        ['retracted']
         """
         if reason is not None:
             refuse(validate_text(reason, where="reason"), "the reason")
@@ -181,15 +277,35 @@ class LabFacts:
         at: When | None = None,
         log: bool = True,
     ) -> Narrative:
-        """What is known about a question, or what hits or memories say, as a line an entity, for a prompt.
+        """Write the facts about a query, or given memories, as one line per entity.
 
-        "USER CONTEXT: prefers dark (theme); uses Python (staged)." Nothing is made up: a fact is its predicate
-        and value, another memory by its text; as many as fit. The entities that the query names come first, in its
-        order; then each by its best memory. What is superseded, retracted or over is
-        left out. A question is recalled, with ``limit``, ``project``, ``session`` and ``log`` as in ``recall``.
-        ``budget_tokens`` is the setting ``tier-2-tokens`` unless given.
+        The text is for a prompt: "USER CONTEXT: prefers dark (theme); uses Python (staged)."
+        Nothing is generated: a fact is its predicate and value, another memory its text. Entities
+        that the query names come first, then each entity by its best memory. Superseded, retracted
+        and expired memories are left out.
 
-        >>> print(lab.facts.narrative("Where does Ada live?", budget_tokens=100))                # doctest: +SKIP
+        Parameters
+        ----------
+        about
+            A query to recall, or the results of a recall, or memories.
+        budget_tokens
+            The maximum length in tokens; by default the setting ``tier-2-tokens``.
+        limit, project, session, log
+            As in ``lab.recall``, if `about` is a query.
+        at
+            The instant at which facts must be valid; by default now.
+
+        Returns
+        -------
+        The text, with the memories it uses.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> fact = lab.facts.add("Ada", "lives-in", object="Oslo", confidence=0.95)
+        >>> print(lab.facts.narrative([fact]))
+        ADA CONTEXT: lives in Oslo.
         """
         now = self._core.instant(at)
         if isinstance(about, str):
@@ -205,11 +321,13 @@ class LabFacts:
         query = about.slate.query if isinstance(about, Hits) else ""
         with self._core.reading() as state:
             rows = np.array(self._core.rows(about), dtype=np.int64)
-            most = (
+            max_tokens = (
                 self._core.pack.count("tier-2-tokens") if budget_tokens is None else budget_tokens
             )
             stop_words = state.get_words(str(self._core.pack.settings["language"])).stop_words
-            return narrative(state, rows, now, budget=most, query=query, stop_words=stop_words)
+            return write_narrative(
+                state, rows, now, budget=max_tokens, query=query, stop_words=stop_words
+            )
 
     @checked
     def profile(
@@ -221,32 +339,63 @@ class LabFacts:
         session: str | None = None,
         at: When | None = None,
     ) -> Narrative:
-        """One entity in prose, for a prompt.
+        """Describe one entity in prose, for a prompt.
 
-        "The user is a software engineer who likes Python and lives in Oslo.": made of its facts that hold, and for the
-        user also of the memories of the kinds personal, preference, goal and trait. ``project`` and ``session`` are
-        those of ``recall``. ``budget_tokens`` is the setting ``tier-1-tokens`` unless given. UnknownName for an entity
-        of which nothing was ever said, except the user.
+        Example: "The user is a software engineer who likes Python and lives in Oslo." The text uses
+        the valid facts of the entity. For the user it also uses memories of the kinds personal,
+        preference, goal and trait.
+
+        Parameters
+        ----------
+        subject
+            The entity, by any of its names.
+        budget_tokens
+            The maximum length in tokens; by default the setting ``tier-1-tokens``.
+        project, session
+            As in ``lab.recall``.
+        at
+            The instant at which facts must be valid; by default now.
+
+        Returns
+        -------
+        The text, with the memories it uses.
+
+        Raises
+        ------
+        UnknownName
+            If the entity is unknown, except for the user.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> fact = lab.facts.add("Ada", "lives-in", object="Oslo")
+        >>> print(lab.facts.profile("Ada"))
+        Ada lives in Oslo.
         """
         now = self._core.instant(at)
         with self._core.reading() as state:
             pack, entities = self._core.pack, get_entities(state)
-            known = entities.find_number(subject)
-            if known is None and entity_key(subject) != USER:
-                entity_named(entities, subject)
-            entry = None if known is None else entities.entries[known]
-            called = subject if entry is None else entry.name
+            number = entities.find_number(subject)
+            if number is None and entity_key(subject) != USER:
+                find_entity(entities, subject)
+            entry = None if number is None else entities.entries[number]
+            name = subject if entry is None else entry.name
             filters, _ = apply_switches(self._core.store, state, project, Filters.of())
             question = Question("", at=now, project=project, session=session, filters=filters)
-            among = self._core.recaller.population(state, question).mask
-            most = pack.count("tier-1-tokens") if budget_tokens is None else budget_tokens
-            rows = about(state, pack, called, now, among=among)
-            return profile(state, rows, called, None if entry is None else entry.type, budget=most)
+            visible = self._core.recaller.population(state, question).mask
+            max_tokens = pack.count("tier-1-tokens") if budget_tokens is None else budget_tokens
+            rows = select_profile_rows(state, pack, name, now, visible=visible)
+            return write_profile(
+                state, rows, name, None if entry is None else entry.type, budget=max_tokens
+            )
 
     def _called(self, state: State, name: str) -> str:
+        """Return the canonical name of an entity; raise UnknownName if there is none."""
         check_name("subject", name)
         entities = get_entities(state)
-        return entities.entries[entity_named(entities, name)].name
+        return entities.entries[find_entity(entities, name)].name
 
 
 _INTERVAL = ("valid_from", "valid_until")
+"""The fields of the interval in which a fact is valid."""

@@ -1,9 +1,9 @@
-"""Which fact a later fact brings to an end: by subject, predicate and value, with the tables of the language.
+"""The life cycle of facts: which older fact a new fact ends.
 
-A fact ends another of the same subject where both give a property with one value at a time different values, where it
-names an end ("gave up Spanish", "sold the car"), where it is another state of one group (single, engaged, married), or
-where it says the opposite of the same thing. Two facts are enough: the answer depends on nothing else, so that a
-history gives the same facts in whatever order it is loaded.
+A fact ends another one of the same subject in four cases. It gives a different value of a property
+with one value at a time. It names an end ("gave up Spanish", "sold the car"). It is another state of
+one group (single, engaged, married). Or it states the opposite. The decision depends on the two facts
+only, so that a history gives the same facts in whatever order it is loaded.
 """
 
 from __future__ import annotations
@@ -20,60 +20,60 @@ from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import Change, State, build_edges, build_values
 from memlab.subjects.fact_rows import find_facts, get_fact_times
 
-__all__ = ["Said", "Succession", "ends", "succession"]
+__all__ = ["Triple", "decide_succession", "ends_fact"]
 
 
+# A crude stemmer is enough here: values are short, and both sides use the same one.
 _SHORTEST_STEM = 4
 _ENDINGS = ("ing", "ers", "er", "ed", "es", "s", "e")
 _NO_LONGER = "no-longer-"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A fact as three words: of whom, by which predicate, what."""
+class Triple:
+    """A fact as subject, predicate and value."""
 
     subject: str
     predicate: str
     value: str
 
 
-def ends(new: Said, old: Said) -> bool:
-    """Return whether a fact that is true from now on ends one that was true before.
+def ends_fact(new: Triple, old: Triple) -> bool:
+    """Return whether a new fact ends an older one.
+
+    A fact does not end one that states the same.
 
     Parameters
     ----------
     new, old
-        The later fact, and the earlier one.
-
-    Returns
-    -------
-    bool
-        Whether the earlier fact holds no longer. A fact ends none that says the same.
+        The later and the earlier fact.
 
     Examples
     --------
-    >>> ends(Said("user", "gave-up", "Spanish"), Said("user", "speaks", "Spanish"))
+    >>> ends_fact(Triple("user", "gave-up", "Spanish"), Triple("user", "speaks", "Spanish"))
     True
-    >>> ends(Said("user", "likes", "tea"), Said("user", "likes", "coffee"))
+    >>> ends_fact(Triple("user", "likes", "tea"), Triple("user", "likes", "coffee"))
     False
     """
     if new.subject.casefold() != old.subject.casefold():
-        return _is_gone(new) and _names(new.subject, old)
+        return _is_gone(new) and _had_lost_thing(new.subject, old)
     if (new.predicate, new.value.casefold()) == (old.predicate, old.value.casefold()):
         return False
     return (
-        _replaces(new, old)
+        _replaces_value(new, old)
         or _changes_state(new, old)
         or _ends_by_name(new, old)
-        or _denies(new, old)
+        or _is_opposite(new, old)
         or _excludes_food(new, old)
     )
 
 
-def _replaces(new: Said, old: Said) -> bool:
-    """Another value of a property that has one at a time."""
-    favourite = new.predicate.startswith(("favourite-", "favorite-"))
-    if new.predicate == old.predicate and (favourite or new.predicate in _words("one-value")):
+def _replaces_value(new: Triple, old: Triple) -> bool:
+    """Return whether the new fact gives another value of a single-valued property."""
+    is_favourite = new.predicate.startswith(("favourite-", "favorite-"))
+    if new.predicate == old.predicate and (
+        is_favourite or new.predicate in _lifecycle_words("one-value")
+    ):
         return _differ(new.value, old.value)
     if new.predicate in ("is-now", "works-as") and old.predicate in (
         "is",
@@ -87,7 +87,7 @@ def _replaces(new: Said, old: Said) -> bool:
             and _differ(new.value, old.value)
         )
     if new.predicate == "prefers" == old.predicate:
-        return _alternatives(new.value, old.value)
+        return _are_alternatives(new.value, old.value)
     if new.predicate == "switched-to" and old.predicate in (
         "uses",
         "prefers",
@@ -96,12 +96,12 @@ def _replaces(new: Said, old: Said) -> bool:
         "eats",
         "works-with",
     ):
-        return _alternatives(new.value, old.value)
+        return _are_alternatives(new.value, old.value)
     return False
 
 
-def _changes_state(new: Said, old: Said) -> bool:
-    """Another state of one group, or a state that ends what somebody had or was."""
+def _changes_state(new: Triple, old: Triple) -> bool:
+    """Return whether the new fact is a state that excludes the old one."""
     if new.predicate not in (
         "is",
         "is-now",
@@ -112,121 +112,151 @@ def _changes_state(new: Said, old: Said) -> bool:
         "divorced",
     ):
         return False
+    # States of one group exclude each other; ``state-ends`` lists predicates that a state ends besides.
     state = {"is-married-to": "married", "is-engaged-to": "engaged"}.get(
-        new.predicate, _state_of(new.value)
+        new.predicate, _find_state(new.value)
     )
     state = "divorced" if new.predicate == "divorced" else state
-    group = _groups().get(state)
+    group = _index_states().get(state)
     if group is None:
         return False
     if old.predicate in ("is", "is-now", "has", "relationship"):
-        before = _state_of(old.value)
-        if _groups().get(before) == group and before != state:
+        old_state = _find_state(old.value)
+        if _index_states().get(old_state) == group and old_state != state:
             return True
         if group == "occupation" and state != "employed" and state != "self-employed":
             return _is_profession(old.value)
         if group == "study" and state == "graduated":
             return "student" in words_of(old.value)
-    after = {"is-married-to": "married", "is-engaged-to": "engaged"}.get(old.predicate)
+    state_then = {"is-married-to": "married", "is-engaged-to": "engaged"}.get(old.predicate)
     if new.predicate == "is-married-to" and old.predicate == "is-engaged-to":
         return True
-    if after == state:
+    if state_then == state:
         return False
     return old.predicate in table("lifecycle", "state-ends").get(state, ())
 
 
-def _ends_by_name(new: Said, old: Said) -> bool:
-    """An ending verb that names the same thing, or what it belongs to: "quit my job", "sold the car"."""
+def _ends_by_name(new: Triple, old: Triple) -> bool:
+    """Return whether an ending verb names the same thing or its class.
+
+    Examples: "quit my job", "sold the car".
+    """
     if new.predicate.startswith(_NO_LONGER):
         verb = new.predicate.removeprefix(_NO_LONGER)
-        alike = verb == old.predicate or (verb == "is" and old.predicate == "is-now")
+        same_predicate = verb == old.predicate or (verb == "is" and old.predicate == "is-now")
         if verb == "is" and old.predicate in ("is", "is-now"):
-            return _state_of(new.value) == _state_of(old.value) or bool(
-                _stems(new.value) & _stems(old.value)
+            return _find_state(new.value) == _find_state(old.value) or bool(
+                _stem_value(new.value) & _stem_value(old.value)
             )
-        return alike and (not _stems(new.value) or bool(_stems(new.value) & _stems(old.value)))
-    if new.predicate not in _ending_predicates() or old.predicate not in _words("may-end"):
+        return same_predicate and (
+            not _stem_value(new.value) or bool(_stem_value(new.value) & _stem_value(old.value))
+        )
+    if new.predicate not in _ending_predicates() or old.predicate not in _lifecycle_words(
+        "may-end"
+    ):
         return False
-    named = _stems(new.value)
-    if named & (_stems(old.value) | _stems(old.predicate.replace("-", " "))):
+    # The ended thing is named by its value or predicate ("quit my job"), or by its class ("sold the car").
+    stems = _stem_value(new.value)
+    if stems & (_stem_value(old.value) | _stem_value(old.predicate.replace("-", " "))):
         return True
-    for one in lexicon()["lifecycle"]["classes"].values():
-        if named & _as_stems(tuple(one["words"])):
-            if old.predicate in one["predicates"] and not _is_of_another_kind(
-                new.value, old.value, one["words"]
+    for word_class in lexicon()["lifecycle"]["classes"].values():
+        if stems & _stem_words(tuple(word_class["words"])):
+            if old.predicate in word_class["predicates"] and not _is_of_another_kind(
+                new.value, old.value, word_class["words"]
             ):
                 return True
-            if one["professions"] and old.predicate == "is" and _is_profession(old.value):
+            if word_class["professions"] and old.predicate == "is" and _is_profession(old.value):
                 return True
     return False
 
 
 def _is_of_another_kind(new: str, old: str, words: list[str]) -> bool:
-    """Whether both name a kind of their class, and not the same: who sold the van still drives a car."""
-    stems = _as_stems(tuple(words))
-    one, other = _stems(new) & stems, _stems(old) & stems
-    return bool(one and other and not one & other)
+    """Return whether both values name kinds of a class, and different ones.
+
+    A person who sold the van still drives a car.
+    """
+    stems = _stem_words(tuple(words))
+    new_kinds, old_kinds = _stem_value(new) & stems, _stem_value(old) & stems
+    return bool(new_kinds and old_kinds and not new_kinds & old_kinds)
 
 
-def _denies(new: Said, old: Said) -> bool:
-    """The opposite of the same thing: likes and dislikes."""
+def _is_opposite(new: Triple, old: Triple) -> bool:
+    """Return whether the facts are opposites of the same thing: likes and dislikes."""
     for pair in lexicon()["lifecycle"]["words"]["opposites"]:
         if {new.predicate, old.predicate} == set(pair.split()):
-            return bool(_stems(new.value) & _stems(old.value))
+            return bool(_stem_value(new.value) & _stem_value(old.value))
     return False
 
 
-def _excludes_food(new: Said, old: Said) -> bool:
+def _excludes_food(new: Triple, old: Triple) -> bool:
+    """Return whether a diet excludes a food that was eaten."""
     foods = table("lifecycle", "foods")
-    for diet, eaten, later in ((new, old, False), (old, new, True)):
-        banned = foods.get(_state_of(diet.value).removeprefix("a "))
-        if diet.predicate not in ("is", "is-now") or banned is None:
+    for diet, food_fact, is_food_later in ((new, old, False), (old, new, True)):
+        excluded_foods = foods.get(_find_state(diet.value).removeprefix("a "))
+        if diet.predicate not in ("is", "is-now") or excluded_foods is None:
             continue
-        if eaten.predicate == "eats" and set(words_of(eaten.value)) & set(banned):
+        if food_fact.predicate == "eats" and set(words_of(food_fact.value)) & set(excluded_foods):
             return True
-        if eaten.predicate == "likes" and not later and set(words_of(eaten.value)) & set(banned):
+        if (
+            food_fact.predicate == "likes"
+            and not is_food_later
+            and set(words_of(food_fact.value)) & set(excluded_foods)
+        ):
             return False
     return False
 
 
-def _is_gone(new: Said) -> bool:
+def _is_gone(new: Triple) -> bool:
+    """Return whether a fact says that its subject died or is gone."""
     return (new.predicate == "is" and new.value in ("dead", "gone")) or new.predicate == "died"
 
 
-def _names(name: str, old: Said) -> bool:
-    """Whether an older fact says that somebody has what is gone: by its name, or as "user's dog"."""
+def _had_lost_thing(name: str, old: Triple) -> bool:
+    """Return whether an older fact says that its subject has something that is gone.
+
+    The lost thing is given by its name, or as "user's dog".
+    """
     owner, _, noun = name.rpartition("'s ")
     if owner:
-        owned = old.subject.casefold() == owner.casefold()
-        return owned and (
+        is_owner = old.subject.casefold() == owner.casefold()
+        return is_owner and (
             old.predicate == noun
             or (old.predicate in ("has", "owns") and noun in words_of(old.value))
         )
-    pets = old.predicate in table("extraction", "relations") or old.predicate in ("has", "owns")
-    return pets and bool(set(words_of(name)) & set(words_of(old.value)))
+    is_possession = old.predicate in table("extraction", "relations") or old.predicate in (
+        "has",
+        "owns",
+    )
+    return is_possession and bool(set(words_of(name)) & set(words_of(old.value)))
 
 
 def _differ(new: str, old: str) -> bool:
-    """Whether two values of one property are known to differ: "Oslo" and "Oslo, Norway" are not."""
-    one, other = set(words_of(new)) - _light(), set(words_of(old)) - _light()
-    return not (one <= other or other <= one)
+    """Return whether two values of a property differ; "Oslo" and "Oslo, Norway" do not."""
+    new_words, old_words = (
+        set(words_of(new)) - _lifecycle_words("light"),
+        set(words_of(old)) - _lifecycle_words("light"),
+    )
+    return not (new_words <= old_words or old_words <= new_words)
 
 
-def _alternatives(new: str, old: str) -> bool:
-    one, other = set(words_of(new)), set(words_of(old))
+def _are_alternatives(new: str, old: str) -> bool:
+    """Return whether two values are different choices of one group."""
+    new_words, old_words = set(words_of(new)), set(words_of(old))
     return any(
-        one & set(group) and other & set(group) and not one & other
+        new_words & set(group) and old_words & set(group) and not new_words & old_words
         for group in lexicon()["conflicts"]["alternatives"]
     )
 
 
 def _is_profession(value: str) -> bool:
+    """Return whether a value contains a profession."""
     words = words_of(value)
-    return bool(words) and not _words("professions").isdisjoint(words)
+    return bool(words) and not _lifecycle_words("professions").isdisjoint(words)
 
 
-@cache
-def _groups() -> dict[str, str]:
+@cache  # the tables of the language do not change
+def _index_states() -> dict[str, str]:
+    """Return the group of each state."""
     return {
         state: group
         for group, states in lexicon()["lifecycle"]["states"].items()
@@ -234,44 +264,46 @@ def _groups() -> dict[str, str]:
     }
 
 
-def _state_of(value: str) -> str:
-    """The state that a value names: "married with two kids" is married."""
+def _find_state(value: str) -> str:
+    """Return the state that a value begins with: "married with two kids" is married."""
     low = " ".join(words_of(value))
-    if low in _groups():
+    if low in _index_states():
         return low
     for size in (3, 2, 1):
-        head = " ".join(low.split()[:size])
-        if head in _groups():
-            return head
+        prefix = " ".join(low.split()[:size])
+        if prefix in _index_states():
+            return prefix
     return low
 
 
-@cache
-def _words(name: str) -> frozenset[str]:
+@cache  # the tables of the language do not change
+def _lifecycle_words(name: str) -> frozenset[str]:
+    """Return a list of words of the lifecycle rules as a set."""
     return frozenset(lexicon()["lifecycle"]["words"][name])
 
 
-@cache
-def _light() -> frozenset[str]:
-    return _words("light")
-
-
-@cache
+@cache  # the tables of the language do not change
 def _ending_predicates() -> frozenset[str]:
-    found: dict[str, Any] = lexicon()["lifecycle"]["endings"]
-    return frozenset(predicate for predicate, _ in found.values())
+    """Return the predicates of verbs that end something."""
+    endings: dict[str, Any] = lexicon()["lifecycle"]["endings"]
+    return frozenset(predicate for predicate, _ in endings.values())
 
 
-@cache
-def _as_stems(words: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(map(_stem, words))
+@cache  # the tables of the language do not change
+def _stem_words(words: tuple[str, ...]) -> frozenset[str]:
+    """Return the stems of some words."""
+    return frozenset(map(_stem_word, words))
 
 
-def _stems(value: str) -> frozenset[str]:
-    return frozenset(_stem(word) for word in words_of(value) if word not in _light())
+def _stem_value(value: str) -> frozenset[str]:
+    """Return the stems of the distinguishing words of a value."""
+    return frozenset(
+        _stem_word(word) for word in words_of(value) if word not in _lifecycle_words("light")
+    )
 
 
-def _stem(word: str) -> str:
+def _stem_word(word: str) -> str:
+    """Return a word without its ending."""
     word = word.removesuffix("'s")
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM - 1:
@@ -279,27 +311,35 @@ def _stem(word: str) -> str:
     return word
 
 
-# Which facts of a lab new facts bring to an end, as a change that the fold applies.
+# Succession: which facts of a lab end because of new facts, as a change of state.
 #
-# The valid time decides, not the order of telling: a fact that was true before a change is over from then on, also
-# where it is told after it. Only what a user stated of themselves ends anything; what an assistant, a tool or a page
-# says of a user never does. Below the setting ``succession-confidence`` nothing ends, and an edge ``contradicts``
-# says why.
+# The valid time decides, not the order of storing: a fact from before a change ends at the change, even if it is
+# stored later. Only statements of users end facts; statements of an assistant, a tool or a page never do. Below the
+# setting ``succession-confidence`` no fact ends, and an edge ``contradicts`` marks the conflict.
 
 
+# Fields that two facts must share for one to end the other, and statuses of valid facts.
 _REACH = ("project", "scope", "branch", "season", "visibility")
 _HOLDING = ("active", "staged", "confirmed")
 _WAS_SO = (*_HOLDING, "superseded")
-"""What was true for a time can end an older fact, and may have ended earlier than was known."""
+"""Statuses of facts that were valid at some time: they can end older facts, or end earlier than recorded."""
 
 _STATED = ("user-stated", "user-corrected")
+"""Provenances of statements by users."""
 
 
 @dataclass(frozen=True)
 class Succession:
-    """What new facts end: ``pairs`` of the id that takes over and the id that ends, and the ``change`` for the fold.
+    """The effects of new facts on older ones.
 
-    ``fact_times`` has the id, the instants and the gaps of facts that were told again after another value held.
+    Attributes
+    ----------
+    pairs
+        The ids of each new fact and of the fact that it ends.
+    change
+        The change of state.
+    fact_times
+        The id, the instants and the gaps of facts that were stated again after another value.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -309,8 +349,10 @@ class Succession:
 
 @dataclass(frozen=True, slots=True)
 class _Fact:
+    """A fact with its interval, audience and confidence."""
+
     id: int
-    said: Said
+    triple: Triple
     began: int
     until: int
     reach: tuple[Any, ...]
@@ -321,14 +363,14 @@ class _Fact:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """A telling, at an instant, of a new fact that ends an old one."""
+    """A statement, at an instant, of a new fact that ends an old one."""
 
     at: int
     new: _Fact
     old: _Fact
 
 
-def succession(
+def decide_succession(
     state: State,
     pack: Pack,
     columns: Mapping[str, Sequence[Any]],
@@ -338,105 +380,116 @@ def succession(
     told: Sequence[Sequence[Any]] = (),
     now: int,
 ) -> Succession:
-    """Decide what new facts end, and which of them are over already.
+    """Decide which facts end because of new facts, which may have ended before.
 
-    A fact that is told again after another value held is in force again: it ends the other, which leaves a gap in it.
+    A fact that is stated again after another value is valid again. It ends the other fact, which
+    leaves a gap in its own validity.
 
     Parameters
     ----------
     state
         The state without the new facts.
     pack
-        The live pack; its setting ``succession-confidence`` is the least confidence that ends a fact.
+        The active pack, whose ``succession-confidence`` is the minimum confidence to end a fact.
     columns
-        The columns of the new memories, subjects called by the names of their entities.
+        The columns of the new memories, with canonical names of entities.
     ids
-        The ids that the new memories get.
+        The ids of the new memories.
     gone
         Ids that linking superseded in the same write.
     told
-        The facts that new rows were merged into: id, instants of their tellings, gaps.
+        The facts into which new rows were merged: id, instants of the statements, gaps.
     now
         The instant of the write, microseconds UTC.
 
     Returns
     -------
-    Succession
-        The pairs and the change; empty where nothing ends.
+    The pairs and the change; empty if no fact ends.
     """
     fresh = [
         fact
-        for place, id in enumerate(ids)
-        if (fact := _fresh(columns, place, id, now)) is not None
+        for position, id in enumerate(ids)
+        if (fact := _read_new_fact(columns, position, id, now)) is not None
     ]
-    again = {id: instants for id, instants, _ in told}
-    retold = [
-        one.said
-        for id in again
-        if id <= len(state) and (one := _stored_fact(state, id - 1)) is not None
+    instants_of = {id: instants for id, instants, _ in told}
+    restated_facts = [
+        stored_fact.triple
+        for id in instants_of
+        if id <= len(state) and (stored_fact := _read_stored_fact(state, id - 1)) is not None
     ]
-    if not fresh and not retold:
+    if not fresh and not restated_facts:
         return Succession((), Change())
-    least = pack.number("succession-confidence")
-    known = [*_stored(state, [*(fact.said for fact in fresh), *retold], gone), *fresh]
+    minimum = pack.number("succession-confidence")
+    facts = [
+        *_find_affected(state, [*(fact.triple for fact in fresh), *restated_facts], gone),
+        *fresh,
+    ]
     before = get_fact_times(state).told
     tellings = {
-        fact.id: sorted({fact.began, *again.get(fact.id, before.get(fact.id, ()))})
-        for fact in known
+        fact.id: sorted({fact.began, *instants_of.get(fact.id, before.get(fact.id, ()))})
+        for fact in facts
     }
-    over: dict[int, _End] = {}
+    # Confident statements end a fact at the earliest of them; doubtful ones leave an edge. Statements between two
+    # statements of the same fact leave a gap.
+    ended: dict[int, _End] = {}
     doubtful: dict[tuple[int, int], None] = {}
     times: list[list[Any]] = []
-    for old in known:
-        own = tellings[old.id]
-        others = [
+    for old in facts:
+        instants = tellings[old.id]
+        candidate_ends = [
             _End(at, new, old)
-            for new in known
-            if (new.fresh or old.fresh or new.id in again or old.id in again)
+            for new in facts
+            if (new.fresh or old.fresh or new.id in instants_of or old.id in instants_of)
             and new.stated
             and new.reach == old.reach
-            and ends(new.said, old.said)
+            and ends_fact(new.triple, old.triple)
             for at in tellings[new.id]
             if old.until > at
         ]
-        later = [end for end in others if (end.at, end.new.id) > (own[-1], old.id)]
-        sure = [end for end in others if end.new.confidence >= least]
-        last = [end for end in later if end.new.confidence >= least]
-        if last:
-            over[old.id] = min(last, key=lambda end: (end.at, end.new.id))
+        later_ends = [
+            end for end in candidate_ends if (end.at, end.new.id) > (instants[-1], old.id)
+        ]
+        confident_ends = [end for end in candidate_ends if end.new.confidence >= minimum]
+        final_ends = [end for end in later_ends if end.new.confidence >= minimum]
+        if final_ends:
+            ended[old.id] = min(final_ends, key=lambda end: (end.at, end.new.id))
         else:
-            doubtful |= dict.fromkeys((end.new.id, old.id) for end in later)
+            doubtful |= dict.fromkeys((end.new.id, old.id) for end in later_ends)
         gaps = [
-            [min(between), high]
-            for low, high in pairwise(own)
-            if (between := [end.at for end in sure if low < end.at < high])
+            [min(ends_between), stop]
+            for start, stop in pairwise(instants)
+            if (ends_between := [end.at for end in confident_ends if start < end.at < stop])
         ]
         if gaps:
-            times.append([old.id, own, gaps])
-    if not over and not doubtful and not times:
+            times.append([old.id, instants, gaps])
+    if not ended and not doubtful and not times:
         return Succession((), Change())
     return Succession(
-        tuple((end.new.id, old) for old, end in over.items()),
-        _change(over, list(doubtful), now),
+        tuple((end.new.id, old) for old, end in ended.items()),
+        _build_change(ended, list(doubtful), now),
         tuple(times),
     )
 
 
-def _change(over: Mapping[int, _End], doubtful: Sequence[tuple[int, int]], now: int) -> Change:
+def _build_change(
+    ended: Mapping[int, _End], doubtful: Sequence[tuple[int, int]], now: int
+) -> Change:
+    """Return the change that ends facts, and links doubtful contradictions."""
+    # Ids are sorted, so that equal decisions give equal events.
     parts = []
-    if over:
-        gone = sorted(over)
+    if ended:
+        gone = sorted(ended)
         parts.append(
             build_values(
                 gone,
                 status="superseded",
-                superseded_by=[float(over[id].new.id) for id in gone],
-                valid_until=[min(over[id].old.until, over[id].at) for id in gone],
+                superseded_by=[float(ended[id].new.id) for id in gone],
+                valid_until=[min(ended[id].old.until, ended[id].at) for id in gone],
                 changed=now,
-                reason=[_why(over[id].new, over[id].old) for id in gone],
+                reason=[_write_reason(ended[id].new, ended[id].old) for id in gone],
             )
         )
-    edges = [(over[id].new.id, id, "supersedes") for id in sorted(over)]
+    edges = [(ended[id].new.id, id, "supersedes") for id in sorted(ended)]
     edges += [(new, old, "contradicts") for new, old in doubtful]
     if not edges:
         return Change()
@@ -444,16 +497,20 @@ def _change(over: Mapping[int, _End], doubtful: Sequence[tuple[int, int]], now: 
     return Change(set=parts, edges=build_edges(sources, targets, relations, [1.0] * len(edges)))
 
 
-def _why(new: _Fact, old: _Fact) -> str:
-    return (
-        f"Updated: {old.said.predicate} {old.said.value} -> {new.said.predicate} {new.said.value}"
-    )
+def _write_reason(new: _Fact, old: _Fact) -> str:
+    """Return the reason field of an ended fact."""
+    return f"Updated: {old.triple.predicate} {old.triple.value} -> {new.triple.predicate} {new.triple.value}"
 
 
-def _fresh(columns: Mapping[str, Sequence[Any]], place: int, id: int, now: int) -> _Fact | None:
+def _read_new_fact(
+    columns: Mapping[str, Sequence[Any]], position: int, id: int, now: int
+) -> _Fact | None:
+    """Return the fact in a new row; None for other memories."""
+
     def of(name: str) -> Any:
-        given = columns.get(name)
-        value = None if given is None else given[place]
+        """Return a field of the row, or its default."""
+        column = columns.get(name)
+        value = None if column is None else column[position]
         return MEMORY[name].default if value is None and name in MEMORY else value
 
     value = of("value") if of("value") is not None else of("object")
@@ -469,9 +526,9 @@ def _fresh(columns: Mapping[str, Sequence[Any]], place: int, id: int, now: int) 
     until = NEVER if of("valid_until") is None else of("valid_until")
     return _Fact(
         id,
-        Said(of("subject"), of("predicate"), value),
+        Triple(of("subject"), of("predicate"), value),
         began,
-        _end(until),
+        _close_interval(until),
         tuple(of(name) for name in _REACH),
         float(of("confidence")),
         of("provenance") in _STATED,
@@ -479,13 +536,17 @@ def _fresh(columns: Mapping[str, Sequence[Any]], place: int, id: int, now: int) 
     )
 
 
-def _stored(state: State, fresh: Sequence[Said], gone: Collection[int]) -> list[_Fact]:
-    """The facts of the subjects of new facts, and those that name one of them, or are named by one."""
+def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int]) -> list[_Fact]:
+    """Return the stored facts that new facts may affect.
+
+    They share a subject with one, name its subject, or are named in its value.
+    """
+    # Comparing every stored fact with every new one would be slow, so unrelated subjects are skipped.
     names = state.names
-    found = []
-    low = {one.subject.casefold() for one in fresh}
-    owners = {one.subject.rpartition("'s ")[0].casefold() for one in fresh}
-    values = [one.value.casefold() for one in fresh]
+    result = []
+    subjects = {triple.subject.casefold() for triple in fresh}
+    owners = {triple.subject.rpartition("'s ")[0].casefold() for triple in fresh}
+    values = [triple.value.casefold() for triple in fresh]
     for row in find_facts(state).tolist():
         subject, value = (
             names["subject"].value_at(row),
@@ -493,15 +554,19 @@ def _stored(state: State, fresh: Sequence[Said], gone: Collection[int]) -> list[
         )
         if subject is None or value is None or row + 1 in gone:
             continue
-        of = subject.casefold()
-        named = any(one in value.casefold() for one in low) or any(of in one for one in values)
-        if (of in low | owners or named) and (fact := _stored_fact(state, row)) is not None:
-            found.append(fact)
-    return found
+        folded = subject.casefold()
+        is_named = any(name in value.casefold() for name in subjects) or any(
+            folded in triple for triple in values
+        )
+        if (folded in subjects | owners or is_named) and (
+            fact := _read_stored_fact(state, row)
+        ) is not None:
+            result.append(fact)
+    return result
 
 
-def _stored_fact(state: State, row: int) -> _Fact | None:
-    """The fact in a row; None for a memory that is none, or that was never true."""
+def _read_stored_fact(state: State, row: int) -> _Fact | None:
+    """Return the fact in a row; None if there is none or it was never true."""
     names, numbers = state.names, state.numbers
     subject, value = (
         names["subject"].value_at(row),
@@ -509,12 +574,12 @@ def _stored_fact(state: State, row: int) -> _Fact | None:
     )
     if subject is None or value is None or names["status"].value_at(row) not in _WAS_SO:
         return None
-    created, since = (int(numbers[name].values[row]) for name in ("created", "valid_from"))
+    created, valid_from = (int(numbers[name].values[row]) for name in ("created", "valid_from"))
     return _Fact(
         row + 1,
-        Said(subject, names["predicate"].value_at(row) or "", value),
-        created if since == NEVER else since,
-        _end(int(numbers["valid_until"].values[row])),
+        Triple(subject, names["predicate"].value_at(row) or "", value),
+        created if valid_from == NEVER else valid_from,
+        _close_interval(int(numbers["valid_until"].values[row])),
         tuple(names[name].value_at(row) for name in _REACH),
         float(numbers["confidence"].values[row]),
         names["provenance"].value_at(row) in _STATED,
@@ -522,8 +587,10 @@ def _stored_fact(state: State, row: int) -> _Fact | None:
     )
 
 
-def _end(until: int) -> int:
+def _close_interval(until: int) -> int:
+    """Return the end of an interval, far in the future if it is open."""
     return _FOREVER if until == NEVER else until
 
 
 _FOREVER = 1 << 62
+"""An instant after all others, in microseconds."""

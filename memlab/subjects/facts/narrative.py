@@ -1,7 +1,7 @@
-"""Narratives: what is known, grouped by entity, in the words of the facts themselves, within a budget of tokens.
+"""Narratives: facts grouped by entity, in their own words, within a token budget.
 
-Nothing is generated: a fact is its predicate and value in words, another memory its text. The same memories give the
-same narrative.
+No text is generated: a fact is its predicate and value in words, another memory its text. The same
+memories give the same narrative.
 """
 
 from __future__ import annotations
@@ -32,96 +32,131 @@ from memlab.subjects.fact_rows import (
 )
 from memlab.subjects.reading.sentences import count_tokens
 
-__all__ = ["USER", "Narrative", "about", "narrative", "of_oneself", "profile", "third_person"]
+__all__ = [
+    "USER",
+    "Narrative",
+    "convert_to_third_person",
+    "select_profile_rows",
+    "write_narrative",
+    "write_profile",
+]
 
 
-# What someone says about themselves, as another says it: "I like Python" becomes "likes Python". English alone.
+# Conversion from the first to the third person: "I like Python" becomes "likes Python". English only.
 #
-# Only beginnings that leave no doubt are turned; any other text stays a quotation.
+# Only unambiguous openings are converted; any other text stays a quotation.
 
 
 _SENTENCES = re.compile(r"[.!?]\s")
+"""The end of a sentence within a text."""
 
 
-def of_oneself(text: str) -> bool:
-    """Whether a text speaks in the first person."""
-    return _pronoun().search(text) is not None
+def is_first_person(text: str) -> bool:
+    """Return whether a text is in the first person."""
+    return _compile_pronouns().search(text) is not None
 
 
-def third_person(text: str) -> str | None:
-    """What follows the name when another says it; None where that is not certain.
+def convert_to_third_person(text: str) -> str | None:
+    """Return a first-person text in the third person, without the name.
 
-    >>> [third_person(text) for text in ("I am a baker.", "My name is Ann", "I study bees", "I ran", "I like my bike")]
+    None if the result would not be certain.
+
+    >>> texts = ("I am a baker.", "My name is Ann", "I study bees", "I ran", "I like my bike")
+    >>> [convert_to_third_person(text) for text in texts]
     ['is a baker', 'is called Ann', 'studies bees', None, None]
     """
-    for opening, verb in _openings():
-        found = opening.match(text)
-        if found:
-            rest = found["rest"].rstrip(".! ")
+    for opening, verb in _compile_openings():
+        match = opening.match(text)
+        if match:
+            rest = match["rest"].rstrip(".! ")
             return (
                 None
-                if of_oneself(rest) or _SENTENCES.search(rest)
-                else f"{verb or _verb(found['verb'])} {rest}"
+                if is_first_person(rest) or _SENTENCES.search(rest)
+                else f"{verb or _convert_verb(match['verb'])} {rest}"
             )
     return None
 
 
-def _verb(word: str) -> str:
-    """The verb as another person says it."""
+def _convert_verb(word: str) -> str:
+    """Return a verb in the third person."""
     verb = word.lower()
-    return _verbs().get(verb, verb)
+    return _index_verbs().get(verb, verb)
 
 
-@cache
-def _verbs() -> dict[str, str]:
-    """Verbs as one says them of oneself, and as another says them."""
-    said = lexicon()["extraction"]["verbs"].items()
+@cache  # the tables of the language do not change
+def _index_verbs() -> dict[str, str]:
+    """Return third-person verbs by their form in the first person."""
+    verbs = lexicon()["extraction"]["verbs"].items()
     first = {
         own.split()[0]: other.split()[0]
-        for own, (other, *_) in said
+        for own, (other, *_) in verbs
         if own.split()[0] not in ("am", "are")
     }
     others: dict[str, str] = lexicon()["first-person"]["verbs"]
     return first | others
 
 
-@cache
-def _openings() -> list[tuple[re.Pattern[str], str | None]]:
-    """Openings that can be turned, each with the words that take its place; None for the verb that follows it."""
+@cache  # compiling the patterns takes time, and the tables do not change
+def _compile_openings() -> list[tuple[re.Pattern[str], str | None]]:
+    """Return patterns of convertible openings with their replacements.
+
+    A replacement of None stands for the verb that the pattern captures.
+    """
     table = lexicon()["first-person"]
-    found: list[tuple[re.Pattern[str], str | None]] = []
+    patterns: list[tuple[re.Pattern[str], str | None]] = []
     for opening, replacement in table["openings"].items():
         words = re.escape(opening).replace("'", "['\u2019]")
-        found.append((re.compile(rf"{words}\s+(?P<rest>.+)", re.IGNORECASE), replacement))
+        patterns.append((re.compile(rf"{words}\s+(?P<rest>.+)", re.IGNORECASE), replacement))
     for subjects, verbs in (
-        (table["own-subjects"], _verbs()),
-        (table["other-subjects"], _verbs().values()),
+        (table["own-subjects"], _index_verbs()),
+        (table["other-subjects"], _index_verbs().values()),
     ):
         start, verb = "|".join(subjects), "|".join(verbs)
-        found.append(
+        patterns.append(
             (re.compile(rf"(?:{start}) (?P<verb>{verb})\s+(?P<rest>.+)", re.IGNORECASE), None)
         )
-    return found
+    return patterns
 
 
-@cache
-def _pronoun() -> re.Pattern[str]:
+@cache  # the tables of the language do not change
+def _compile_pronouns() -> re.Pattern[str]:
+    """Return the pattern of first-person pronouns."""
     return re.compile(rf"\b(?:{'|'.join(lexicon()['first-person']['pronouns'])})\b", re.IGNORECASE)
 
 
 Rows = NDArray[np.int64]
 
 USER = "user"
-"""The entity that an assistant remembers for."""
+"""The entity of the person who talks with the assistant."""
 
 _NOUN = re.compile(r"is (?:a|an|the) ")
+"""The beginning of a clause that says who an entity is."""
 
 
 @dataclass(frozen=True)
 class Narrative(Displayed):
-    """A text for a prompt. ``frame``: entity, memory_id, text, staged; the best first.
+    """Memories as a text for a prompt.
 
-    ``tokens`` estimates the length of ``text`` at four bytes each; ``left_out`` counts what did not fit the ``budget``.
+    Attributes
+    ----------
+    text
+        The text.
+    tokens
+        The estimated length of the text, at four bytes per token.
+    budget
+        The maximum length in tokens.
+    left_out
+        The number of memories that did not fit.
+    frame
+        One row per memory, best first: entity, memory_id, text and staged.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> fact = lab.facts.add("Ada", "lives-in", object="Oslo")
+    >>> lab.facts.narrative([fact], budget_tokens=1).left_out
+    1
     """
 
     text: str
@@ -137,6 +172,7 @@ class Narrative(Displayed):
         return printable(f"<Narrative, {self.tokens} of {self.budget} tokens>\n{self.text}")
 
     def _display(self) -> object:
+        """Return the lines of the text and a note about the budget."""
         note = f"{self.tokens} of {self.budget} tokens" + (
             f", {self.left_out} left out" if self.left_out else ""
         )
@@ -145,7 +181,7 @@ class Narrative(Displayed):
 
 @dataclass(frozen=True)
 class _Statement:
-    """One memory in words. ``clause``: they go on where the entity's name ended."""
+    """One memory in words; ``clause`` means that the words continue the entity's name."""
 
     entity: str
     id: int
@@ -155,10 +191,11 @@ class _Statement:
 
     @property
     def marked(self) -> str:
+        """The words, with a mark if the memory is staged."""
         return f"{self.words} (staged)" if self.staged else self.words
 
 
-def narrative(
+def write_narrative(
     state: State,
     rows: Rows,
     now: int,
@@ -169,24 +206,26 @@ def narrative(
 ) -> Narrative:
     """Write the memories in these rows, best first, as one line for each entity.
 
-    Memories that take no part in recall or are not valid now are left out; staged facts are marked. Entities that the
-    query names come first, in its order, then each entity by its best memory; memories that are no facts come last. A
-    memory that does not fit the budget is skipped.
+    Memories that are not recallable or not valid now are left out; staged facts are marked.
+    Entities that the query names come first, in its order, then each entity by its best memory.
+    Memories that are not facts come last. A memory that exceeds the budget is skipped.
     """
-    current = rows[have_status(state, rows, RECALLABLE) & are_valid_at(state, rows, now)]
-    statements = [_statement(state, row) for row in current.tolist()]
+    valid_rows = rows[have_status(state, rows, RECALLABLE) & are_valid_at(state, rows, now)]
+    statements = [_write_statement(state, row) for row in valid_rows.tolist()]
     entities = state.projection(Entities)
-    named = {
-        entity: at
-        for entity in dict.fromkeys(one.entity for one in statements if one.entity)
-        if (at := first_mention(_names_of(entities, entity), query, stop_words)) is not None
+    mentions = {
+        entity: position
+        for entity in dict.fromkeys(
+            statement.entity for statement in statements if statement.entity
+        )
+        if (position := first_mention(_list_names(entities, entity), query, stop_words)) is not None
     }
-    # stable: the best first within each entity
-    statements.sort(key=lambda one: named.get(one.entity, math.inf))
-    return _fitted(statements, _lines, budget)
+    # the sort is stable, so the best statement of each entity stays first
+    statements.sort(key=lambda statement: mentions.get(statement.entity, math.inf))
+    return _fit_to_budget(statements, _write_lines, budget)
 
 
-def _names_of(entities: Entities, name: str) -> list[str]:
+def _list_names(entities: Entities, name: str) -> list[str]:
     """Return the name and the aliases of an entity."""
     number = entities.find_number(name)
     if number is None:
@@ -195,41 +234,45 @@ def _names_of(entities: Entities, name: str) -> list[str]:
     return [name, listed.name, *listed.aliases]
 
 
-def profile(state: State, rows: Rows, entity: str, type: str | None, *, budget: int) -> Narrative:
-    """One entity in prose: "The user is a software engineer who likes Python and lives in Oslo."
+def write_profile(
+    state: State, rows: Rows, entity: str, type: str | None, *, budget: int
+) -> Narrative:
+    """Describe one entity in prose.
 
-    ``rows`` as ``about`` gives them. Memories that are no facts keep their own words, unless they begin as one
-    speaks of oneself: "I like Python" becomes "likes Python".
+    Example: "The user is a software engineer who likes Python and lives in Oslo." `rows` come from
+    ``select_profile_rows``. Memories that are not facts keep their words, unless they can be
+    converted from the first person: "I like Python" becomes "likes Python".
     """
     of_user = entity_key(entity) == USER
     name = "The user" if of_user else entity
     pronoun = "who" if of_user or type == "person" else "that"
-    return _fitted(
-        [_statement(state, row, of=entity) for row in rows.tolist()],
-        lambda statements: _prose(statements, name, pronoun),
+    return _fit_to_budget(
+        [_write_statement(state, row, entity=entity) for row in rows.tolist()],
+        lambda statements: _write_prose(statements, name, pronoun),
         budget,
     )
 
 
-def about(
-    state: State, pack: Pack, entity: str, now: int, *, among: NDArray[np.bool_] | None = None
+def select_profile_rows(
+    state: State, pack: Pack, entity: str, now: int, *, visible: NDArray[np.bool_] | None = None
 ) -> Rows:
-    """The rows that a profile of an entity is made from, best first: its facts that hold now, and for the user also the
-    memories of the kinds personal, preference, goal and trait. ``among`` says which rows may take part.
+    """Return the rows for a profile of an entity, best first.
 
-    The order is the pack's: by ``recall-score`` if that needs no question, else by ``retention``; then the more
-    confident first, then the newer.
+    They are its valid facts, and for the user also memories of the kinds personal, preference, goal
+    and trait. `visible` masks the rows that may take part. The order is by the pack's
+    ``recall-score`` if it needs no query, else by ``retention``; ties go to the more confident,
+    then to the newer memory.
     """
-    wanted = np.zeros(len(state), dtype=np.bool_)
-    wanted[find_facts(state, subject=entity)] = True
+    selected = np.zeros(len(state), dtype=np.bool_)
+    selected[find_facts(state, subject=entity)] = True
     if entity_key(entity) == USER:
         kinds = state.names["kind"]
-        wanted |= np.isin(kinds.codes, [kinds.code(kind) for kind in OF_THE_USER]) & (
+        selected |= np.isin(kinds.codes, [kinds.code(kind) for kind in OF_THE_USER]) & (
             state.names["subject"].codes < 0
         )
-    if among is not None:
-        wanted &= among
-    rows = np.flatnonzero(wanted)
+    if visible is not None:
+        selected &= visible
+    rows = np.flatnonzero(selected)
     rows = rows[have_status(state, rows, RECALLABLE) & are_valid_at(state, rows, now)]
     score = compute_relevance(state, pack, rows, now)
     if np.isnan(score).all():
@@ -243,8 +286,8 @@ def about(
     ]
 
 
-def _statement(state: State, row: int, *, of: str | None = None) -> _Statement:
-    """A memory in words: a fact by its predicate, anything else by its text."""
+def _write_statement(state: State, row: int, *, entity: str | None = None) -> _Statement:
+    """Return a memory in words: a fact by its predicate, another memory by its text."""
     names = state.names
     subject, predicate = names["subject"].value_at(row), names["predicate"].value_at(row)
     value = names["object"].value_at(row) or names["value"].value_at(row)
@@ -252,38 +295,40 @@ def _statement(state: State, row: int, *, of: str | None = None) -> _Statement:
     if subject is not None and predicate is not None and value is not None:
         verb, words = phrase_fact(predicate, " ".join(value.split()))
         return _Statement(
-            subject, row + 1, words if verb or of is None else f"has {words}", True, staged
+            subject, row + 1, words if verb or entity is None else f"has {words}", True, staged
         )
     text = " ".join((state.texts.value_at(row) or "").split())
-    if of is None:
+    if entity is None:
         return _Statement(subject or "", row + 1, text.rstrip("."), False, staged)
-    clause = third_person(text)
-    return _Statement(of, row + 1, text if clause is None else clause, clause is not None, staged)
+    clause = convert_to_third_person(text)
+    return _Statement(
+        entity, row + 1, text if clause is None else clause, clause is not None, staged
+    )
 
 
-def _fitted(
-    statements: Sequence[_Statement], written: Callable[[Sequence[_Statement]], str], budget: int
+def _fit_to_budget(
+    statements: Sequence[_Statement], write: Callable[[Sequence[_Statement]], str], budget: int
 ) -> Narrative:
-    """As many as fit, the best first; nothing in the text steers a terminal."""
-    kept: list[_Statement] = []
+    """Return as many statements as fit, best first, without control characters."""
+    result: list[_Statement] = []
     text = ""
-    for one in statements:
-        if count_tokens(text + one.words) > budget:
-            continue  # the quick answer where there is much to tell
-        longer = printable(written([*kept, one]))
+    for statement in statements:
+        if count_tokens(text + statement.words) > budget:
+            continue  # a cheap test before the whole text is written
+        longer = printable(write([*result, statement]))
         if count_tokens(longer) <= budget:
-            kept, text = [*kept, one], longer
+            result, text = [*result, statement], longer
     return Narrative(
         text,
         count_tokens(text),
         budget,
-        len(statements) - len(kept),
+        len(statements) - len(result),
         pl.DataFrame(
             {
-                "entity": [one.entity or None for one in kept],
-                "memory_id": [one.id for one in kept],
-                "text": [one.marked for one in kept],
-                "staged": [one.staged for one in kept],
+                "entity": [statement.entity or None for statement in result],
+                "memory_id": [statement.id for statement in result],
+                "text": [statement.marked for statement in result],
+                "staged": [statement.staged for statement in result],
             },
             schema={
                 "entity": pl.String,
@@ -295,35 +340,43 @@ def _fitted(
     )
 
 
-def _lines(statements: Sequence[_Statement]) -> str:
-    """ADA CONTEXT: lives in Oslo; works at Initech."""
+def _write_lines(statements: Sequence[_Statement]) -> str:
+    """Return one line per entity, such as "ADA CONTEXT: lives in Oslo; works at Initech"."""
     groups: dict[str, list[str]] = {}
-    # stable: what is of no entity goes last
-    for one in sorted(statements, key=lambda one: not one.entity):
-        groups.setdefault(one.entity, []).append(one.marked)
+    # the sort is stable; statements without an entity go last
+    for statement in sorted(statements, key=lambda statement: not statement.entity):
+        groups.setdefault(statement.entity, []).append(statement.marked)
     return "\n".join(
         f"{entity.upper()} CONTEXT: {'; '.join(words)}.".lstrip()
         for entity, words in groups.items()
     )
 
 
-def _prose(statements: Sequence[_Statement], name: str, pronoun: str) -> str:
-    """The user is an engineer who likes Python and lives in Oslo. In their words: "I went to Rome." """
+def _write_prose(statements: Sequence[_Statement], name: str, pronoun: str) -> str:
+    """Return statements as prose about one entity.
+
+    Example: 'The user is an engineer who likes Python. In their words: "I went to Rome."'
+    """
     clauses = sorted(
-        (one.marked for one in statements if one.clause), key=lambda clause: not _NOUN.match(clause)
+        (statement.marked for statement in statements if statement.clause),
+        key=lambda clause: not _NOUN.match(clause),
     )
-    sentences = [_sentence(one.marked) for one in statements if not one.clause]
+    sentences = [
+        _write_sentence(statement.marked) for statement in statements if not statement.clause
+    ]
     if clauses and _NOUN.match(clauses[0]) and len(clauses) > 1:
-        sentences.insert(0, f"{name} {clauses[0]} {pronoun} {_listed(clauses[1:])}.")
+        sentences.insert(0, f"{name} {clauses[0]} {pronoun} {_join_clauses(clauses[1:])}.")
     elif clauses:
-        sentences.insert(0, f"{name} {_listed(clauses)}.")
+        sentences.insert(0, f"{name} {_join_clauses(clauses)}.")
     return " ".join(sentences)
 
 
-def _listed(clauses: Sequence[str]) -> str:
+def _join_clauses(clauses: Sequence[str]) -> str:
+    """Join clauses with commas and a final "and"."""
     return " and ".join(part for part in (", ".join(clauses[:-1]), clauses[-1]) if part)
 
 
-def _sentence(text: str) -> str:
+def _write_sentence(text: str) -> str:
+    """Return a text as a sentence, quoted if it is in the first person."""
     closed = text if text.endswith((".", "!", "?", "\u3002", "\u061f")) else f"{text}."
-    return f'In their words: "{closed}"' if of_oneself(text) else closed
+    return f'In their words: "{closed}"' if is_first_person(text) else closed

@@ -1,1 +1,1 @@
-"""Which pairs are compared, what ``link`` and ``resolve`` decide, the worker."""
+"""Linking: comparing new memories with old ones, and its background worker."""

@@ -1,4 +1,4 @@
-"""A lab's memories and those that are about to join it, as one row of rows; and which of them are compared."""
+"""Pairs of memories to compare: a lab's memories followed by those about to be stored."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from memlab.kernel.state import EVERYONE, State
 from memlab.subjects.reading.claims import Statement
 from memlab.subjects.reading.comparison import read_text
 
-__all__ = ["Candidates", "PairedState", "Places", "Populate", "RowView", "candidates"]
+__all__ = ["Candidates", "PairedState", "Populate", "RowView", "Scopes", "find_candidates"]
 
 
 USER = "user"
-"""Who speaks where nobody is named."""
+"""The speaker of memories without a named one."""
 
 Ints = NDArray[np.int64]
 Values = NDArray[Any]
 
 
 class PairedState:
-    """The memories of ``state``, then those of ``fresh``, which are in no journal yet: row ``len(state) + p``.
+    """The memories of ``state``, followed by the new ones of ``fresh``.
 
-    ``before`` says which row each of the fresh follows in its session, -1 for none. Without ``fresh``, what is new was
-    stored already and is among the rows of the state.
+    Row ``len(state) + i`` is the new memory ``i``. ``before`` has the previous row of each new
+    memory in its session, -1 for none. Without ``fresh``, the new memories are stored already.
     """
 
     def __init__(
@@ -45,62 +45,67 @@ class PairedState:
     ) -> None:
         self.state, self.pack, self.now, self.fresh = state, pack, now, fresh
         self.size = state.rows
-        """How many are stored; ``total`` counts the fresh too."""
+        """The number of stored memories; ``total`` includes new ones."""
         self.total = state.rows + (0 if fresh is None else fresh.rows)
         self.before = before
 
     def side(self, rows: Ints) -> RowView:
-        """These rows (strictly ascending) with their features."""
+        """Return a view of strictly ascending rows with their features."""
         return RowView(self, rows)
 
     def home(self, row: int) -> tuple[State, int]:
-        """The state that holds a row, and the row's number there."""
+        """Return the state that contains a row, and the row's number there."""
         if self.fresh is not None and row >= self.size:
             return self.fresh, row - self.size
         return self.state, row
 
     def vectors(self, rows: Ints) -> tuple[Vectors, Ints]:
-        """Where the vectors of rows that are all old or all fresh are, and the rows' numbers there."""
+        """Return the vectors of rows and the rows' numbers there.
+
+        The rows are either all stored or all new.
+        """
         if self.fresh is not None and len(rows) and rows[0] >= self.size:
             return self.fresh.vectors, rows - self.size
         return self.state.vectors, rows
 
 
 class RowView:
-    """Some rows of a ``PairedState``: features by name, columns, and texts."""
+    """Some rows of a ``PairedState``: features by name, columns and texts."""
 
     def __init__(self, joint: PairedState, rows: Ints) -> None:
         self.rows, self.pack = rows, joint.pack
-        cut = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
-        self._moments = [Moment(joint.state, joint.pack, rows[:cut], joint.now)]
-        if joint.fresh is not None and cut < len(rows):
-            places = rows[cut:] - joint.size
-            late = Moment(joint.fresh, joint.pack, places, joint.now)
+        boundary = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
+        self._moments = [Moment(joint.state, joint.pack, rows[:boundary], joint.now)]
+        if joint.fresh is not None and boundary < len(rows):
+            local_rows = rows[boundary:] - joint.size
+            fresh_moment = Moment(joint.fresh, joint.pack, local_rows, joint.now)
             if joint.before is not None:
-                late.give(answers=_answers(joint, joint.before[places]))
-            self._moments = [*(self._moments if cut else []), late]
+                fresh_moment.give(answers=_follows_question(joint, joint.before[local_rows]))
+            self._moments = [*(self._moments if boundary else []), fresh_moment]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, name: str) -> Values:
+        """Return a feature of all rows."""
         return _join_columns([moment[name] for moment in self._moments])
 
     def word(self, column: str) -> Values:
-        """A column of names as an object array, null as None."""
+        """Return a column of names as an object array, with None for null."""
         return _join_columns([moment.word(column) for moment in self._moments])
 
     def number(self, column: str) -> Values:
+        """Return a numeric column."""
         return _join_columns([moment.number(column) for moment in self._moments])
 
     @cached_property
     def statements(self) -> Values:
-        """Each text as the detectors of negation see it: an object array of ``Statement``."""
-        return _objects([Statement(text) for text in self.texts])
+        """The texts as ``Statement`` objects, for detectors of negation."""
+        return _to_objects([Statement(text) for text in self.texts])
 
     @cached_property
     def texts(self) -> list[str]:
-        """Each text, empty where there is none."""
+        """The texts, empty where there is none."""
         return [
             text or ""
             for moment in self._moments
@@ -109,26 +114,27 @@ class RowView:
 
     @cached_property
     def readings(self) -> Values:
-        """Each text as its statements: an object array of ``Reading``."""
-        return _objects([read_text(text) for text in self.texts])
+        """The texts as ``Reading`` objects."""
+        return _to_objects([read_text(text) for text in self.texts])
 
     @cached_property
     def extracted(self) -> Values:
-        """bool[rows]: what extraction made of a message, by the reason that it gives."""
+        """Whether each memory was extracted from a message, bool[rows]."""
         reasons = [
             moment.state.notes["reason"].value_at(row)
             for moment in self._moments
             for row in moment.rows.tolist()
         ]
         return np.array(
-            [one is not None and one.startswith("extracted by ") for one in reasons], dtype=np.bool_
+            [reason is not None and reason.startswith("extracted by ") for reason in reasons],
+            dtype=np.bool_,
         )
 
     @cached_property
     def speakers(self) -> Values:
-        """Who speaks, without the case of letters; the user where nobody is named."""
+        """The case-folded names of speakers; "user" where there is none."""
         words = self.word("speaker").tolist()
-        return _objects(
+        return _to_objects(
             [
                 USER if word is None or not word.strip() else word.strip().casefold()
                 for word in words
@@ -136,59 +142,64 @@ class RowView:
         )
 
 
-def _objects(found: list[Any]) -> Values:
-    objects = np.empty(len(found), dtype=object)
-    objects[:] = found
+def _to_objects(values: list[Any]) -> Values:
+    """Return values as an object array."""
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
     return objects
 
 
 def _join_columns(parts: list[Values]) -> Values:
+    """Return the concatenation of column parts."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _answers(joint: PairedState, before: Ints) -> Values:
-    """Whether the row before asks, for rows whose edges are not there yet."""
-    asks = joint.state.asks.values
+def _follows_question(joint: PairedState, before: Ints) -> Values:
+    """Return whether the previous row is a question, for rows without edges yet."""
+    is_question = joint.state.asks.values
     if joint.fresh is not None:
-        asks = np.concatenate([asks, joint.fresh.asks.values])
-    return np.asarray((before >= 0) & asks[np.maximum(before, 0)])
+        is_question = np.concatenate([is_question, joint.fresh.asks.values])
+    return np.asarray((before >= 0) & is_question[np.maximum(before, 0)])
 
 
-# Which old memories a new one is compared with: its nearest, and those that speak of the same subject.
+# Candidates for comparison: the nearest memories, and those about the same subject.
 #
-# What Python decides here is what a policy cannot see: who could be meant. A new memory is compared with what a
-# recall from its own place would find: its project and what belongs to none, its branch and what has none, its
-# session where it is bound to it. What everyone sees is compared with what everyone sees, what is private also with
-# what else its creator keeps so. A memory without a project is compared with its like, as what holds everywhere says
-# nothing of one project. Turns of a conversation are compared with nothing: they were said.
+# Python decides here which memories may be compared at all, which a policy cannot see. A new memory is compared with
+# the memories that a recall from its scope would return: of its project or none, of its branch or none, and of its
+# session if it is bound to it. Public memories are compared with public ones, private ones also with other private
+# memories of their creator. A memory without a project is compared only with memories without a project, because a
+# general statement says nothing about one project. Turns are not compared at all, because they are utterances.
 
 
 _BATCH = 1 << 22
-"""Similarities computed at a time: 32 MB."""
+"""Similarities per block: 32 MB."""
 
 _FEW = 4
-"""New memories up to which each is searched for alone, over the sub-matrix that recalls keep."""
+"""Maximum number of new memories that are searched one by one, over the sub-matrix that recalls cache."""
 
 _LATE = 64
-"""Newer rows up to which the nearest are searched among all, and the newer ones left out after."""
+"""Maximum number of newer rows that are removed after the search instead of before."""
 
 _AMONG = 32
-"""How many of the nearest are looked at where some of them do not count."""
+"""Neighbours that are read if some of them may not count."""
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
 class Populate(Protocol):
-    """The memories that a recall from a place may find."""
+    """A function that returns the memories a recall may return."""
 
-    def __call__(
-        self, *, project: str | None, session: str | None, filters: Filters
-    ) -> Population: ...
+    def __call__(self, *, project: str | None, session: str | None, filters: Filters) -> Population:
+        """Return the memories for a project, session and filters."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Pairs by row, the new one's neighbours by (-similarity, row): ``rank`` is a neighbour's place among them."""
+    """Pairs of rows, sorted by the new row, then by similarity.
+
+    ``rank`` is the rank of the old row among the neighbours of the new one, from 1.
+    """
 
     new: Ints
     old: Ints
@@ -200,8 +211,8 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class _Place:
-    """From where a new memory looks."""
+class _Scope:
+    """The project, branch, session and viewer with which a new memory is compared."""
 
     project: str | None
     branch: str | None
@@ -209,8 +220,8 @@ class _Place:
     viewer: str | None
 
 
-class Places:
-    """From where each of some new rows (ascending) looks: rows of one place are compared with one another."""
+class Scopes:
+    """The scopes of some ascending new rows; rows of one scope are compared."""
 
     def __init__(self, joint: PairedState, rows: Ints) -> None:
         self.rows = rows
@@ -218,24 +229,25 @@ class Places:
         local = rows - (0 if joint.fresh is None else joint.size)
         names = state.names
         private = joint.state.names["visibility"].has_values or names["visibility"].has_values
-        bound = names["scope"].codes[local] == names["scope"].code("session")
-        own = names["visibility"].codes[local] == names["visibility"].code("private")
+        is_bound = names["scope"].codes[local] == names["scope"].code("session")
+        is_private = names["visibility"].codes[local] == names["visibility"].code("private")
         keys = (
             names["project"].codes[local],
             names["branch"].codes[local],
-            np.where(bound, names["session"].codes[local], -1),
-            np.where(own, names["creator"].codes[local], -2)
+            np.where(is_bound, names["session"].codes[local], -1),
+            np.where(is_private, names["creator"].codes[local], -2)
             if private
             else np.full(len(local), -1),
         )
         different, group = np.unique(np.stack(keys).astype(np.int64), axis=1, return_inverse=True)
-        self.of: Ints = group.reshape(-1)
+        self.groups: Ints = group.reshape(-1)
 
         def name(column: str, code: int) -> str | None:
+            """Return the name with a code, None for a negative code."""
             return None if code < 0 else names[column].vocabulary[code]
 
-        self.known = [
-            _Place(
+        self.scopes = [
+            _Scope(
                 project=name("project", project),
                 branch=name("branch", branch),
                 session=name("session", session),
@@ -245,35 +257,40 @@ class Places:
         ]
 
 
-@lru_cache(maxsize=256)
-def _filters(branch: str | None, viewer: str | None, unbound: bool) -> Filters:
+@lru_cache(maxsize=256)  # equal filters share the cached population of a recall
+def _build_filters(branch: str | None, viewer: str | None, unbound: bool) -> Filters:
+    """Return the filters for a branch and viewer; `unbound` excludes projects."""
     where = pl.col("project").is_null() if unbound else None
     return replace(Filters.of(branch=branch, where=where), viewer=viewer)
 
 
-def candidates(
+def find_candidates(
     joint: PairedState,
     rows: Ints,
-    places: Places,
+    scopes: Scopes,
     populate: Populate,
     *,
     count: int,
     gone: Flags | None = None,
 ) -> Candidates:
-    """The pairs to decide of for some new rows (ascending, among those of ``places``), each with rows before it.
+    """Return the pairs to decide about for some new rows, each with earlier rows.
 
-    ``count`` nearest by the cosine of their vectors; as many of those with the same subject; and of a fact all with the
-    same subject and predicate. ``gone``: bool[rows of the joint], what is no longer there.
+    A new row is paired with its `count` nearest by the cosine of their vectors, and with as many of
+    the same subject. A fact is also paired with every memory of its subject and predicate.
+    `rows` ascend and are among those of `scopes`. `gone` marks rows that no longer count,
+    bool[rows].
     """
-    groups = places.of[np.searchsorted(places.rows, rows)]
-    found = [_none()]
+    groups = scopes.groups[np.searchsorted(scopes.rows, rows)]
+    parts = [_no_pairs()]
     for group in np.unique(groups).tolist():
-        own = rows[groups == group]
-        peers = places.rows[(places.of == group) & (places.rows < own[-1])]
+        own_rows = rows[groups == group]
+        peers = scopes.rows[(scopes.groups == group) & (scopes.rows < own_rows[-1])]
         if gone is not None:
             peers = peers[~gone[peers]]
-        found.append(_around(joint, own, peers, places.known[group], populate, count, gone))
-    new, old, similarity = _join_pairs(found)
+        parts.append(
+            _find_in_scope(joint, own_rows, peers, scopes.scopes[group], populate, count, gone)
+        )
+    new, old, similarity = _join_pairs(parts)
     order = np.lexsort((old, -similarity, new))
     new, old, similarity = new[order], old[order], similarity[order]
     start = np.flatnonzero(np.diff(new, prepend=-1) > 0)
@@ -281,115 +298,127 @@ def candidates(
     return Candidates(new, old, similarity, rank)
 
 
-def _around(
+def _find_in_scope(
     joint: PairedState,
     rows: Ints,
     peers: Ints,
-    place: _Place,
+    scope: _Scope,
     populate: Populate,
     count: int,
     gone: Flags | None,
 ) -> tuple[Ints, Ints, Floats]:
-    """New rows, old rows and similarities of one place, each pair once."""
+    """Return the new rows, old rows and similarities of one scope, each pair once."""
     state = joint.state
-    unbound = place.project is None and state.names["project"].has_values
+    unbound = scope.project is None and state.names["project"].has_values
     population = populate(
-        project=place.project,
-        session=place.session,
-        filters=_filters(place.branch, place.viewer, unbound),
+        project=scope.project,
+        session=scope.session,
+        filters=_build_filters(scope.branch, scope.viewer, unbound),
     )
     below = (
         joint.size
         if joint.fresh is not None
         else int(min(rows[0], peers[0] if len(peers) else rows[0]))
     )
-    known = population.rows[: int(np.searchsorted(population.rows, below))]
-    fits = _fitting(state, gone)
-    pairs = [_none()]
+    old_rows = population.rows[: int(np.searchsorted(population.rows, below))]
+    eligible = _eligible_rows(state, gone)
+    pairs = [_no_pairs()]
     if count:
-        near = [
-            _nearest_old(joint, rows, known, population, fits, count),
-            _nearest_new(joint, rows, peers, count),
+        neighbours = [
+            _find_nearest_old(joint, rows, old_rows, population, eligible, count),
+            _find_nearest_new(joint, rows, peers, count),
         ]
-        pairs.append(_cut(*_join_pairs(near), count))
-    pairs += _of_subject(joint, rows, known if fits is None else known[fits[known]], peers, count)
+        pairs.append(_keep_nearest(*_join_pairs(neighbours), count))
+    pairs += _find_by_subject(
+        joint, rows, old_rows if eligible is None else old_rows[eligible[old_rows]], peers, count
+    )
     new, old, similarity = _join_pairs(pairs)
-    _, once = np.unique(new * joint.total + old, return_index=True)
-    return new[once], old[once], similarity[once]
+    _, distinct = np.unique(new * joint.total + old, return_index=True)
+    return new[distinct], old[distinct], similarity[distinct]
 
 
 def _join_pairs(pairs: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
+    """Return the concatenation of pairs."""
     new, old, similarity = zip(*pairs, strict=True)
     return np.concatenate(new), np.concatenate(old), np.concatenate(similarity)
 
 
-def _cut(new: Ints, old: Ints, similarity: Floats, count: int) -> tuple[Ints, Ints, Floats]:
-    """The ``count`` nearest of each new row."""
+def _keep_nearest(
+    new: Ints, old: Ints, similarity: Floats, count: int
+) -> tuple[Ints, Ints, Floats]:
+    """Return the `count` nearest pairs of each new row."""
     order = np.lexsort((old, -similarity, new))
     new = new[order]
     start = np.flatnonzero(np.diff(new, prepend=-1) > 0)
     rank = np.arange(len(new)) - np.repeat(start, np.diff(start, append=len(new)))
-    kept = order[rank < count]
-    return new[rank < count], old[kept], similarity[kept]
+    selected = order[rank < count]
+    return new[rank < count], old[selected], similarity[selected]
 
 
-def _fitting(state: State, gone: Flags | None) -> Flags | None:
-    """Which old rows count: no turns, and nothing that is gone; None: all do."""
+def _eligible_rows(state: State, gone: Flags | None) -> Flags | None:
+    """Return a mask of the old rows that count, None if all do.
+
+    Turns and rows marked as gone do not count.
+    """
     kinds = state.names["kind"]
-    fits = kinds.codes != kinds.code("turn")
+    eligible = kinds.codes != kinds.code("turn")
     if gone is not None:
-        fits &= ~gone[: len(state)]
-    return None if fits.all() else fits
+        eligible &= ~gone[: len(state)]
+    return None if eligible.all() else eligible
 
 
-def _nearest_old(
+def _find_nearest_old(
     joint: PairedState,
     rows: Ints,
-    known: Ints,
+    old_rows: Ints,
     population: Population,
-    fits: Flags | None,
+    eligible: Flags | None,
     count: int,
 ) -> tuple[Ints, Ints, Floats]:
-    """Among ``known``, the part of the population that was there before the first of these rows."""
-    known = joint.state.drop_unembedded(known)
-    if not len(known):
-        return _none()
+    """Return the nearest of `old_rows`, the memories stored before these rows."""
+    old_rows = joint.state.drop_unembedded(old_rows)
+    if not len(old_rows):
+        return _no_pairs()
     own, local = joint.vectors(rows)
     queries, vectors = own.take(local), joint.state.vectors
-    if len(vectors) <= vectors.exact_up_to and 2 * len(known) >= len(vectors):
-        # the matrix of all rows is kept whatever becomes of them; that of a population is rebuilt when one goes
-        out = np.ones(len(vectors), dtype=np.bool_)
-        out[known if fits is None else known[fits[known]]] = False
-        among = np.arange(len(vectors))
-        return _block(rows, queries, vectors.similarity, among, count, out=out)
-    if len(rows) > _FEW and (len(known) <= vectors.exact_up_to or vectors.attached is None):
-        among = known if fits is None else known[fits[known]]
-        return _block(rows, queries, lambda block: vectors.similarity(block, among), among, count)
-    wide = max(count, _AMONG) if fits is not None else count
-    late = len(population.rows) - len(known)
-    found = [_none()]
+    if len(vectors) <= vectors.exact_up_to and 2 * len(old_rows) >= len(vectors):
+        # the matrix of all rows stays valid; that of a population is rebuilt whenever one row leaves it
+        is_excluded = np.ones(len(vectors), dtype=np.bool_)
+        is_excluded[old_rows if eligible is None else old_rows[eligible[old_rows]]] = False
+        searched = np.arange(len(vectors))
+        return _search_blocks(
+            rows, queries, vectors.similarity, searched, count, is_excluded=is_excluded
+        )
+    if len(rows) > _FEW and (len(old_rows) <= vectors.exact_up_to or vectors.attached is None):
+        searched = old_rows if eligible is None else old_rows[eligible[old_rows]]
+        return _search_blocks(
+            rows, queries, lambda block: vectors.similarity(block, searched), searched, count
+        )
+    limit = max(count, _AMONG) if eligible is not None else count
+    newer_count = len(population.rows) - len(old_rows)
+    parts = [_no_pairs()]
     for row, query in zip(rows.tolist(), queries, strict=True):
-        if late > _LATE:
-            old, cosine = vectors.top(query, wide, rows=known)
+        if newer_count > _LATE:
+            old, cosine = vectors.top(query, limit, rows=old_rows)
         else:
-            old, cosine = vectors.top(query, wide + late, **population.search)
-        kept = (old <= known[-1]) & (old >= joint.state.unembedded)
-        if fits is not None:
-            kept &= fits[old]
-        old, cosine = old[kept][:count], cosine[kept][:count]
-        found.append((np.full(len(old), row), old, cosine))
-    return _join_pairs(found)
+            old, cosine = vectors.top(query, limit + newer_count, **population.search)
+        is_kept = (old <= old_rows[-1]) & (old >= joint.state.unembedded)
+        if eligible is not None:
+            is_kept &= eligible[old]
+        old, cosine = old[is_kept][:count], cosine[is_kept][:count]
+        parts.append((np.full(len(old), row), old, cosine))
+    return _join_pairs(parts)
 
 
-def _nearest_new(
+def _find_nearest_new(
     joint: PairedState, rows: Ints, peers: Ints, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Among those of the same place that are new as well and come before."""
+    """Return the nearest earlier new rows of the same scope."""
     if not len(peers):
-        return _none()
+        return _no_pairs()
     vectors, queried = joint.vectors(rows)
     _, local = joint.vectors(peers)
-    return _block(
+    return _search_blocks(
         rows,
         vectors.take(queried),
         lambda block: vectors.similarity(block, local),
@@ -399,102 +428,117 @@ def _nearest_new(
     )
 
 
-def _block(
+def _search_blocks(
     rows: Ints,
     queries: NDArray[np.int8],
     similarities: _Similarities,
-    among: Ints,
+    searched: Ints,
     count: int,
     *,
     before: bool = False,
-    out: Flags | None = None,
+    is_excluded: Flags | None = None,
 ) -> tuple[Ints, Ints, Floats]:
-    """The nearest of ``among`` for each row, by blocks of products.
+    """Return the nearest of `searched` for each row, in blocks of products.
 
-    ``before``: only rows before it. ``out``: which of ``among`` do not count.
+    With `before`, only earlier rows count. `is_excluded` marks entries of `searched` that do not
+    count.
     """
-    new, old, near = [], [], []
-    # one by one a few are as quick, and wait for no threads of a matrix product
-    step = 1 if len(rows) <= _FEW else max(1, _BATCH // max(1, len(among)))
+    new, old, cosine_parts = [], [], []
+    # a few single products are as fast as one matrix product, and do not wait for its threads
+    step = 1 if len(rows) <= _FEW else max(1, _BATCH // max(1, len(searched)))
     for start in range(0, len(rows), step):
         block = rows[start : start + step]
         batch = queries[start : start + step]
         cosines = similarities(batch) if step > 1 else similarities(batch[0])[None, :]
-        if out is not None:
-            cosines[:, out] = -np.inf
+        if is_excluded is not None:
+            cosines[:, is_excluded] = -np.inf
         if before:
-            cosines = np.where(among[None, :] < block[:, None], cosines, -np.inf)
+            cosines = np.where(searched[None, :] < block[:, None], cosines, -np.inf)
         for row, cosine in zip(block.tolist(), cosines, strict=True):
-            kept = best(cosine, count)
-            kept = kept[np.isfinite(cosine[kept])]
-            new.append(np.full(len(kept), row))
-            old.append(among[kept])
-            near.append(cosine[kept])
-    return np.concatenate(new), np.concatenate(old), np.concatenate(near)
+            selected = best(cosine, count)
+            selected = selected[np.isfinite(cosine[selected])]
+            new.append(np.full(len(selected), row))
+            old.append(searched[selected])
+            cosine_parts.append(cosine[selected])
+    return np.concatenate(new), np.concatenate(old), np.concatenate(cosine_parts)
 
 
 class _Similarities(Protocol):
-    def __call__(self, block: NDArray[np.int8], /) -> Floats: ...
+    """A function that returns the similarities of a block of vectors to other vectors."""
+
+    def __call__(self, block: NDArray[np.int8], /) -> Floats:
+        """Return the similarities."""
 
 
-def _of_subject(
-    joint: PairedState, rows: Ints, known: Ints, peers: Ints, count: int
+def _find_by_subject(
+    joint: PairedState, rows: Ints, old_rows: Ints, peers: Ints, count: int
 ) -> list[tuple[Ints, Ints, Floats]]:
-    """Old and earlier new memories with the same subject: the nearest, and all with the same predicate."""
-    subjects = _words(joint, rows, "subject")
-    stating = np.flatnonzero(subjects != None)  # noqa: E711  by element
-    if not len(stating):
+    """Return pairs with earlier memories of the same subject.
+
+    They are the nearest ones, and all with the same predicate.
+    """
+    subjects = _read_names(joint, rows, "subject")
+    with_subject = np.flatnonzero(subjects != None)  # noqa: E711  by element
+    if not len(with_subject):
         return []
-    about = {name: np.concatenate([_with(joint, rows, "subject", name) for rows in (known, peers)])
-             for name in dict.fromkeys(subjects[stating].tolist())}  # fmt: skip
-    predicates = _words(joint, rows, "predicate")
-    found = []
-    for place in stating.tolist():
-        others = about[subjects[place]]
-        others = others[: int(np.searchsorted(others, rows[place]))]
+    rows_by_subject = {name: np.concatenate([_select_rows(joint, rows, "subject", name) for rows in (old_rows, peers)])
+             for name in dict.fromkeys(subjects[with_subject].tolist())}  # fmt: skip
+    predicates = _read_names(joint, rows, "predicate")
+    parts = []
+    for position in with_subject.tolist():
+        others = rows_by_subject[subjects[position]]
+        others = others[: int(np.searchsorted(others, rows[position]))]
         if len(others):
-            found.append(_facts(joint, int(rows[place]), others, predicates[place], count))
-    return found
+            parts.append(
+                _find_by_fact(joint, int(rows[position]), others, predicates[position], count)
+            )
+    return parts
 
 
-def _facts(
+def _find_by_fact(
     joint: PairedState, row: int, others: Ints, predicate: str | None, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Of one new row: the nearest of its subject, and all with its predicate."""
-    held, local = joint.vectors(np.array([row]))
-    query = held.take(local)[0]
-    cut = int(np.searchsorted(others, joint.size)) if joint.fresh is not None else len(others)
+    """Return the pairs of one new row: nearest `others`, and all with its predicate."""
+    vectors, local = joint.vectors(np.array([row]))
+    query = vectors.take(local)[0]
+    boundary = int(np.searchsorted(others, joint.size)) if joint.fresh is not None else len(others)
     cosine = np.concatenate(
         [
-            vectors.similarity(query, places)
-            for vectors, places in map(joint.vectors, (others[:cut], others[cut:]))
+            vectors.similarity(query, local_rows)
+            for vectors, local_rows in map(joint.vectors, (others[:boundary], others[boundary:]))
         ]
     )
-    kept = np.zeros(len(others), dtype=np.bool_)
-    kept[best(cosine, count)] = True
+    is_selected = np.zeros(len(others), dtype=np.bool_)
+    is_selected[best(cosine, count)] = True
     if predicate is not None:
-        kept |= np.isin(others, _with(joint, others, "predicate", predicate))
-    return np.full(int(kept.sum()), row), others[kept], cosine[kept]
+        is_selected |= np.isin(others, _select_rows(joint, others, "predicate", predicate))
+    return np.full(int(is_selected.sum()), row), others[is_selected], cosine[is_selected]
 
 
-def _with(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
-    """Those of some rows (ascending) that have this name in a column."""
-    cut = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
+def _select_rows(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
+    """Return the rows (ascending) with a name in a column."""
+    boundary = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
     names = joint.state.names[column]
-    found: Ints = rows[:cut][names.codes[rows[:cut]] == names.code(name)]
-    if joint.fresh is None or cut == len(rows):
-        return found
-    late = joint.fresh.names[column]
+    stored_matches: Ints = rows[:boundary][names.codes[rows[:boundary]] == names.code(name)]
+    if joint.fresh is None or boundary == len(rows):
+        return stored_matches
+    fresh_names = joint.fresh.names[column]
     return np.concatenate(
-        [found, rows[cut:][late.codes[rows[cut:] - joint.size] == late.code(name)]]
+        [
+            stored_matches,
+            rows[boundary:][
+                fresh_names.codes[rows[boundary:] - joint.size] == fresh_names.code(name)
+            ],
+        ]
     )
 
 
-def _words(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
-    """The names of new rows, null as None."""
+def _read_names(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
+    """Return the names of new rows in a column, with None for null."""
     state = joint.state if joint.fresh is None else joint.fresh
     return state.names[column].to_objects(rows - (0 if joint.fresh is None else joint.size))
 
 
-def _none() -> tuple[Ints, Ints, Floats]:
+def _no_pairs() -> tuple[Ints, Ints, Floats]:
+    """Return no pairs."""
     return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)

@@ -1,4 +1,4 @@
-"""What linking declares to a lab."""
+"""Projections, services and hooks of linking."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from memlab.subjects.linking.waiting import Waiting
 
 __all__ = ["DECLARED"]
 
+# Names of functions are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     projections=(Waiting,),
     lasting={"linker": construct("memlab.subjects.linking.linking:Linker", "core")},

@@ -1,4 +1,4 @@
-"""Linking as a lab does it: what is about to be stored beside what is there, and later what waits."""
+"""Linking in a lab: new memories are compared before they are stored, or later."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from memlab.kernel.state import State, compact_columns
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.results import Linked
 from memlab.subjects.linking.candidates import PairedState
-from memlab.subjects.linking.resolving import linked
+from memlab.subjects.linking.resolving import decide_links
 from memlab.subjects.linking.waiting import Waiting
 
-__all__ = ["Comparing", "Linker", "link_waiting", "waiting_of"]
+__all__ = ["Comparing", "Linker", "link_waiting"]
 
 
 _AT_ONCE = 32
-"""Memories linked in one transaction, in which nobody else writes: some 0.2 s beside 100,000 others."""
+"""Memories per transaction, which blocks other writers for about 0.2 s in a lab of 100,000 memories."""
 
 
+# Turns are utterances and not memories of what they state.
 _NO_TURNS = Where.of(pl.col("kind") != "turn")
 
 
 class Comparing:
-    """How new memories of one lab are compared with old ones, under its pack as it is now."""
+    """Comparison of new memories of a lab with old ones, under its active pack."""
 
     def __init__(self, core: Core) -> None:
         core.store.refresh_index()
@@ -48,7 +49,10 @@ class Comparing:
         first: int,
         now: int,
     ) -> Linked:
-        """Of what is not stored yet: memories from the id ``first`` on, and the ``next`` edges that lead to them."""
+        """Decide about memories that are not stored yet, from the id `first` on.
+
+        `edges` are the ``next`` edges that lead to them.
+        """
         state = self._core.store.state
         fresh = State.from_rows(compact_columns(columns), texts, vectors, at=now, like=state)
         before = np.full(len(fresh), -1, dtype=np.int64)
@@ -58,21 +62,25 @@ class Comparing:
             )
         joint = PairedState(state, self._core.pack, now, fresh=fresh, before=before)
         kinds = fresh.names["kind"]
-        return self._linked(joint, joint.size + np.flatnonzero(kinds.codes != kinds.code("turn")))
+        return self._decide(joint, joint.size + np.flatnonzero(kinds.codes != kinds.code("turn")))
 
     def after(self, ids: range) -> Linked:
-        """Of what is stored: those of these ids, one after the other, that take part in recall and are no turns."""
+        """Decide about stored memories with these ids, one after another.
+
+        Only memories that take part in recall count; turns are skipped.
+        """
         state = self._core.store.state
         rows = np.arange(ids.start - 1, ids.stop - 1)
         status, kinds = state.names["status"], state.names["kind"]
-        live = np.isin(status.codes[rows], [status.code(word) for word in RECALLABLE])
-        rows = rows[live & (kinds.codes[rows] != kinds.code("turn"))]
-        return self._linked(PairedState(state, self._core.pack, self._core.store.clock()), rows)
+        is_recallable = np.isin(status.codes[rows], [status.code(word) for word in RECALLABLE])
+        rows = rows[is_recallable & (kinds.codes[rows] != kinds.code("turn"))]
+        return self._decide(PairedState(state, self._core.pack, self._core.store.clock()), rows)
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Closeness of the nearest memory that a recall from this project may find; None where there is none.
+        """Return the closeness of the nearest memory that a recall may return, if any.
 
-        Turns are no memories in this sense: what was said is not yet known.
+        `project` and `viewer` limit the memories. Turns do not count, because an utterance is not
+        yet a memory of what it states.
         """
         state = self._core.store.state
         population = self._populate(
@@ -86,40 +94,43 @@ class Comparing:
         _, cosine = state.vectors.top(vector, 1, **search)
         return float(self._core.store.embedder.closeness(cosine)[0])
 
-    def _linked(self, joint: PairedState, rows: NDArray[np.int64]) -> Linked:
+    def _decide(self, joint: PairedState, rows: NDArray[np.int64]) -> Linked:
+        """Decide about rows with the settings of the pack."""
         pack = joint.pack
-        return linked(
+        return decide_links(
             joint,
             rows,
             self._populate,
             self._core.store.embedder.pair_closeness,
             count=int(pack.settings["link-candidates"]),
-            gain=float(pack.settings["merge-gain"]),
-            most=int(pack.settings["edges-per-node"]),
-            bound=float(pack.settings["destroy-certainty"]),
+            strength_gain=float(pack.settings["merge-gain"]),
+            max_edges=int(pack.settings["edges-per-node"]),
+            min_certainty=float(pack.settings["destroy-certainty"]),
         )
 
     def _populate(
         self, *, project: str | None, session: str | None, filters: Filters
     ) -> Population:
+        """Return the memories that a recall from this project and session may return."""
         question = Question("", at=0, project=project, session=session, filters=filters)
         return self._core.recaller.population(self._core.store.state, question)
 
 
-def waiting_of(state: State) -> Waiting:
-    """Which memories of a state wait to be linked."""
+def get_waiting(state: State) -> Waiting:
+    """Return the memories of a state that wait to be linked."""
     return state.projection(Waiting)
 
 
 def link_waiting(core: Core) -> bool:
-    """Link the first memories that wait, in one transaction; False if none did.
+    """Link the first waiting memories in one transaction; return False if none wait.
 
-    What waits is asked under the writer's lock, of a state that has seen every event, and the event that links them
-    says so: whichever process or thread comes next goes on after them, and a process that is killed loses nothing.
+    The memories are read under the writer's lock, from a state that has seen every event. The event
+    that links them records the last id. So other processes and threads continue after them, and a
+    killed process loses nothing.
     """
     store = core.store
     with store.writing() as tx:
-        ids = waiting_of(store.state).first(_AT_ONCE)
+        ids = get_waiting(store.state).first(_AT_ONCE)
         if not ids:
             return False
         body = Comparing(core).after(ids).body
@@ -127,25 +138,26 @@ def link_waiting(core: Core) -> bool:
     return True
 
 
-# The worker that links in the background what was remembered with linking "later".
+# The background worker for memories that were remembered with linking "later".
 
 
 _GATHER = 0.2
-"""Seconds that pass before what waits is linked: together, memories cost a quarter of what they cost one by one (5 ms
-of processor time each beside 100,000, against 20)."""
+"""Seconds to wait for more memories: in a block each costs 5 ms of CPU in a lab of 100,000, alone 20 ms."""
 
 _BREATH = 0.01
-"""Seconds at least between two blocks, and as long as the block took: others get at the lab for half of the time."""
+"""Minimum seconds between two blocks; a block's own duration if longer, so that others get half of the time."""
 
 _RETRY = 1.0
-"""Seconds until the next attempt where another process holds the lab."""
+"""Seconds until the next attempt while another process holds the lab."""
 
 
 class Linker(Background):
-    """One worker a lab, which begins when something waits for the first time.
+    """The background worker of a lab that links waiting memories.
 
-    What waits is in the journal, so nothing is handed to the worker: it is woken, and asks. What is left when the lab
-    is closed or the process dies is linked after the next opening. While the lab is embedded anew, all of it waits.
+    It starts when a memory waits for the first time. The journal records which memories wait, so
+    the worker is only woken and reads them itself. Memories that still wait when the lab is closed
+    or the process dies are linked after the next opening. While the lab is embedded again, all of
+    them wait.
     """
 
     def __init__(self, core: Core) -> None:
@@ -153,26 +165,29 @@ class Linker(Background):
         self._worker = Worker(f"links {core.store.where}", self._step)
         self._error: MemlabError | None = None
         self._gathers = True
-        """Nothing waited after the last block: what comes is given time to become more."""
+        """No memory waited after the last block, so the worker first waits for more."""
 
     @property
     def waiting(self) -> list[int]:
-        """The ids of the memories that wait, ascending."""
-        return waiting_of(self._core.store.state).ids
+        """The ids of the waiting memories, ascending."""
+        return get_waiting(self._core.store.state).ids
 
     def wake(self) -> None:
-        """Link what waits, soon; nothing happens where nothing waits or the lab cannot be written."""
+        """Link waiting memories soon, if there are any and the lab can be written."""
         store = self._core.store
-        if not store.journal.read_only and waiting_of(store.state):
+        if not store.journal.read_only and get_waiting(store.state):
             self._worker.wake()
 
     def link_all(self, timeout: float | None) -> bool:
-        """Link here and now until nothing waits, for at most ``timeout`` seconds; whether nothing does."""
-        until = None if timeout is None else time.monotonic() + timeout
+        """Link now until no memory waits; return whether none does.
+
+        The call ends after `timeout` seconds at the latest.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
         with self._core.store.reading():
-            if not waiting_of(self._core.store.state):
+            if not get_waiting(self._core.store.state):
                 return True
-        while until is None or time.monotonic() < until:
+        while deadline is None or time.monotonic() < deadline:
             if not link_waiting(self._core):
                 self._error = None
                 return True
@@ -180,26 +195,26 @@ class Linker(Background):
 
     @property
     def error(self) -> MemlabError | None:
-        """Why the last block could not be linked in the background, None if it was."""
+        """The error that stopped the last block in the background, None if there was none."""
         return self._error
 
     def _step(self) -> float | None:
-        """One block, if anything waits; the seconds until the next."""
+        """Link one block, if memories wait; return the seconds until the next block."""
         self._worker.pause(_GATHER if self._gathers else 0.0)
         began = time.monotonic()
         try:
             with self._core.store.reading() as state:
                 if state.unembedded:
-                    return _RETRY  # what has no vector yet would be missed
-            more = not self._worker.stopping and link_waiting(self._core)
+                    return _RETRY  # memories without a vector would be missed
+            has_more = not self._worker.stopping and link_waiting(self._core)
         except LabBusy as error:
             self._error = error
             return _RETRY
         except MemlabError as error:
-            # a policy that cannot be asked, a full disk: it stays waiting, and link_all() raises the same
+            # a failing policy or a full disk: the memories still wait, and link_all() raises the same error
             self._error = error
-            more = False
+            has_more = False
         else:
             self._error = None
-        self._gathers = not more
-        return max(_BREATH, time.monotonic() - began) if more else None
+        self._gathers = not has_more
+        return max(_BREATH, time.monotonic() - began) if has_more else None

@@ -1,7 +1,7 @@
-"""The features of pairs: a new memory, an old one, and what they have to do with each other.
+"""The features of pairs of a new and an old memory.
 
-``new/...`` and ``old/...`` are the features of the two memories; ``pair/...`` is computed here, by column over all
-pairs of one decision. Texts are read only where a policy asks what they say.
+``new/...`` and ``old/...`` are features of the two memories. ``pair/...`` is computed here by
+column, over all pairs of one decision. Texts are read only if a policy uses their content.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Pairs"]
 
 
 _ONE_STATEMENT = 16
-"""Words up to which a text is taken to be one statement."""
+"""Maximum words of a text that counts as one statement."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -36,9 +36,11 @@ Column = Values | tuple[Values, Flags]
 
 
 class Pairs:
-    """``len(pairs)`` pairs: ``first[i]`` is a place in the side ``new``, ``second[i]`` one in ``old``.
+    """Pairs of new and old memories, with their features.
 
-    ``similarity`` and ``closeness`` are theirs, ``rank`` the old one's place among the new one's neighbours, from 1.
+    ``first[i]`` is a position in ``new``, ``second[i]`` one in ``old``.
+
+    ``rank`` is the rank of the old memory among the neighbours of the new one, from 1.
     """
 
     def __init__(
@@ -57,37 +59,40 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.first)
 
-    def take(self, kept: Ints) -> Pairs:
-        """Some of the pairs."""
+    def take(self, selected: Ints) -> Pairs:
+        """Return some of the pairs."""
         return Pairs(
             self.new,
             self.old,
-            self.first[kept],
-            self.second[kept],
-            self.similarity[kept],
-            self.closeness[kept],
-            self.rank[kept],
+            self.first[selected],
+            self.second[selected],
+            self.similarity[selected],
+            self.closeness[selected],
+            self.rank[selected],
         )
 
     def ask(self, policy: Policy) -> Values:
-        """What a policy says of each pair; an object array with None where it says nothing."""
-        inputs = {name: self._given(policy, name) for name in policy.inputs or ("pair/rank",)}
+        """Return the result of a policy for each pair; an object array with None for null."""
+        inputs = {
+            name: self._policy_input(policy, name) for name in policy.inputs or ("pair/rank",)
+        }
         values, nulls = policy.arrays(inputs)
-        found = np.asarray(values, dtype=object)
+        result = np.asarray(values, dtype=object)
         if nulls is not None:
-            found[nulls] = None
-        return found
+            result[nulls] = None
+        return result
 
     def __getitem__(self, name: str) -> Values:
-        """One feature; where nothing is known, NaN or None."""
+        """Return a feature of all pairs, with NaN or None where it is unknown."""
         column = self._column(name)
         if not isinstance(column, tuple):
             return column
-        found = column[0].astype(object)
-        found[column[1]] = None
-        return found
+        result = column[0].astype(object)
+        result[column[1]] = None
+        return result
 
-    def _given(self, policy: Policy, name: str) -> Column:
+    def _policy_input(self, policy: Policy, name: str) -> Column:
+        """Return an input of a policy: a feature, or a derived test."""
         test = policy.derived.get(name)
         if test is None:
             return self._column(name)
@@ -95,6 +100,7 @@ class Pairs:
         return values if nulls is None else (values, nulls)
 
     def _column(self, name: str) -> Column:
+        """Return a feature as values, or as values and a mask of nulls."""
         side, _, feature = name.partition("/")
         if side == "pair":
             return _COMPUTE[name](self)
@@ -105,67 +111,81 @@ class Pairs:
             else values
         )
 
-    # -- what the two have in common --------------------------------------------------------------------------
+    # Comparisons by fields
 
     def same(self, column: str, *, none: bool = False) -> Flags:
-        """Whether both have the same name in a column; ``none``: or both have none."""
+        """Return whether both memories have the same value in a column of names.
+
+        With `none`, two missing values are equal too.
+        """
         new, old = self.new.word(column)[self.first], self.old.word(column)[self.second]
         equal = np.asarray(new == old, dtype=np.bool_)
         return equal if none else np.asarray(equal & (new != None), dtype=np.bool_)  # noqa: E711  by element
 
     def _known_same(self, name: str) -> tuple[Flags, Flags]:
-        """Whether both say the same of a fact, in any case of letters; null where one says nothing."""
-        new, old = _of_fact(self.new, name)[self.first], _of_fact(self.old, name)[self.second]
+        """Return whether both facts have the same value, ignoring case, and a null mask."""
+        new, old = (
+            _fold_fact_field(self.new, name)[self.first],
+            _fold_fact_field(self.old, name)[self.second],
+        )
         unknown = np.asarray((new == None) | (old == None), dtype=np.bool_)  # noqa: E711  by element
         return np.asarray(new == old, dtype=np.bool_) & ~unknown, unknown
 
     def _single_valued(self) -> tuple[Flags, Flags]:
+        """Return whether the predicate has one value at a time, and a null mask."""
         predicates = self.new.word("predicate")
         declared = str(self.new.pack.settings["single-valued"])
-        single = np.array(
-            [one is not None and is_single_valued(one, declared) for one in predicates.tolist()],
+        is_single = np.array(
+            [
+                predicate is not None and is_single_valued(predicate, declared)
+                for predicate in predicates.tolist()
+            ],
             dtype=np.bool_,
         )
         unknown = np.asarray(predicates == None, dtype=np.bool_)  # noqa: E711  by element
-        return single[self.first], unknown[self.first]
+        return is_single[self.first], unknown[self.first]
 
     def _days_apart(self) -> Floats:
-        # far from now the difference of two instants does not fit 64 bits
+        """Return the days between the creation of both memories."""
+        # the difference of two extreme instants does not fit 64 bits
         new = self.new.number("created").astype(np.float64)
         old = self.old.number("created").astype(np.float64)
         return np.asarray((new[self.first] - old[self.second]) / DAY)
 
-    # -- what the two say -------------------------------------------------------------------------------------
+    # Comparisons by text
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        """What the later statement of each pair does to the earlier one.
+        """The effect of the later statement of each pair on the earlier one.
 
-        Of two that were extracted, and of which one is a fact, the words decide nothing: facts end facts by subject,
-        predicate and value (``memlab.subjects.facts.lifecycle``), and a quotation ends none.
+        Texts of extracted memories do not count if one of them is a fact. Facts end facts by their
+        fields (see ``memlab.subjects.facts.lifecycle``), and a quotation ends none.
         """
         new, old = self.new.readings[self.first], self.old.readings[self.second]
         speakers = zip(self.new.speakers[self.first], self.old.speakers[self.second], strict=True)
         return [
             NOTHING
-            if apart
+            if is_separate
             else compare(
-                later, earlier, same_speaker=one == other, user_speaks=one == USER and other == USER
+                later,
+                earlier,
+                same_speaker=speaker == other_speaker,
+                user_speaks=speaker == USER and other_speaker == USER,
             )
-            for later, earlier, (one, other), apart in zip(
+            for later, earlier, (speaker, other_speaker), is_separate in zip(
                 new, old, speakers, self._read_apart(), strict=True
             )
         ]
 
     def _read_apart(self) -> list[bool]:
-        """Which pairs are of what was extracted, with a fact among them."""
+        """Return which pairs are both extracted and include a fact."""
         extracted = self.new.extracted[self.first] & self.old.extracted[self.second]
         if not extracted.any():
             return [False] * len(self)
         new, old = self.new.word("predicate")[self.first], self.old.word("predicate")[self.second]
         facts = (new != None) | (old != None)  # noqa: E711  by element
-        found: list[bool] = (extracted & facts.astype(np.bool_)).tolist()
-        return found
+        result: list[bool] = (extracted & facts.astype(np.bool_)).tolist()
+        return result
 
     def of_verdicts(self, name: str) -> Flags:
         """Return a flag of each verdict."""
@@ -173,7 +193,7 @@ class Pairs:
 
     @cached_property
     def on_line(self) -> Flags:
-        """Whether both give one property, which has one value at a time, a value: the same or another."""
+        """Whether both give a value to the same single-valued property."""
         _, unknown_value = self._known_same("value")
         same = self._known_same("subject"), self._known_same("predicate"), self._single_valued()
         flags = [values & ~unknown for values, unknown in same]
@@ -181,63 +201,68 @@ class Pairs:
 
     @cached_property
     def structured(self) -> Flags:
-        """Whether both give one property, which has one value at a time, different values."""
+        """Whether both give different values to the same single-valued property."""
         return np.asarray(self.on_line & ~self._known_same("value")[0])
 
     @cached_property
     def same_fact(self) -> Flags:
-        """Whether both give one property of one subject the same value."""
+        """Whether both give the same value to the same property of a subject."""
         same = [self._known_same(name) for name in ("subject", "predicate", "value")]
         return np.asarray(np.logical_and.reduce([values & ~unknown for values, unknown in same]))
 
     @cached_property
     def certainty(self) -> Floats:
-        """How surely the later ends or changes the earlier: facts by their columns, texts by what they say."""
-        found = np.array([one.certainty for one in self.verdicts], dtype=np.float64)
-        return np.where(self.structured, 1.0, found)
+        """The certainty that the later memory ends or changes the earlier one."""
+        certainties = np.array([verdict.certainty for verdict in self.verdicts], dtype=np.float64)
+        return np.where(self.structured, 1.0, certainties)
 
     @cached_property
     def repeats(self) -> Flags:
-        """Whether the later says nothing that the earlier does not say."""
+        """Whether the later memory adds nothing to the earlier one."""
         new, old = self.new.readings[self.first], self.old.readings[self.second]
         same = self.new.speakers[self.first] == self.old.speakers[self.second]
-        told = [
-            repeats(*pair, same_speaker=bool(one))
-            for *pair, one in zip(new, old, same, strict=True)
+        repeated = [
+            repeats(*pair, same_speaker=bool(same_speaker))
+            for *pair, same_speaker in zip(new, old, same, strict=True)
         ]
-        return np.asarray(np.array(told, dtype=np.bool_) | self.same_fact)
+        return np.asarray(np.array(repeated, dtype=np.bool_) | self.same_fact)
 
     @cached_property
     def opposed(self) -> Flags:
-        """Whether one denies the other, or both give one property, which has one value at a time, different ones."""
+        """Whether the memories contradict each other, by text or by value."""
         return np.asarray(self.of_verdicts("denies") | self.structured)
 
     @cached_property
     def restates(self) -> Floats:
+        """The similarity of a changed statement in the later memory, 0 if none changed."""
         language = str(self.new.pack.settings["language"])
         later = self.new.number("created")[self.first] >= self.old.number("created")[self.second]
-        places = np.flatnonzero(later & self.same("speaker", none=True))
-        found = np.zeros(len(self))
+        positions = np.flatnonzero(later & self.same("speaker", none=True))
+        result = np.zeros(len(self))
         pairs = zip(
-            self.new.statements[self.first[places]],
-            self.old.statements[self.second[places]],
+            self.new.statements[self.first[positions]],
+            self.old.statements[self.second[positions]],
             strict=True,
         )
-        for place, (new, old) in zip(places.tolist(), pairs, strict=True):
-            found[place] = _restates(new, old, language)
-        return found
+        for position, (new, old) in zip(positions.tolist(), pairs, strict=True):
+            result[position] = _restatement_likelihood(new, old, language)
+        return result
 
     def of_statements(self, ask: Callable[[Statement, Statement], float | bool]) -> Values:
-        """Return what a function says of the statements of each pair."""
+        """Return the result of a function of both statements for each pair."""
         pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
         return np.array([ask(new, old) for new, old in pairs])
 
     @cached_property
     def same_numbers(self) -> Flags:
+        """Whether both texts contain the same numbers."""
         numbers: dict[frozenset[str], int] = {}
         new, old = (
             np.array(
-                [numbers.setdefault(one.numbers, len(numbers)) for one in side.statements],
+                [
+                    numbers.setdefault(statement.numbers, len(numbers))
+                    for statement in side.statements
+                ],
                 dtype=np.int64,
             )
             for side in (self.new, self.old)
@@ -245,28 +270,35 @@ class Pairs:
         return np.asarray(new[self.first] == old[self.second])
 
 
-def _restates(new: Statement, old: Statement, language: str) -> float:
-    """Of two texts of one statement each only those are read of which one holds all words of the other; what differs in
-    numbers alone is seen without.
+def _restatement_likelihood(new: Statement, old: Statement, language: str) -> float:
+    """Return how likely a new text restates an old one with a change.
+
+    Two texts of one statement each are compared only if one has all words of the other. A change in
+    numbers alone counts fully.
     """
     if max(len(new.words), len(old.words)) <= _ONE_STATEMENT:
-        one, other = new.content - new.numbers, old.content - old.numbers
-        if one == other:
+        new_words, old_words = new.content - new.numbers, old.content - old.numbers
+        if new_words == old_words:
             return float(new.numbers != old.numbers)
-        if not (one <= other or other <= one):
+        if not (new_words <= old_words or old_words <= new_words):
             return 0.0
-    return max((one.likeness for one in restated(old.text, new.text, language)), default=0.0)
+    return max(
+        (new_words.likeness for new_words in restated(old.text, new.text, language)), default=0.0
+    )
 
 
-def _of_fact(side: RowView, name: str) -> Values:
-    """A fact's subject, predicate or value (the entity where it has one), without the case of its letters."""
+def _fold_fact_field(side: RowView, name: str) -> Values:
+    """Return the case-folded subject, predicate or value of facts.
+
+    Objects count as values.
+    """
     words = side.word(name)
     if name == "value":
         objects = side.word("object")
         words = np.where(words == None, objects, words)  # noqa: E711  by element
-    found = np.empty(len(words), dtype=object)
-    found[:] = [None if word is None else word.casefold() for word in words.tolist()]
-    return found
+    folded = np.empty(len(words), dtype=object)
+    folded[:] = [None if word is None else word.casefold() for word in words.tolist()]
+    return folded
 
 
 _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
@@ -293,4 +325,4 @@ _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
     "pair/days-apart": Pairs._days_apart,
     "pair/rank": lambda pairs: pairs.rank.astype(np.float64),
 }
-"""Of each input that a slot of pairs declares."""
+"""The computation of each ``pair/...`` input of a policy."""

@@ -1,21 +1,22 @@
-"""Linking: what new memories are to those that a lab holds, and what becomes of both.
+"""Decisions of linking: the relation of new memories to old ones, and its effects.
 
-``link`` is asked for all pairs of a block at once, ``resolve`` where it says duplicate, updates or contradicts. Then
-the conflicts alone are gone through in the order of the new rows and of their nearness, because what is decided of one
-may settle the next: what was merged away is met as what replaced it, and what was superseded is met no more.
+The ``link`` policy is evaluated for all pairs of a block at once, and ``resolve`` for duplicates,
+updates and contradictions. Conflicts are then settled in the order of new rows and their
+similarity, because one decision may affect the next. A merged memory is replaced by its survivor in
+later conflicts, and a superseded memory is no longer compared.
 
-A memory takes the place of another only where both reach equally far: the same project, scope, branch, season and
-visibility (and session or creator where these bind it). Otherwise both stay, joined by an edge: what one branch taught
-does not end what the others know. Turns of a conversation have no part in this: they were said, and are neither
-compared nor dropped.
+A memory replaces another only if both have the same reach: project, scope, branch, season and
+visibility, and the session or creator if they are bound to it. Otherwise both stay, joined by an
+edge, because a lesson of one branch does not end what the others know. Turns are not compared.
 
-A new memory that is *not stored yet* and is merged or skipped never comes to be. One that *was stored already* (linking
-"later") was acknowledged, so it stays in the lab and is superseded by what replaces it.
+A new memory that is not stored yet and is merged or skipped is never stored. One that was stored
+before (linking "later") was acknowledged, so it stays in the lab, superseded by its replacement.
 
-Of two memories the one that is valid later is the new one of the pair, whichever was told first: a fact told late is
-superseded by the newer one that is there already. What destroys needs to be nearly certain: where ``pair/certainty`` is
-below the setting ``destroy-certainty`` both stay, whatever ``resolve`` decides, and the edge flags the conflict. What
-repeats another word for word may merge: nothing is lost.
+Of two memories the one with the later valid time is the new one of the pair, whichever was stored
+first. So a fact that is stored late is superseded by a newer one that is present already.
+Destructive decisions need near certainty: if ``pair/certainty`` is below the setting
+``destroy-certainty``, both memories stay and an edge flags the conflict. Literal repetitions may
+merge, because nothing is lost.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.schema import NEVER, RELATIONS
 from memlab.kernel.state import Change, build_edges, build_values
 from memlab.kernel.verbs.results import Linked, Outcome
-from memlab.subjects.linking.candidates import PairedState, Places, Populate, candidates
+from memlab.subjects.linking.candidates import PairedState, Populate, Scopes, find_candidates
 from memlab.subjects.linking.pairs import Pairs
-from memlab.subjects.linking.timeline import FOREVER, Meeting, Timeline, past_rows
+from memlab.subjects.linking.timeline import FOREVER, Meeting, Timeline, find_past_rows
 from memlab.subjects.reading.claims import both, difference
 
-__all__ = ["linked"]
+__all__ = ["decide_links"]
 
 
 _BLOCK = 256
-"""New rows of which the pairs are decided at once."""
+"""New rows per block, so that pairs of a block fit into memory."""
 
 _READ = 1500
-"""Characters of which every embedder has read all: two longer texts may be near for how they begin."""
+"""Characters that every embedder reads completely; longer texts may be near only by their beginning."""
 
 LINK_EDGES = {
     "similar": "similar-to",
@@ -52,7 +53,9 @@ LINK_EDGES = {
     "contradicts": "contradicts",
     "duplicate": "similar-to",
 }
-"""The relation of the edge that each answer of ``link`` leaves between two memories that both stay."""
+"""The relation of the edge for each result of ``link`` between two memories that both stay."""
+
+# Results of ``link`` that ``resolve`` decides, the columns of a memory's reach, and lists that a merge joins.
 _CONFLICTS = ("duplicate", "updates", "contradicts")
 _REACH = ("project", "scope", "branch", "season", "visibility")
 _UNITED = ("tags", "files", "agents")
@@ -61,41 +64,42 @@ Ints = NDArray[np.int64]
 Closeness = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
 
-def linked(
+def decide_links(
     joint: PairedState,
     rows: Ints,
     populate: Populate,
     closeness: Closeness,
     *,
     count: int,
-    gain: float,
-    most: int,
-    bound: float,
+    strength_gain: float,
+    max_edges: int,
+    min_certainty: float,
 ) -> Linked:
-    """Decide of the new ``rows`` (ascending; all of ``joint.fresh``, or rows of its state) by the pack's policies.
+    """Decide about the new `rows` by the pack's policies, without writing.
 
-    ``count`` is how many nearest are looked at, ``gain`` what a merge adds to a strength, ``most`` how many edges of
-    one relation a memory has at most (0: any number), ``bound`` the certainty below which nothing is destroyed. Nothing
-    is written.
+    `rows` ascend, and are all of ``joint.fresh`` or rows of its state. `count` is the number of
+    nearest memories to compare, and `strength_gain` the strength that a merge adds. `max_edges` is
+    the maximum number of edges of one relation per memory (0: unlimited). Below `min_certainty`
+    nothing is destroyed.
     """
-    return _Decision(joint, rows, populate, closeness, count=count, bound=bound).made(
-        gain=gain, most=most
+    return _Decision(joint, rows, populate, closeness, count=count, bound=min_certainty).build(
+        strength_gain=strength_gain, max_edges=max_edges
     )
 
 
-class _Met:
-    """The pairs of a block of new rows, and what the policies say of each.
+class _ComparedPairs:
+    """The pairs of a block of new rows, with the results of the policies.
 
     Attributes
     ----------
     new, old
-        The new row of each pair and the other. In ``pairs`` the one that is valid later is the new one.
+        The new row of each pair and the other one. In ``pairs`` the later valid one is the new one.
     late
-        Whether the other is valid later, so that the new row was told late.
+        Whether the other row has the later valid time, so that the new row was stored late.
     rank
-        The other's place among the neighbours of the new row.
+        The rank of the other row among the neighbours of the new one.
     relation, resolution, weight
-        What ``link`` and ``resolve`` say, and the weight of the edge that this leaves.
+        The results of ``link`` and ``resolve``, and the weight of the resulting edge.
     """
 
     def __init__(
@@ -106,39 +110,42 @@ class _Met:
         self.resolution = np.full(len(pairs), "keep-both", dtype=object)
         self.weight = np.clip(np.nan_to_num(pairs.closeness), 0.0, 1.0)
 
-    def word(self, place: int) -> str:
-        return str(self.relation[place])
+    def word(self, pair: int) -> str:
+        """Return the relation of a pair."""
+        return str(self.relation[pair])
 
-    def texts(self, place: int) -> tuple[str, str]:
-        """Return the texts of the later and the earlier of a pair."""
-        first, second = self.pairs.first[place], self.pairs.second[place]
+    def texts(self, pair: int) -> tuple[str, str]:
+        """Return the texts of the later and the earlier memory of a pair."""
+        first, second = self.pairs.first[pair], self.pairs.second[pair]
         return self.pairs.new.texts[first], self.pairs.old.texts[second]
 
-    def update(self, place: int) -> str:
-        """Return why the earlier of a pair ends."""
-        later, earlier = self.texts(place)
+    def write_reason(self, pair: int) -> str:
+        """Return the reason why the earlier memory of a pair ends."""
+        later, earlier = self.texts(pair)
         return f"Updated: {difference(earlier, later)}"
 
-    def likeness(self, place: int) -> str:
-        return f"{self.word(place)}, closeness {self.weight[place]:.2f}"
+    def describe(self, pair: int) -> str:
+        """Return the relation and closeness of a pair as text."""
+        return f"{self.word(pair)}, closeness {self.weight[pair]:.2f}"
 
-    def keep_both(self, places: Ints, relation: str) -> None:
-        """Let both stay, joined by this relation."""
-        self.resolution[places] = "keep-both"
-        self.relation[places] = relation
+    def keep_both(self, selected: Ints, relation: str) -> None:
+        """Keep both memories of the selected pairs, joined by a relation."""
+        self.resolution[selected] = "keep-both"
+        self.relation[selected] = relation
 
-    def resolved(self) -> Ints:
-        """Return the pairs of which not both stay."""
+    def find_resolved(self) -> Ints:
+        """Return the pairs of which not both memories stay."""
         return np.flatnonzero(self.resolution != "keep-both")
 
-    def merging(self, places: Ints) -> NDArray[np.bool_]:
+    def is_merging(self, selected: Ints) -> NDArray[np.bool_]:
+        """Return whether the selected pairs are duplicates that merge."""
         return np.asarray(
-            (self.resolution[places] == "merge") & (self.relation[places] == "duplicate")
+            (self.resolution[selected] == "merge") & (self.relation[selected] == "duplicate")
         )
 
 
 class _Decision:
-    """The state of one decision: what was merged and superseded so far."""
+    """The state of one decision: memories merged and superseded so far."""
 
     def __init__(
         self,
@@ -153,235 +160,280 @@ class _Decision:
         self.joint, self.rows, self.bound = joint, rows, bound
         self.timeline = Timeline(joint)
         self.ended_by: dict[int, int] = {}
-        """Of what was superseded, the memory with whose valid time it ended."""
+        """The memory at whose valid time each superseded memory ended."""
         self.stored = joint.fresh is None
         self.gone = np.zeros(joint.total, dtype=np.bool_)
         self.root: dict[int, int] = {}
-        """What replaces a new row that was merged or skipped; a skipped one has no part in anything else."""
+        """The survivor of each new row that was merged or skipped."""
         self.outcome: dict[int, Outcome] = {}
         self.why: dict[int, str] = {}
         self.successor: dict[int, int] = {}
         self.superseded: list[tuple[int, int, int, str]] = []
         self.merges: dict[int, list[int]] = {}
         self.texts: dict[int, str] = {}
-        """What a new row says in place of its own text, since it was combined with the old ones in ``combined``."""
+        """The combined text of each new row in ``combined``, which lists the old rows."""
         self.combined: dict[int, list[int]] = {}
         self.relied_on: set[int] = set()
-        """What others were merged into or superseded by: it stays itself, or they would stand on nothing."""
+        """Survivors of other rows, which must stay themselves."""
         self.edges: list[tuple[int, int, str, float]] = []
         self.flags: list[tuple[int, int, str, float, bool]] = []
-        """New row, old row, word, weight and whether the edge leads from the old one, where both stay so far."""
+        """New row, old row, relation, weight, and whether the edge starts at the old row, if both stay."""
         self.plain: list[tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]] = []
-        places = Places(joint, rows) if len(rows) else None
+        scopes = Scopes(joint, rows) if len(rows) else None
         for start in range(0, len(rows), _BLOCK):
-            assert places is not None
-            self._block(rows[start : start + _BLOCK], places, populate, closeness, count)
+            assert scopes is not None
+            self._decide_block(rows[start : start + _BLOCK], scopes, populate, closeness, count)
 
-    def _block(
-        self, rows: Ints, places: Places, populate: Populate, closeness: Closeness, count: int
+    def _decide_block(
+        self, rows: Ints, scopes: Scopes, populate: Populate, closeness: Closeness, count: int
     ) -> None:
+        """Decide about one block of rows.
+
+        The order matters. Whether a new memory stays comes first, because its survivor supersedes
+        others.
+        """
         gone = self.gone if self.gone.any() else None
-        near = candidates(self.joint, rows, places, populate, count=count, gone=gone)
-        if not len(near):
+        found_pairs = find_candidates(self.joint, rows, scopes, populate, count=count, gone=gone)
+        if not len(found_pairs):
             return
-        past = np.array(self._past(rows, near.new, near.old), dtype=np.int64).reshape(-1, 2)
-        new, old = np.concatenate([near.new, past[:, 0]]), np.concatenate([near.old, past[:, 1]])
-        rank = np.concatenate([near.rank, np.full(len(past), 1_000_000)])
-        similarity = np.concatenate([near.similarity, np.ones(len(past))])
-        met = self._met(new, old, similarity, rank, closeness)
-        on_line = met.pairs.on_line & _reach_alike(met.pairs, self.joint.now)
-        self._resolve(met, on_line)
-        self._restates(met)
-        settled = met.resolution != "keep-both"
-        settled &= np.array([one is not None for one in met.resolution.tolist()], dtype=np.bool_)
-        # first whether a new one stays: what it supersedes is superseded by what stands for it
-        supersedes = (met.resolution == "keep-new") | (
-            (met.resolution == "merge") & (met.relation != "duplicate")
+        past = np.array(
+            self._pair_with_past(rows, found_pairs.new, found_pairs.old), dtype=np.int64
+        ).reshape(-1, 2)
+        new, old = (
+            np.concatenate([found_pairs.new, past[:, 0]]),
+            np.concatenate([found_pairs.old, past[:, 1]]),
+        )
+        rank = np.concatenate([found_pairs.rank, np.full(len(past), 1_000_000)])
+        similarity = np.concatenate([found_pairs.similarity, np.ones(len(past))])
+        compared = self._compare(new, old, similarity, rank, closeness)
+        on_line = compared.pairs.on_line & _have_same_reach(compared.pairs, self.joint.now)
+        self._resolve(compared, on_line)
+        self._weigh_restatements(compared)
+        settled = compared.resolution != "keep-both"
+        settled &= np.array(
+            [resolution is not None for resolution in compared.resolution.tolist()], dtype=np.bool_
+        )
+        # merges come first: if the new row merges, its survivor supersedes the others
+        supersedes = (compared.resolution == "keep-new") | (
+            (compared.resolution == "merge") & (compared.relation != "duplicate")
         )
         order = np.lexsort((rank, supersedes, ~on_line, new))
-        # one that drops the new value or says both in one is settled as of any two texts
-        apart = on_line & np.isin(met.resolution, ("merge", "keep-old")) & ~met.pairs.same_fact
-        apart &= ~met.late & (np.arange(len(new)) < len(near))
-        for place in order[apart[order]].tolist():
-            self._settle(met, place, late=False)
-        self._place(met, np.flatnonzero(on_line & ~apart))
-        for place in order[(settled & ~on_line)[order]].tolist():
-            self._settle(met, place, late=bool(met.late[place]))
-        join = np.isin(met.relation, tuple(LINK_EDGES)) & ~settled
-        join[len(near) :] = False
-        self.plain.append((new[join], old[join], met.relation[join], met.weight[join]))
+        # pairs that drop the new value or combine both are settled like other texts
+        separate = (
+            on_line
+            & np.isin(compared.resolution, ("merge", "keep-old"))
+            & ~compared.pairs.same_fact
+        )
+        separate &= ~compared.late & (np.arange(len(new)) < len(found_pairs))
+        for pair in order[separate[order]].tolist():
+            self._settle(compared, pair, is_late=False)
+        self._insert_into_timeline(compared, np.flatnonzero(on_line & ~separate))
+        for pair in order[(settled & ~on_line)[order]].tolist():
+            self._settle(compared, pair, is_late=bool(compared.late[pair]))
+        join = np.isin(compared.relation, tuple(LINK_EDGES)) & ~settled
+        join[len(found_pairs) :] = False
+        self.plain.append((new[join], old[join], compared.relation[join], compared.weight[join]))
 
-    def _met(
+    def _compare(
         self,
         new: Ints,
         old: Ints,
         similarity: NDArray[np.float64],
         rank: Ints,
         closeness: Closeness,
-    ) -> _Met:
-        """Ask ``link`` of each pair: the one that is valid later is the new one, whichever was told first."""
-        every = np.unique(np.concatenate([new, old]))
-        side = self.joint.side(every)
-        late = self._began(old) > self._began(new)
+    ) -> _ComparedPairs:
+        """Evaluate ``link`` for each pair, with the later valid memory as the new one."""
+        all_rows = np.unique(np.concatenate([new, old]))
+        side = self.joint.side(all_rows)
+        is_late = self._read_beginnings(old) > self._read_beginnings(new)
         first, second = (
-            np.searchsorted(every, np.where(late, *pair)) for pair in ((old, new), (new, old))
+            np.searchsorted(all_rows, np.where(is_late, *pair)) for pair in ((old, new), (new, old))
         )
-        sizes = np.array([len(text) for text in side.texts], dtype=np.float64)
-        length = np.sqrt(np.maximum(sizes[first] * sizes[second], 1.0))
-        pairs = Pairs(side, side, first, second, similarity, closeness(similarity, length), rank)
-        return _Met(new, old, pairs, late, self.joint.pack)
+        lengths = np.array([len(text) for text in side.texts], dtype=np.float64)
+        mean_length = np.sqrt(np.maximum(lengths[first] * lengths[second], 1.0))
+        pairs = Pairs(
+            side, side, first, second, similarity, closeness(similarity, mean_length), rank
+        )
+        return _ComparedPairs(new, old, pairs, is_late, self.joint.pack)
 
-    def _resolve(self, met: _Met, on_line: NDArray[np.bool_]) -> None:
-        """Ask ``resolve`` of the conflicts, and spare what may not be destroyed."""
-        conflict = np.flatnonzero(np.isin(met.relation, _CONFLICTS) | self._opposed(met))
+    def _resolve(self, compared: _ComparedPairs, on_line: NDArray[np.bool_]) -> None:
+        """Evaluate ``resolve`` for conflicts, and keep what must not be destroyed."""
+        conflict = np.flatnonzero(
+            np.isin(compared.relation, _CONFLICTS) | self._find_opposed(compared)
+        )
         if len(conflict):
             conflict = conflict[
-                on_line[conflict] | _may_resolve(met.pairs.take(conflict), self.joint.now)
+                on_line[conflict] | _may_resolve(compared.pairs.take(conflict), self.joint.now)
             ]
         if len(conflict):
-            met.resolution[conflict] = met.pairs.take(conflict).ask(
+            compared.resolution[conflict] = compared.pairs.take(conflict).ask(
                 self.joint.pack.policies["resolve"]
             )
-            _spare_long(met)
-            self._spare_uncertain(met)
-            _spare_stated(met)
+            _spare_long(compared)
+            self._spare_uncertain(compared)
+            _spare_stated(compared)
 
-    def _past(self, rows: Ints, new: Ints, old: Ints) -> list[tuple[int, int]]:
-        """Pairs of new facts and superseded ones of the same property."""
-        met = set(zip(new.tolist(), old.tolist(), strict=True))
-        found = []
+    def _pair_with_past(self, rows: Ints, new: Ints, old: Ints) -> list[tuple[int, int]]:
+        """Return pairs of new facts and superseded ones of the same property."""
+        known_pairs = set(zip(new.tolist(), old.tolist(), strict=True))
+        result = []
         for row in rows.tolist():
-            if self._word("subject", row) is not None:
+            if self._read_name("subject", row) is not None:
                 others = [
-                    *past_rows(self.joint, row),
-                    *(one for one in self.successor if one < row),
+                    *find_past_rows(self.joint, row),
+                    *(other for other in self.successor if other < row),
                 ]
-                found += [
-                    (row, one)
-                    for one in dict.fromkeys(others)
-                    if (row, one) not in met and one not in self.root
+                result += [
+                    (row, other)
+                    for other in dict.fromkeys(others)
+                    if (row, other) not in known_pairs and other not in self.root
                 ]
-        return found
+        return result
 
-    def _spare_uncertain(self, met: _Met) -> None:
-        """Where it is not nearly certain that one ends the other, both stay and the edge flags it."""
-        places = met.resolved()
-        if not self.bound or not len(places):
+    def _spare_uncertain(self, compared: _ComparedPairs) -> None:
+        """Keep both memories of uncertain conflicts, and flag them by an edge."""
+        resolved = compared.find_resolved()
+        if not self.bound or not len(resolved):
             return
-        some = met.pairs.take(places)
-        certain = np.where(
-            met.merging(places), some.repeats, (some.certainty >= self.bound) | some.repeats
+        resolved_pairs = compared.pairs.take(resolved)
+        is_certain = np.where(
+            compared.is_merging(resolved),
+            resolved_pairs.repeats,
+            (resolved_pairs.certainty >= self.bound) | resolved_pairs.repeats,
         )
-        spared = places[~certain]
-        met.resolution[spared] = "keep-both"
-        alike = np.isin(met.relation[spared], ("similar", "related"))
-        met.relation[spared[alike]] = "contradicts"
+        spared = resolved[~is_certain]
+        compared.resolution[spared] = "keep-both"
+        is_similar = np.isin(compared.relation[spared], ("similar", "related"))
+        compared.relation[spared[is_similar]] = "contradicts"
 
-    def _place(self, met: _Met, places: Ints) -> None:
-        """Put new facts on the line of their property, in the order of the rows."""
-        same = met.pairs.same_fact
-        for row in np.unique(met.new[places]).tolist():
+    def _insert_into_timeline(self, compared: _ComparedPairs, selected: Ints) -> None:
+        """Insert new facts into the timeline of their property, in the order of the rows."""
+        same_fact = compared.pairs.same_fact
+        # A value ends only when its killer changes here; earlier ends were recorded by earlier rows.
+        for row in np.unique(compared.new[selected]).tolist():
             if row in self.outcome or row in self.combined:
                 continue
-            own = [
-                place
-                for place in places[met.new[places] == row].tolist()
-                if int(met.old[place]) not in self.root
+            row_pairs = [
+                pair
+                for pair in selected[compared.new[selected] == row].tolist()
+                if int(compared.old[pair]) not in self.root
             ]
             meetings = [
                 Meeting(
-                    int(met.old[place]),
-                    bool(same[place]),
-                    bool(same[place]) and met.resolution[place] == "merge",
-                    not same[place] and met.resolution[place] == "keep-new",
+                    int(compared.old[pair]),
+                    bool(same_fact[pair]),
+                    bool(same_fact[pair]) and compared.resolution[pair] == "merge",
+                    not same_fact[pair] and compared.resolution[pair] == "keep-new",
                 )
-                for place in own
+                for pair in row_pairs
             ]
-            before = {one.other: self.timeline.line(one.other).killer for one in meetings}
+            before = {
+                meeting.other: self.timeline.line(meeting.other).killer for meeting in meetings
+            }
             root = self.timeline.insert(row, meetings)
-            stays = row if root is None else root
-            place_of = {int(met.old[place]): place for place in reversed(own)}
-            if root is not None and self._leave(row, root, "merged"):
-                self.why[row] = met.likeness(place_of[root])
+            survivor = row if root is None else root
+            pair_of = {int(compared.old[pair]): pair for pair in reversed(row_pairs)}
+            if root is not None and self._replace_by(row, root, "merged"):
+                self.why[row] = compared.describe(pair_of[root])
                 self.merges.setdefault(root, []).append(row)
-            for place in own:
-                other = int(met.old[place])
+            for pair in row_pairs:
+                other = int(compared.old[pair])
                 if self.timeline.line(other).killer not in (before[other], None):
-                    self._end(met, place, row, stays, other)
+                    self._end_value(compared, pair, row, survivor, other)
             killer = None if root is not None else self.timeline.line(row).killer
             if killer is not None:
-                self._end(met, place_of[killer], row, killer, row)
+                self._end_value(compared, pair_of[killer], row, killer, row)
 
-    def _end(self, met: _Met, place: int, fresh: int, stays: int, goes: int) -> None:
-        """One value ends where another began."""
-        self.ended_by[goes] = stays
-        self._take_over(stays, goes, met.word(place), float(met.weight[place]))
-        self.superseded.append((fresh, stays, goes, met.update(place)))
+    def _end_value(
+        self, compared: _ComparedPairs, pair: int, fresh: int, survivor: int, ended: int
+    ) -> None:
+        """End one value where another began."""
+        self.ended_by[ended] = survivor
+        self._take_over(survivor, ended, compared.word(pair), float(compared.weight[pair]))
+        self.superseded.append((fresh, survivor, ended, compared.write_reason(pair)))
 
-    def _take_over(self, stays: int, goes: int, word: str, weight: float) -> None:
-        self.successor[goes] = stays
-        self.gone[goes] = True
-        self.relied_on.add(stays)
-        self.edges += [(stays, goes, LINK_EDGES[word], weight), (stays, goes, "supersedes", 1.0)]
+    def _take_over(self, survivor: int, superseded: int, word: str, weight: float) -> None:
+        """Record that one memory supersedes another, with its edges."""
+        self.successor[superseded] = survivor
+        self.gone[superseded] = True
+        self.relied_on.add(survivor)
+        self.edges += [
+            (survivor, superseded, LINK_EDGES[word], weight),
+            (survivor, superseded, "supersedes", 1.0),
+        ]
 
-    def _restates(self, met: _Met) -> None:
-        """One statement of the old one holds no more: both stay, and the edge weighs how surely that is so."""
-        places = np.flatnonzero(met.relation == "restates")
-        if len(places):
-            reaches = _may_resolve(met.pairs.take(places), self.joint.now)
-            met.relation[places[~reaches]] = "related"
-            met.weight[places[reaches]] = np.clip(met.pairs.restates[places[reaches]], 0.0, 1.0)
+    def _weigh_restatements(self, compared: _ComparedPairs) -> None:
+        """Weigh the edges of memories of which one statement no longer holds.
 
-    def _opposed(self, met: _Met) -> NDArray[np.bool_]:
-        """Pairs that ``link`` calls no more than alike, nearer than the setting conflict-closeness, of which one denies
-        the other or gives its property another value.
+        Both memories stay.
         """
-        alike = np.isin(met.relation, ("similar", "related"))
-        near = alike & (met.pairs.closeness > float(self.joint.pack.settings["conflict-closeness"]))
-        return near & met.pairs.opposed if near.any() else near
+        restating = np.flatnonzero(compared.relation == "restates")
+        if len(restating):
+            may_resolve = _may_resolve(compared.pairs.take(restating), self.joint.now)
+            compared.relation[restating[~may_resolve]] = "related"
+            compared.weight[restating[may_resolve]] = np.clip(
+                compared.pairs.restates[restating[may_resolve]], 0.0, 1.0
+            )
 
-    def _settle(self, met: _Met, place: int, *, late: bool) -> None:
-        """One conflict, after those of earlier rows and of nearer neighbours.
+    def _find_opposed(self, compared: _ComparedPairs) -> NDArray[np.bool_]:
+        """Return similar pairs that contradict each other.
 
-        ``late``: the old one of the two is valid later, so that the new one was told late and is what ends.
+        They are nearer than the setting ``conflict-closeness``, and one denies the other or gives
+        another value to its property.
         """
-        fresh, other = int(met.new[place]), self._standing(int(met.old[place]))
+        is_similar = np.isin(compared.relation, ("similar", "related"))
+        is_near = is_similar & (
+            compared.pairs.closeness > float(self.joint.pack.settings["conflict-closeness"])
+        )
+        return is_near & compared.pairs.opposed if is_near.any() else is_near
+
+    def _settle(self, compared: _ComparedPairs, pair: int, *, is_late: bool) -> None:
+        """Settle one conflict, after those of earlier rows and nearer neighbours.
+
+        `is_late` means that the old memory has the later valid time, so that the new one ends.
+        """
+        # Checks come first, because an earlier decision may have settled the pair or made it circular.
+        fresh, other = int(compared.new[pair]), self._find_survivor(int(compared.old[pair]))
         if (
             self.outcome.get(fresh) == "skipped"
             or other in self.successor
             or self.outcome.get(other) == "skipped"
         ):
             return
-        word, decided, weight = (
-            met.word(place),
-            str(met.resolution[place]),
-            float(met.weight[place]),
+        word, resolution, weight = (
+            compared.word(pair),
+            str(compared.resolution[pair]),
+            float(compared.weight[pair]),
         )
-        if late and word != "duplicate":
-            if decided == "keep-new" and fresh not in self.root and fresh not in self.successor:
-                self._supersede(other, fresh, word, weight, met.update(place), told=fresh)
-            elif decided != "keep-new":
+        if is_late and word != "duplicate":
+            if resolution == "keep-new" and fresh not in self.root and fresh not in self.successor:
+                self._supersede(
+                    other, fresh, word, weight, compared.write_reason(pair), reported=fresh
+                )
+            elif resolution != "keep-new":
                 self.flags.append((fresh, other, word, weight, True))
-        elif decided == "keep-new":
-            self._supersede(fresh, other, word, weight, met.update(place))
+        elif resolution == "keep-new":
+            self._supersede(fresh, other, word, weight, compared.write_reason(pair))
         elif fresh in self.root or other == fresh:
             return
-        elif decided == "merge" and word != "duplicate":
-            self._combine(fresh, other, word, weight, *met.texts(place))
+        elif resolution == "merge" and word != "duplicate":
+            self._combine(fresh, other, word, weight, *compared.texts(pair))
         elif fresh in self.relied_on:
             self.flags.append((fresh, other, word, weight, False))
-        elif decided == "merge" and self._leave(fresh, other, "merged"):
-            self.why[fresh] = met.likeness(place)
+        elif resolution == "merge" and self._replace_by(fresh, other, "merged"):
+            self.why[fresh] = compared.describe(pair)
             self.merges.setdefault(other, []).append(fresh)
-        elif decided == "keep-old" and self._leave(fresh, other, "skipped"):
-            self.why[fresh] = f"{word}, and what was known stays: {difference(*met.texts(place))}"
+        elif resolution == "keep-old" and self._replace_by(fresh, other, "skipped"):
+            self.why[fresh] = (
+                f"{word}, and the older memory stays: {difference(*compared.texts(pair))}"
+            )
 
     def _combine(
         self, fresh: int, other: int, word: str, weight: float, new: str, old: str
     ) -> None:
-        """Both in one: the new one, which is not stored yet, says what both say, and takes the old one's place.
+        """Combine the texts of both memories in the new one, which replaces the old one.
 
-        One that is stored already keeps its text, and both stay.
+        A memory that is stored already keeps its text, and both stay.
         """
         text = both(old, self.texts.get(fresh, new))
         if self.stored or len(text) > _READ:
@@ -392,13 +444,13 @@ class _Decision:
             self.texts[fresh] = text
             self.combined.setdefault(fresh, []).append(other)
 
-    def _standing(self, row: int) -> int:
-        """The row itself, or what it was merged into."""
+    def _find_survivor(self, row: int) -> int:
+        """Return the survivor of a merged row, or the row itself."""
         return self.root.get(row, row)
 
-    def _leave(self, fresh: int, other: int, outcome: Outcome) -> bool:
-        """The new one goes and the other stands for it; False where that would close a circle."""
-        if self._leads(other, fresh) or fresh in self.successor:
+    def _replace_by(self, fresh: int, other: int, outcome: Outcome) -> bool:
+        """Replace a new row by another one; return False if that would close a circle."""
+        if self._leads_to(other, fresh) or fresh in self.successor:
             return False
         self.root[fresh], self.outcome[fresh] = other, outcome
         self.relied_on.add(other)
@@ -406,91 +458,102 @@ class _Decision:
         return True
 
     def _supersede(
-        self, fresh: int, other: int, word: str, weight: float, why: str, *, told: int | None = None
+        self,
+        fresh: int,
+        other: int,
+        word: str,
+        weight: float,
+        why: str,
+        *,
+        reported: int | None = None,
     ) -> None:
-        """``fresh`` takes the place of ``other``; ``told``: what was told now, where that is what ends."""
-        stays = self._standing(fresh)
-        if stays == other or stays in self.successor or self._leads(stays, other):
+        """Let `fresh` supersede `other`, unless that would close a circle.
+
+        `reported` is the new row, in case the new row ends.
+        """
+        survivor = self._find_survivor(fresh)
+        if survivor == other or survivor in self.successor or self._leads_to(survivor, other):
             return
         self.ended_by[other] = fresh
-        self._take_over(stays, other, word, weight)
-        self.superseded.append((fresh if told is None else told, stays, other, why))
+        self._take_over(survivor, other, word, weight)
+        self.superseded.append((fresh if reported is None else reported, survivor, other, why))
 
-    def _leads(self, row: int, to: int) -> bool:
-        """Whether the chain of what superseded ``row`` comes to ``to``."""
-        state, seen = self.joint.state, set()
-        while row != to:
-            if row in seen:
+    def _leads_to(self, row: int, goal: int) -> bool:
+        """Return whether the chain of successors of `row` reaches `goal`."""
+        state, visited = self.joint.state, set()
+        while row != goal:
+            if row in visited:
                 return False
-            seen.add(row)
+            visited.add(row)
             if row in self.successor:
                 row = self.successor[row]
                 continue
-            after = state.numbers["superseded_by"].values[row] if row < len(state) else np.nan
-            if np.isnan(after):
+            successor = state.numbers["superseded_by"].values[row] if row < len(state) else np.nan
+            if np.isnan(successor):
                 return False
-            row = int(after) - 1
+            row = int(successor) - 1
         return True
 
-    # -- what the fold reads ----------------------------------------------------------------------------------
+    # The result as the fold reads it
 
-    def made(self, *, gain: float, most: int) -> Linked:
-        # turns among the fresh were compared with nothing, and are stored as well
+    def build(self, *, strength_gain: float, max_edges: int) -> Linked:
+        """Return the outcomes, changes and edges of the decision."""
+        # new turns are not compared, but stored as well
         considered = self.rows if self.stored else np.arange(self.joint.size, self.joint.total)
         rows = considered.tolist()
         outcomes: tuple[Outcome, ...] = tuple(self.outcome.get(row, "added") for row in rows)
         ids = np.arange(1, self.joint.total + 1)
         if not self.stored:
-            # ids are given to what is stored only
-            held = np.array([outcome == "added" for outcome in outcomes], dtype=np.bool_)
-            ids[considered[held]] = self.joint.size + 1 + np.arange(int(held.sum()))
-        place_of = {row: place for place, row in enumerate(rows)}
-        source, target, relation, weight = self._joined()
-        change = self._changed(ids, gain) + Change(
+            # only rows that are stored get ids
+            is_stored = np.array([outcome == "added" for outcome in outcomes], dtype=np.bool_)
+            ids[considered[is_stored]] = self.joint.size + 1 + np.arange(int(is_stored.sum()))
+        position_of = {row: position for position, row in enumerate(rows)}
+        source, target, relation, weight = self._collect_edges()
+        change = self._collect_changes(ids, strength_gain) + Change(
             edges=build_edges(
                 ids[source].tolist(), ids[target].tolist(), relation.tolist(), weight.tolist()
             )
             if len(source)
             else None
         )
-        if change.edges and most:
-            change = Change(edges={**change.edges, "most": most}, set=change.set)
-        shown = relation != "supersedes"
-        own = np.array([place_of.get(row, -1) for row in source.tolist()], dtype=np.int64)
-        shown &= own >= 0
+        if change.edges and max_edges:
+            change = Change(edges={**change.edges, "most": max_edges}, set=change.set)
+        is_reported = relation != "supersedes"
+        positions = np.array([position_of.get(row, -1) for row in source.tolist()], dtype=np.int64)
+        is_reported &= positions >= 0
         return Linked(
             outcomes=outcomes,
-            standing=tuple(int(ids[self._standing(row)]) for row in rows),
+            standing=tuple(int(ids[self._find_survivor(row)]) for row in rows),
             superseded=tuple(
-                (place_of[fresh], int(ids[stays]), int(ids[goes]), why)
+                (position_of[fresh], int(ids[stays]), int(ids[goes]), why)
                 for fresh, stays, goes, why in self.superseded
             ),
-            whys={place_of[row]: why for row, why in self.why.items()},
+            whys={position_of[row]: why for row, why in self.why.items()},
             change=change,
-            texts={place_of[row]: text for row, text in self.texts.items()},
+            texts={position_of[row]: text for row, text in self.texts.items()},
             edges=(
-                own[shown],
-                ids[source[shown]],
-                ids[target[shown]],
-                relation[shown],
-                weight[shown],
+                positions[is_reported],
+                ids[source[is_reported]],
+                ids[target[is_reported]],
+                relation[is_reported],
+                weight[is_reported],
             ),
             fact_times=self._fact_times(ids),
         )
 
-    def _joined(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
-        """Every new edge, each once: those of conflicts that were settled, and those of pairs that stay as they are."""
-        standing = np.arange(self.joint.total)
+    def _collect_edges(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
+        """Return every new edge once, for settled conflicts and for pairs that stay."""
+        survivor_of = np.arange(self.joint.total)
         for row, root in self.root.items():
-            standing[row] = root
-        left = np.zeros(self.joint.total, dtype=np.bool_)
-        left[list(self.root)] = True
+            survivor_of[row] = root
+        has_left = np.zeros(self.joint.total, dtype=np.bool_)
+        has_left[list(self.root)] = True
         conflicts = self.edges
-        for fresh, earlier, flag, share, reverse in self.flags:
-            other = int(standing[earlier])
-            if not left[fresh] and other != fresh:
+        for fresh, earlier, flag, strength, reverse in self.flags:
+            other = int(survivor_of[earlier])
+            if not has_left[fresh] and other != fresh:
                 ends = (other, fresh) if reverse else (fresh, other)
-                conflicts = [*conflicts, (*ends, LINK_EDGES[flag], share)]
+                conflicts = [*conflicts, (*ends, LINK_EDGES[flag], strength)]
         if self.stored:
             conflicts = [
                 *conflicts,
@@ -505,14 +568,17 @@ class _Decision:
             )
         ]
         for new, old, word, weight in self.plain:
-            met = standing[old]
-            kept = ~left[new] & (met != new)
+            survivors = survivor_of[old]
+            is_kept = ~has_left[new] & (survivors != new)
             parts.append(
                 (
-                    new[kept],
-                    met[kept],
-                    np.array([LINK_EDGES[one] for one in word[kept].tolist()], dtype=object),
-                    weight[kept],
+                    new[is_kept],
+                    survivors[is_kept],
+                    np.array(
+                        [LINK_EDGES[relation_word] for relation_word in word[is_kept].tolist()],
+                        dtype=object,
+                    ),
+                    weight[is_kept],
                 )
             )
         source, target, relation, weight = (
@@ -521,148 +587,171 @@ class _Decision:
         codes = np.array([RELATIONS.index(word) for word in relation.tolist()], dtype=np.int64)
         if not len(source):
             return source, target, relation, weight
-        _, once = np.unique(np.stack([source, target, codes]), axis=1, return_index=True)
-        once = np.sort(once)
+        _, distinct = np.unique(np.stack([source, target, codes]), axis=1, return_index=True)
+        distinct = np.sort(distinct)
         source, target, relation, weight, codes = (
-            source[once],
-            target[once],
-            relation[once],
-            weight[once],
-            codes[once],
+            source[distinct],
+            target[distinct],
+            relation[distinct],
+            weight[distinct],
+            codes[distinct],
         )
-        # what stands for a new memory may have had the edge before
+        # the survivor of a new memory may have the edge already
         size = self.joint.size
-        both = np.flatnonzero((source < size) & (target < size))
-        had = np.zeros(len(source), dtype=np.bool_)
-        had[both] = self.joint.state.edges.find(source[both], target[both], codes[both]) >= 0
-        return source[~had], target[~had], relation[~had], weight[~had]
+        stored_pairs = np.flatnonzero((source < size) & (target < size))
+        exists = np.zeros(len(source), dtype=np.bool_)
+        exists[stored_pairs] = (
+            self.joint.state.edges.find(
+                source[stored_pairs], target[stored_pairs], codes[stored_pairs]
+            )
+            >= 0
+        )
+        return source[~exists], target[~exists], relation[~exists], weight[~exists]
 
-    def _changed(self, ids: Ints, gain: float) -> Change:
-        """Other values: of what was superseded, of what others were merged into."""
+    def _collect_changes(self, ids: Ints, gain: float) -> Change:
+        """Return the changed values of superseded memories and of survivors."""
         now, parts = self.joint.now, []
-        goes = {
+        superseded = {
             other: (stays, why, self.ended_by[other])
             for _, stays, other, why in self.superseded
-            if self._ends(other)
+            if self._has_ended(other)
         }
         if self.stored:
-            goes |= {row: (root, self.why[row], root) for row, root in self.root.items()}
-        if goes:
-            old = np.array(sorted(goes))
-            until = self._numbers("valid_until", old)
-            over = self._began(np.array([goes[row][2] for row in old.tolist()]))
-            # it held until the other began
-            over = np.maximum(over, self._began(old))
-            over = self._on_the_line(old, over)
+            superseded |= {row: (root, self.why[row], root) for row, root in self.root.items()}
+        if superseded:
+            old = np.array(sorted(superseded))
+            valid_until = self._read_numbers("valid_until", old)
+            ends = self._read_beginnings(np.array([superseded[row][2] for row in old.tolist()]))
+            # a superseded memory was valid until the other began
+            ends = np.maximum(ends, self._read_beginnings(old))
+            ends = self._timeline_ends(old, ends)
             parts.append(
                 build_values(
                     ids[old].tolist(),
                     status="superseded",
                     superseded_by=[
-                        float(ids[self._standing(goes[row][0])]) for row in old.tolist()
+                        float(ids[self._find_survivor(superseded[row][0])]) for row in old.tolist()
                     ],
-                    valid_until=np.where(until == NEVER, over, np.minimum(until, over)).tolist(),
+                    valid_until=np.where(
+                        valid_until == NEVER, ends, np.minimum(valid_until, ends)
+                    ).tolist(),
                     changed=now,
-                    reason=[goes[row][1] for row in old.tolist()],
+                    reason=[superseded[row][1] for row in old.tolist()],
                 )
             )
         if self.merges:
-            roots, again = np.array(sorted(self.merges)), self.joint.pack.number("merge-access")
-            times = np.array([len(self.merges[row]) for row in roots.tolist()])
-            strength = self._numbers("strength", roots) + gain * times
-            counted = (
-                {"access": (self._numbers("access", roots) + again * times).tolist()}
-                if again
+            roots, access_gain = (
+                np.array(sorted(self.merges)),
+                self.joint.pack.number("merge-access"),
+            )
+            merge_counts = np.array([len(self.merges[row]) for row in roots.tolist()])
+            strength = self._read_numbers("strength", roots) + gain * merge_counts
+            extra = (
+                {
+                    "access": (
+                        self._read_numbers("access", roots) + access_gain * merge_counts
+                    ).tolist()
+                }
+                if access_gain
                 else {}
             )
             parts.append(
-                build_values(
-                    ids[roots].tolist(), strength=strength.tolist(), changed=now, **counted
-                )
+                build_values(ids[roots].tolist(), strength=strength.tolist(), changed=now, **extra)
             )
-            parts += self._united(ids, self.merges)
-            parts += self._since(ids)
+            parts += self._join_lists(ids, self.merges)
+            parts += self._earlier_beginnings(ids)
         if self.combined:
-            parts += self._united(ids, self.combined) + self._values(ids)
+            parts += self._join_lists(ids, self.combined) + self._joint_values(ids)
         return Change(set=parts)
 
-    def _ends(self, row: int) -> bool:
-        """Whether a memory is superseded in the end: on a line, whether the last of its times is over."""
+    def _has_ended(self, row: int) -> bool:
+        """Return whether a memory ends, on a timeline with its last interval."""
         line = self.timeline.lines.get(row)
         return line is None or line.killer is not None
 
-    def _on_the_line(self, rows: Ints, over: Ints) -> Ints:
-        """When memories end, for those on the line of a property as the line has it."""
-        ends = over.copy()
-        for place, row in enumerate(rows.tolist()):
+    def _timeline_ends(self, rows: Ints, default_ends: Ints) -> Ints:
+        """Return the ends of superseded memories, from their timeline if they have one."""
+        ends = default_ends.copy()
+        for position, row in enumerate(rows.tolist()):
             line = self.timeline.lines.get(row)
             if (
                 line is not None
                 and row in self.timeline.touched
                 and line.segments[-1][1] != FOREVER
             ):
-                ends[place] = line.segments[-1][1]
+                ends[position] = line.segments[-1][1]
         return ends
 
-    def _since(self, ids: Ints) -> list[dict[str, Any]]:
-        """An earlier beginning for what was told again late."""
+    def _earlier_beginnings(self, ids: Ints) -> list[dict[str, Any]]:
+        """Return earlier beginnings of facts that were stated again late."""
         parts = []
         for root, others in self.merges.items():
-            began = int(self._began(np.array([root]))[0])
-            first = min(int(self._began(np.array([one]))[0]) for one in others)
+            began = int(self._read_beginnings(np.array([root]))[0])
+            first = min(int(self._read_beginnings(np.array([other]))[0]) for other in others)
             if first < began:
                 parts.append(build_values([int(ids[root])], valid_from=[first]))
         return parts
 
     def _fact_times(self, ids: Ints) -> list[list[Any]]:
-        """Of facts that were told again: when, and the times within which another value held."""
-        found = []
+        """Return the instants and gaps of facts that were stated again."""
+        result = []
         for row in self.timeline.touched:
             line = self.timeline.lines.get(row)
-            if line is not None and (len(line.told) > 1 or line.gaps):
-                found.append([int(ids[row]), line.told, [list(gap) for gap in line.gaps]])
-        return found
+            if line is not None and (len(line.stated) > 1 or line.gaps):
+                result.append([int(ids[row]), line.stated, [list(gap) for gap in line.gaps]])
+        return result
 
-    def _values(self, ids: Ints) -> list[dict[str, Any]]:
-        """The values of a fact that was combined with another: both."""
+    def _joint_values(self, ids: Ints) -> list[dict[str, Any]]:
+        """Return the joint values of combined facts."""
         parts = []
         for row, others in self.combined.items():
-            told = [
+            values = [
                 value
-                for value in (self._word("value", one) for one in (*others, row))
+                for value in (self._read_name("value", member) for member in (*others, row))
                 if value is not None
             ]
-            if len(set(told)) > 1:
-                parts.append(build_values([ids[row]], value="; ".join(dict.fromkeys(told))))
+            if len(set(values)) > 1:
+                parts.append(build_values([ids[row]], value="; ".join(dict.fromkeys(values))))
         return parts
 
-    def _united(self, ids: Ints, merges: dict[int, list[int]]) -> list[dict[str, Any]]:
-        """Tags, files and agents of what others were merged into; and how sure it is, and of what source, from the most
-        confident of them.
+    def _join_lists(self, ids: Ints, merges: dict[int, list[int]]) -> list[dict[str, Any]]:
+        """Return the joint tags, files and agents of survivors and merged rows.
+
+        Confidence and source come from the most confident of them.
         """
+        # Only rows that change are written, so that an unchanged survivor has no event.
         roots, parts = np.array(sorted(merges)), []
-        best_known = {row: max([row, *merges[row]], key=self._confidence) for row in roots.tolist()}
-        more_confident = [
+        most_confident = {
+            row: max([row, *merges[row]], key=self._confidence) for row in roots.tolist()
+        }
+        improved = [
             row
             for row in roots.tolist()
-            if self._confidence(best_known[row]) > self._confidence(row)
+            if self._confidence(most_confident[row]) > self._confidence(row)
         ]
-        if more_confident:
+        if improved:
             words = {
-                name: [self._word(name, best_known[row]) for row in more_confident]
+                name: [self._read_name(name, most_confident[row]) for row in improved]
                 for name in ("source", "provenance")
             }
-            sure = [self._confidence(best_known[row]) for row in more_confident]
-            parts.append(build_values(ids[more_confident].tolist(), confidence=sure, **words))
+            confidences = [self._confidence(most_confident[row]) for row in improved]
+            parts.append(build_values(ids[improved].tolist(), confidence=confidences, **words))
         for column in _UNITED:
-            before = {row: self._list(column, row) for row in roots.tolist()}
+            before = {row: self._read_list(column, row) for row in roots.tolist()}
             united = {
                 row: list(
                     dict.fromkeys(
-                        [*held, *(item for one in merges[row] for item in self._list(column, one))]
+                        [
+                            *items,
+                            *(
+                                item
+                                for merged_row in merges[row]
+                                for item in self._read_list(column, merged_row)
+                            ),
+                        ]
                     )
                 )
-                for row, held in before.items()
+                for row, items in before.items()
             }
             grown = [row for row in roots.tolist() if len(united[row]) > len(before[row])]
             if grown:
@@ -671,78 +760,88 @@ class _Decision:
                 )
         return parts
 
-    def _began(self, rows: Ints) -> Ints:
-        """Since when each of them holds."""
-        since = self._numbers("valid_from", rows)
-        return np.where(since == NEVER, self._numbers("created", rows), since)
+    def _read_beginnings(self, rows: Ints) -> Ints:
+        """Return the beginning of validity of each row."""
+        valid_from = self._read_numbers("valid_from", rows)
+        return np.where(valid_from == NEVER, self._read_numbers("created", rows), valid_from)
 
-    def _numbers(self, column: str, rows: Ints) -> NDArray[Any]:
-        known, place = np.unique(rows, return_inverse=True)
-        return np.asarray(self.joint.side(known).number(column)[place.reshape(-1)])
+    def _read_numbers(self, column: str, rows: Ints) -> NDArray[Any]:
+        """Return numeric values of rows that may repeat."""
+        distinct, position = np.unique(rows, return_inverse=True)
+        return np.asarray(self.joint.side(distinct).number(column)[position.reshape(-1)])
 
     def _confidence(self, row: int) -> float:
-        state, place = self.joint.home(row)
-        return float(state.numbers["confidence"].values[place])
+        """Return the confidence of a row."""
+        state, local_row = self.joint.home(row)
+        return float(state.numbers["confidence"].values[local_row])
 
-    def _word(self, column: str, row: int) -> str | None:
-        state, place = self.joint.home(row)
-        return state.names[column].value_at(place)
+    def _read_name(self, column: str, row: int) -> str | None:
+        """Return the name of a row in a column, None for null."""
+        state, local_row = self.joint.home(row)
+        return state.names[column].value_at(local_row)
 
-    def _list(self, column: str, row: int) -> tuple[str, ...]:
-        state, place = self.joint.home(row)
-        held = state.lists[column].value_at(place)
-        creator = state.names["creator"].value_at(place)
+    def _read_list(self, column: str, row: int) -> tuple[str, ...]:
+        """Return a list of a row; the agents of a memory include its creator."""
+        state, local_row = self.joint.home(row)
+        items = state.lists[column].value_at(local_row)
+        creator = state.names["creator"].value_at(local_row)
         if (
             column == "agents"
             and creator is not None
             and creator.startswith("agent:")
-            and creator not in held
+            and creator not in items
         ):
-            return (*held, creator)
-        return held
+            return (*items, creator)
+        return items
 
 
 def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Which pairs reach equally far and hold at the same time."""
-    may = _reach_alike(pairs, now)
-    for side, places in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
-        # what held before says nothing against what holds
-        until = side.number("valid_until")[places]
-        may &= (until == NEVER) | (until > now)
-    return may
+    """Return which pairs have the same reach and are both valid now."""
+    is_allowed = _have_same_reach(pairs, now)
+    for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
+        # a memory whose validity is over does not conflict with a valid one
+        valid_until = side.number("valid_until")[positions]
+        is_allowed &= (valid_until == NEVER) | (valid_until > now)
+    return is_allowed
 
 
-def _reach_alike(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Which pairs reach equally far, and began: what is to hold one day says nothing against what holds."""
-    may = np.ones(len(pairs), dtype=np.bool_)
+def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
+    """Return which pairs have the same reach and have both begun."""
+    is_allowed = np.ones(len(pairs), dtype=np.bool_)
     for column in _REACH:
-        may &= pairs.same(column, none=True)
+        is_allowed &= pairs.same(column, none=True)
     scope = pairs.new.word("scope")[pairs.first]
     visibility = pairs.new.word("visibility")[pairs.first]
-    may &= (scope != "session") | pairs.same("session", none=True)
-    may &= (visibility != "private") | pairs.same("creator", none=True)
-    for side, places in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
-        may &= side.number("valid_from")[places] <= now
-    return may
+    is_allowed &= (scope != "session") | pairs.same("session", none=True)
+    is_allowed &= (visibility != "private") | pairs.same("creator", none=True)
+    for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
+        is_allowed &= side.number("valid_from")[positions] <= now
+    return is_allowed
 
 
-def _spare_stated(met: _Met) -> None:
-    """Keep what a user stated where only somebody else says otherwise, such as an assistant or a page; flag both."""
-    places, pairs = met.resolved(), met.pairs
-    if not len(places):
+def _spare_stated(compared: _ComparedPairs) -> None:
+    """Keep statements of users that only hearsay contradicts, and flag both.
+
+    Hearsay is staged and was inferred or observed, for example from a web page.
+    """
+    resolved, pairs = compared.find_resolved(), compared.pairs
+    if not len(resolved):
         return
-    first, second = pairs.first[places], pairs.second[places]
+    first, second = pairs.first[resolved], pairs.second[resolved]
     hearsay = np.isin(pairs.new.word("provenance")[first], ("inferred", "observed"))
     hearsay &= pairs.new.word("status")[first] == "staged"
     stated = np.isin(pairs.old.word("provenance")[second], ("user-stated", "user-corrected"))
-    met.keep_both(places[hearsay & stated & ~met.merging(places)], "contradicts")
+    compared.keep_both(resolved[hearsay & stated & ~compared.is_merging(resolved)], "contradicts")
 
 
-def _spare_long(met: _Met) -> None:
-    """Long texts that are not the same both stay where they were called the same: nobody has read all of them."""
-    for place in np.flatnonzero(
-        (met.relation == "duplicate") & (met.resolution != "keep-both")
+def _spare_long(compared: _ComparedPairs) -> None:
+    """Keep both of two long texts that were called duplicates but differ.
+
+    No embedder reads all of a long text.
+    """
+    for pair in np.flatnonzero(
+        (compared.relation == "duplicate") & (compared.resolution != "keep-both")
     ).tolist():
-        later, earlier = met.texts(place)
+        later, earlier = compared.texts(pair)
         if max(len(later), len(earlier)) > _READ and later != earlier:
-            met.resolution[place] = "keep-both"
+            compared.resolution[pair] = "keep-both"

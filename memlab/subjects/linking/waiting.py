@@ -1,4 +1,4 @@
-"""Which memories wait to be linked: those remembered with linking "later" that no link event has come to yet."""
+"""The register of memories that wait to be linked."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Waiting"]
 
 
 class Waiting(Projection):
-    """Runs of ids, ascending and apart. What waits is known by the journal alone, so nothing is lost with a process.
+    """Ascending, disjoint ranges of the ids of waiting memories.
 
-    A ``remember`` event whose body says ``waits`` adds its memories; a ``link`` event takes away all ids up to its
-    ``upto``, whether or not anything was joined to them.
+    A ``remember`` event with ``waits`` adds its memories; a ``link`` event removes all ids up to
+    ``upto``. The journal is the only record, so nothing is lost with a process.
     """
 
     name: ClassVar[str] = "waiting"
@@ -37,17 +37,18 @@ class Waiting(Projection):
 
     @property
     def ids(self) -> list[int]:
-        """All that waits, ascending."""
+        """The ids of all waiting memories, ascending."""
         return [id for first, stop in self._runs for id in range(first, stop)]
 
-    def first(self, most: int) -> range:
-        """The first ids that wait, one after the other: at most ``most``."""
+    def first(self, limit: int) -> range:
+        """Return the first consecutive waiting ids, at most `limit`."""
         if not self._runs:
             return range(0)
         first, stop = self._runs[0]
-        return range(first, min(stop, first + most))
+        return range(first, min(stop, first + limit))
 
     def fold(self, event: Event) -> None:
+        """Apply an event to the register."""
         body = event.body
         if event.kind == "remember":
             if body.get("waits"):
@@ -61,12 +62,15 @@ class Waiting(Projection):
             self._runs = [[max(first, done), stop] for first, stop in self._runs if stop > done]
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+        """Return whether a viewer may see a link event; None leaves it to other rules."""
         if kind != "link" or "upto" not in body or seen:
             return None
         return bool(self._runs) and self._runs[0][0] <= int(body["upto"])
 
     def dump(self) -> Any:
+        """Return the register as plain values for a snapshot."""
         return self._runs
 
     def load(self, dumped: Any) -> None:
+        """Restore the register from the values of ``dump``."""
         self._runs = [list(run) for run in dumped]

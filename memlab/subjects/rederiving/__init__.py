@@ -1,1 +1,1 @@
-"""Fields that follow from the text of a memory: what an edit of the text makes of them."""
+"""Fields that are derived from the text of a memory, and their update after an edit."""

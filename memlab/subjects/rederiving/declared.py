@@ -1,4 +1,4 @@
-"""What the rereading of edited texts declares to a lab."""
+"""Hooks that update derived fields after an edit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from memlab.kernel.verbs.declared import Declared
 
 __all__ = ["DECLARED"]
 
+# Names of functions are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     hooks=(
         Hook("rederive-fields", "rederive", "memlab.subjects.rederiving.rederiving:rederive"),
-        Hook("retell-facts", "retell", "memlab.subjects.rederiving.rederiving:retold"),
+        Hook("retell-facts", "retell", "memlab.subjects.rederiving.rederiving:retell"),
     ),
 )

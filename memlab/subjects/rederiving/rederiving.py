@@ -1,9 +1,9 @@
-"""What a memory has by the words of its text, and what an edit of the text makes of it.
+"""Fields that are derived from a text, and their update when the text is edited.
 
-A summary, a fact and inferred tags are read from a text, so another text has others. Steps, triggers and other texts
-that came with the first one may repeat its words. ``rederive`` decides for one memory from its fields alone: what can
-be read again is rebuilt, what repeats corrected words is corrected with them or dropped, and the rest stays. Nothing is
-asked of a state, so the same edit gives the same fields wherever it is made.
+A summary, a fact and inferred tags are read from a text, so they change with it. Steps, triggers
+and other texts of the same memory may repeat its words. ``rederive`` decides for one memory from
+its fields alone. Derived fields are rebuilt, repeated words are corrected or dropped, and other
+fields stay. No state is read, so the same edit gives the same fields everywhere.
 """
 
 from __future__ import annotations
@@ -24,22 +24,26 @@ from memlab.kernel.verbs.fact_rows import normalize_predicate
 from memlab.subjects.fact_rows import fact_text
 from memlab.subjects.reading.tags import emotional_weight, summary_of, tags_of
 
-__all__ = ["Wording", "rederive", "retold"]
+__all__ = ["rederive", "retell"]
 
 
-# -- what an edit did to the words ------------------------------------------------------------------------------------
+# The words of a text before and after an edit.
 
 
+# Words and paths in a text.
 _TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _PATH = re.compile(r"[\w.~-]*(?:/[\w.-]+)+|[\w-]+\.[A-Za-z][A-Za-z0-9]{0,4}\b")
 _LONGEST = 2_000
-"""Words of a text up to which phrases are aligned: alignment takes quadratic time, 0.2 s for two texts of 2,000."""
+"""Maximum words of texts that are aligned: alignment is quadratic and takes 0.2 s for 2,000 words."""
 _PHRASE = 8
-"""Words of a phrase up to which another phrase is taken for its correction; a longer one is another sentence."""
+"""Maximum words of a phrase that is a correction of another; a longer one is another sentence."""
+# Words that do not make a difference.
 _PLAIN = STOP_WORDS["english"]
 
 
 class _Word(NamedTuple):
+    """A word in lower case and its position in a text."""
+
     low: str
     start: int
     stop: int
@@ -61,155 +65,175 @@ class Wording:
 
     @cached_property
     def gone(self) -> frozenset[str]:
-        """Words with a meaning of their own that the old text has and the new text lacks, in lower case."""
-        left = {word.low for word in self._new}
+        """Content words of the old text that the new text lacks, in lower case."""
+        new_words = {word.low for word in self._new}
         return frozenset(
-            word.low for word in self._old if word.low not in left and word.low not in _PLAIN
+            word.low for word in self._old if word.low not in new_words and word.low not in _PLAIN
         )
 
     @cached_property
     def same_words(self) -> bool:
-        """Whether both texts say the same words, whatever their marks, cases and plain words are."""
-        fresh = {word.low for word in self._new}.difference(word.low for word in self._old)
-        return not self.gone and fresh <= _PLAIN
+        """Whether both texts have the same content words."""
+        added = {word.low for word in self._new}.difference(word.low for word in self._old)
+        return not self.gone and added <= _PLAIN
 
     def quotes(self, text: str) -> frozenset[str]:
-        """Return the words of ``text`` that only the old text has."""
+        """Return the words of `text` that only the old text has."""
         if not self.gone:
             return frozenset()
         low = text.lower()
-        # scripts without spaces have no words to compare: there a run of letters may stand within a longer one
+        # scripts without spaces have no separate words, so a word may be part of a longer run of letters
         unspaced = {word for word in self.gone if not word.isascii() and word in low}
-        return self.gone.intersection(word.low for word in _words(text)) | unspaced
+        return self.gone.intersection(word.low for word in _split_words(text)) | unspaced
 
     def corrected(self, text: str) -> str:
-        """Return ``text`` with each corrected phrase of the old text replaced by its correction."""
+        """Return `text` with each corrected phrase of the old text replaced."""
         for phrase, correction in self.corrections:
             text = phrase.sub(correction.replace("\\", r"\\"), text)
         return text
 
-    def named(self, name: str) -> bool:
-        """Whether the new text says ``name`` as whole words."""
-        return _says(self.new, name)
+    def new_contains(self, name: str) -> bool:
+        """Return whether the new text contains `name` as whole words."""
+        return _contains_name(self.new, name)
 
-    def was_named(self, name: str) -> bool:
-        """Whether the old text says ``name`` as whole words."""
-        return _says(self.old, name)
+    def old_contains(self, name: str) -> bool:
+        """Return whether the old text contains `name` as whole words."""
+        return _contains_name(self.old, name)
 
     @cached_property
     def corrections(self) -> list[tuple[re.Pattern[str], str]]:
-        """Phrases of the old text, each with the words that took its place; the longest phrases come first."""
+        """Patterns of phrases of the old text with their corrections, the longest first."""
+        # Replaced phrases of equal length are also aligned word by word, because texts repeat single words.
         old, new = self._old, self._new
         if not self.gone or max(len(old), len(new)) > _LONGEST:
             return []
-        found: dict[tuple[str, ...], str] = {}
+        by_phrase: dict[tuple[str, ...], str] = {}
         aligned = SequenceMatcher(
             None, [word.low for word in old], [word.low for word in new], autojunk=False
         )
-        for what, start, stop, first, last in aligned.get_opcodes():
-            if what != "replace" or max(stop - start, last - first) > _PHRASE:
+        for operation, start, stop, first, last in aligned.get_opcodes():
+            if operation != "replace" or max(stop - start, last - first) > _PHRASE:
                 continue
-            self._correct(found, old[start:stop], new[first:last])
+            self._correct(by_phrase, old[start:stop], new[first:last])
             if stop - start == last - first:
-                for one, other in zip(old[start:stop], new[first:last], strict=True):
-                    self._correct(found, [one], [other])
-        ordered = sorted(found.items(), key=lambda pair: -len(pair[0]))
-        return [(_pattern(phrase), said) for phrase, said in ordered]
+                for old_word, new_word in zip(old[start:stop], new[first:last], strict=True):
+                    self._correct(by_phrase, [old_word], [new_word])
+        ordered = sorted(by_phrase.items(), key=lambda pair: -len(pair[0]))
+        return [(_compile_phrase(phrase), correction) for phrase, correction in ordered]
 
     def corrected_path(self, path: str) -> str | None:
-        """Return ``path`` as the new text writes it; None if the old text names it and the new text does not."""
+        """Return `path` as the new text writes it; None if only the old text names it."""
         if path not in self.old or path in self.new:
             return path
         before, after = set(_PATH.findall(self.old)), set(_PATH.findall(self.new))
-        fresh = after - before
-        return fresh.pop() if len(fresh) == 1 and before - after == {path} else None
+        added = after - before
+        return added.pop() if len(added) == 1 and before - after == {path} else None
 
     def _correct(
-        self, found: dict[tuple[str, ...], str], old: list[_Word], new: list[_Word]
+        self, by_phrase: dict[tuple[str, ...], str], old: list[_Word], new: list[_Word]
     ) -> None:
+        """Add a correction, if the phrase contains a word that is gone."""
         phrase = tuple(word.low for word in old)
         if self.gone.intersection(phrase):
-            found.setdefault(phrase, self.new[new[0].start : new[-1].stop])
+            by_phrase.setdefault(phrase, self.new[new[0].start : new[-1].stop])
 
     @cached_property
     def _old(self) -> list[_Word]:
-        return _words(self.old)
+        """The words of the old text."""
+        return _split_words(self.old)
 
     @cached_property
     def _new(self) -> list[_Word]:
-        return _words(self.new)
+        """The words of the new text."""
+        return _split_words(self.new)
 
 
-def _words(text: str) -> list[_Word]:
+def _split_words(text: str) -> list[_Word]:
+    """Return the words of a text with their positions."""
     return [
-        _Word(_low(found.group()), found.start(), found.end()) for found in _TOKEN.finditer(text)
+        _Word(_fold_word(match.group()), match.start(), match.end())
+        for match in _TOKEN.finditer(text)
     ]
 
 
-def _low(word: str) -> str:
+def _fold_word(word: str) -> str:
+    """Return a word in lower case without its possessive ending."""
     return word.lower().replace("\u2019", "'").removesuffix("'s")
 
 
-def _says(text: str, name: str) -> bool:
-    words = [word.low for word in _words(name)]
-    return bool(words) and _pattern(words).search(text) is not None
+def _contains_name(text: str, name: str) -> bool:
+    """Return whether a text contains a name as whole words."""
+    words = [word.low for word in _split_words(name)]
+    return bool(words) and _compile_phrase(words).search(text) is not None
 
 
-def _pattern(words: Iterable[str]) -> re.Pattern[str]:
+def _compile_phrase(words: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern that matches words in sequence, whatever is between them."""
     joined = r"[\W_]+".join(re.escape(word).replace("'", "['\u2019]") for word in words)
     return re.compile(rf"(?<![^\W_]){joined}(?![^\W_])", re.IGNORECASE)
 
 
+# Kinds without a summary, limits of a value that is read from a sentence, and marks that end one. A longer value is
+# a clause of its own.
 _WITHOUT_SUMMARY = ("turn",)
 _LONGEST_NAME = 1000
 _MOST_WORDS = 8
-"""Words of the value of a fact that is read from a sentence of the form of the old one."""
 _CLAUSE = re.compile(r"[,;:!?\n]|\.\s")
 _QUOTED = 60
-"""Characters of a value that a note quotes."""
+"""Maximum characters of a value in a note."""
 
 
 class Fact(Protocol):
-    """A fact that a text states, as the hooks at "read-facts" give it; ``entity``: its value is one."""
+    """A fact that a text states, as hooks at "read-facts" return it.
+
+    ``entity`` means that the value is an entity.
+    """
 
     @property
-    def subject(self) -> str: ...
+    def subject(self) -> str:
+        """The subject."""
+
     @property
-    def predicate(self) -> str: ...
+    def predicate(self) -> str:
+        """The predicate."""
+
     @property
-    def value(self) -> str: ...
+    def value(self) -> str:
+        """The value."""
+
     @property
-    def entity(self) -> bool: ...
+    def entity(self) -> bool:
+        """Whether the value is an entity."""
 
 
 def rederive(
-    before: Mapping[str, Any], old: str, new: str, given: Mapping[str, Any], pack: Pack
+    before: Mapping[str, Any], old: str, new: str, edited: Mapping[str, Any], pack: Pack
 ) -> Rederived:
-    """Return what the fields of a memory become when its text changes from ``old`` to ``new``.
+    """Return the fields of a memory after its text changed from `old` to `new`.
 
     Parameters
     ----------
     before
-        The fields of the memory as they are, by name; fields without a value may be missing.
+        The present fields of the memory, by name; fields without a value may be missing.
     old, new
-        Its text before and after the edit. They are equal where only fields are edited.
-    given
-        The fields that the edit itself sets, which stay as given.
+        The text before and after the edit; equal if only fields are edited.
+    edited
+        The fields that the edit sets itself, which are kept.
     pack
-        The live pack: its settings ``write-summary`` and ``infer-tags`` decide what is read from a text.
+        The active pack, whose settings ``write-summary`` and ``infer-tags`` decide what is derived.
     """
-    work = _Work(dict(before) | dict(given), frozenset(given), Wording(old, new))
+    work = _Work(dict(before) | dict(edited), frozenset(edited), Wording(old, new))
     if old != new:
-        _fact(work, before)
-        _texts(work)
-        _files(work)
-    _tags(work, before, pack)
-    _summary(work, before, pack)
-    _feeling(work, before)
+        _rederive_fact(work, before)
+        _correct_texts(work)
+        _correct_files(work)
+    _rederive_tags(work, before, pack)
+    _rederive_summary(work, before, pack)
+    _rederive_feeling(work, before)
     columns = {
         name: value
         for name, value in work.after.items()
-        if name not in given and _value(value) != _value(before.get(name))
+        if name not in edited and _freeze_value(value) != _freeze_value(before.get(name))
     }
     columns |= {name: None for name in work.removed if before.get(name) is not None}
     return Rederived(
@@ -220,71 +244,82 @@ def rederive(
     )
 
 
-def retold(before: Mapping[str, Any], given: Mapping[str, Any], text: str) -> str | None:
-    """Return the sentence of a fact with the values that an edit gives; None if its text is not made of its fields."""
-    if not any(name in given for name in FACT):
+def retell(before: Mapping[str, Any], edited: Mapping[str, Any], text: str) -> str | None:
+    """Return the sentence of a fact with edited values.
+
+    None if the text was not made from its fields.
+    """
+    if not any(name in edited for name in FACT):
         return None
-    after = {name: given.get(name, before.get(name)) for name in FACT}
-    if given.get("value") is not None and "object" not in given:
+    after = {name: edited.get(name, before.get(name)) for name in FACT}
+    if edited.get("value") is not None and "object" not in edited:
         after["object"] = None
-    was, now = _values(before), _values(after)
-    if was is None or now is None or was == now:
+    old_fact, new_fact = _fact_values(before), _fact_values(after)
+    if old_fact is None or new_fact is None or old_fact == new_fact:
         return None
-    called = next(
-        (form for form in _forms(was[0]) if text == fact_text(form, was[1], was[2])), None
+    named_subject = next(
+        (
+            form
+            for form in _subject_forms(old_fact[0])
+            if text == fact_text(form, old_fact[1], old_fact[2])
+        ),
+        None,
     )
-    if called is None:
+    if named_subject is None:
         return None
-    subject = called if now[0] == was[0] else now[0]
-    return fact_text(subject, now[1], now[2])
+    subject = named_subject if new_fact[0] == old_fact[0] else new_fact[0]
+    return fact_text(subject, new_fact[1], new_fact[2])
 
 
 class _Work:
-    """The fields of one memory while they are decided, and what was decided."""
+    """The fields of one memory during the decision, and the decisions."""
 
-    def __init__(self, after: dict[str, Any], given: frozenset[str], words: Wording) -> None:
-        self.after, self.given, self.words = after, given, words
+    def __init__(self, after: dict[str, Any], edited: frozenset[str], words: Wording) -> None:
+        self.after, self.given, self.words = after, edited, words
         self.rebuilt: list[str] = []
         self.dropped: list[str] = []
         self.removed: list[str] = []
         self.notes: list[str] = []
 
     def rebuild(self, name: str, value: Any, note: str = "") -> None:
+        """Set a derived field, and note the change."""
         before = self.after.get(name)
         self.after[name] = value
         self.rebuilt.append(name)
-        self.notes.append(note or f"{name}: {_shown(before)} -> {_shown(value)}.")
+        self.notes.append(note or f"{name}: {_quote_value(before)} -> {_quote_value(value)}.")
 
     def drop(self, name: str, note: str) -> None:
+        """Remove a field, and note the reason."""
         self.after.pop(name, None)
         self.removed.append(name)
         self.dropped.append(name)
         self.notes.append(note)
 
 
-# -- the fact that a text states --------------------------------------------------------------------------------------
+# The fact that a text states.
 
 
-def _fact(work: _Work, before: Mapping[str, Any]) -> None:
-    """Read subject, predicate and value again, unless the edit gives them."""
-    was = _values(before)
+def _rederive_fact(work: _Work, before: Mapping[str, Any]) -> None:
+    """Read subject, predicate and value again, unless the edit sets them."""
+    # A sentence of the same form is the most reliable reading, then a single fact that rules find.
+    old_fact = _fact_values(before)
     if work.given.intersection(FACT):
-        _exclusive(work, before)
+        _clear_other_value(work, before)
         return
-    if was is None:
-        _names(work, [name for name in FACT if name != "predicate"])
+    if old_fact is None:
+        _correct_names(work, [name for name in FACT if name != "predicate"])
         return
-    subject, predicate, value = was
+    subject, predicate, value = old_fact
     words = work.words
     column = "object" if before.get("object") is not None else "value"
-    same_form = _in_same_form(words, was)
-    stated = None if same_form is not None else _stated(words.new, subject, predicate)
+    same_form = _read_same_form(words, old_fact)
+    stated = None if same_form is not None else _read_single_fact(words.new, subject, predicate)
     if same_form is not None:
-        _replace(work, column, value, same_form)
+        _replace_value(work, column, value, same_form)
     elif stated is not None:
-        _restate(work, stated, was, column)
+        _restate_fact(work, stated, old_fact, column)
     elif words.same_words or (
-        words.named(value) and not _denies_anew(words) and _about(words, subject)
+        words.new_contains(value) and not _is_new_denial(words) and _is_about(words, subject)
     ):
         return
     else:
@@ -292,38 +327,41 @@ def _fact(work: _Work, before: Mapping[str, Any]) -> None:
             if before.get(name) is not None:
                 work.drop(
                     name,
-                    f"{name}: {_shown(before[name])} dropped, because the new text does not state it.",
+                    f"{name}: {_quote_value(before[name])} dropped, because the new text does not state it.",
                 )
 
 
-def _exclusive(work: _Work, before: Mapping[str, Any]) -> None:
-    """Let a value that is given take the place of the object, and the other way round."""
-    for one, other in (("value", "object"), ("object", "value")):
+def _clear_other_value(work: _Work, before: Mapping[str, Any]) -> None:
+    """Let an edited value replace the object, and an edited object the value."""
+    for column, other_column in (("value", "object"), ("object", "value")):
         if (
-            work.after.get(one) is not None
-            and one in work.given
-            and other not in work.given
-            and before.get(other)
+            work.after.get(column) is not None
+            and column in work.given
+            and other_column not in work.given
+            and before.get(other_column)
         ):
             work.drop(
-                other, f"{other}: {_shown(before[other])} dropped, because the edit gives a {one}."
+                other_column,
+                f"{other_column}: {_quote_value(before[other_column])} dropped, because the edit gives a {column}.",
             )
 
 
-def _replace(work: _Work, column: str, value: str, other: str) -> None:
+def _replace_value(work: _Work, column: str, value: str, other: str) -> None:
+    """Rebuild the value of a fact if it changed."""
     if other != value:
         work.rebuild(column, other)
 
 
-def _restate(work: _Work, fact: Fact, was: tuple[str, str, str], column: str) -> None:
-    subject, predicate, value = was
+def _restate_fact(work: _Work, fact: Fact, old_fact: tuple[str, str, str], column: str) -> None:
+    """Rebuild the parts of a fact that the new text states differently."""
+    subject, predicate, value = old_fact
     if fact.subject.casefold() != subject.casefold():
         work.rebuild("subject", fact.subject)
-    same = (
+    is_same_predicate = (
         normalize_predicate(fact.predicate) == predicate.partition(":")[0]
         or fact.predicate == predicate
     )
-    if not same:
+    if not is_same_predicate:
         work.rebuild("predicate", fact.predicate)
         if (target := "object" if fact.entity else "value") != column:
             work.after.pop(column, None)
@@ -335,31 +373,38 @@ def _restate(work: _Work, fact: Fact, was: tuple[str, str, str], column: str) ->
         work.rebuild(column, fact.value)
 
 
-def _in_same_form(words: Wording, was: tuple[str, str, str]) -> str | None:
-    """The value in a new sentence that differs from the old one in its value alone; None if it differs elsewhere."""
-    subject, predicate, value = was
-    for form in _forms(subject):
-        begins, found, ends = fact_text(form, predicate, "\0").partition("\0")
-        if not found or words.old != f"{begins}{value}{ends}":
+def _read_same_form(words: Wording, old_fact: tuple[str, str, str]) -> str | None:
+    """Return the value in a new sentence of the same form as the old one.
+
+    None if the sentences differ in more than the value.
+    """
+    subject, predicate, value = old_fact
+    for form in _subject_forms(subject):
+        prefix, separator, suffix = fact_text(form, predicate, "\0").partition("\0")
+        if not separator or words.old != f"{prefix}{value}{suffix}":
             continue
-        stop = len(words.new) - len(ends)
+        stop = len(words.new) - len(suffix)
         for close in ("", "."):
-            if words.new.startswith(begins) and words.new.endswith(ends + close):
-                other = words.new[len(begins) : stop - len(close)].strip()
-                if other and _is_value(other):
-                    return other
+            if words.new.startswith(prefix) and words.new.endswith(suffix + close):
+                candidate = words.new[len(prefix) : stop - len(close)].strip()
+                if candidate and _is_value(candidate):
+                    return candidate
     return None
 
 
 def _is_value(text: str) -> bool:
-    said = words_of(text)
-    plain = not _CLAUSE.search(text) and len(text) <= _LONGEST_NAME
-    return plain and 0 < len(said) <= _MOST_WORDS and _turns().isdisjoint(said)
+    """Return whether a text can be the value of a fact."""
+    words = words_of(text)
+    is_plain = not _CLAUSE.search(text) and len(text) <= _LONGEST_NAME
+    return is_plain and 0 < len(words) <= _MOST_WORDS and _change_words().isdisjoint(words)
 
 
-def _stated(text: str, subject: str, predicate: str) -> Fact | None:
-    """The one fact that a text states of a subject, by this predicate if it states several; None where that is open."""
-    found = list(
+def _read_single_fact(text: str, subject: str, predicate: str) -> Fact | None:
+    """Return the one fact that a text states about a subject; None if it is ambiguous.
+
+    If there are several, those with the same predicate are preferred.
+    """
+    facts = list(
         dict.fromkeys(
             fact
             for role in ("assistant", "user")
@@ -367,32 +412,40 @@ def _stated(text: str, subject: str, predicate: str) -> Fact | None:
             for fact in read(text, role)
         )
     )
-    found = [fact for fact in found if _is_value(fact.value)]
-    own = [fact for fact in found if fact.subject.casefold() == subject.casefold()] or found
-    by = [
-        fact for fact in own if normalize_predicate(fact.predicate) == predicate.partition(":")[0]
-    ] or own
-    return by[0] if len({(fact.subject, fact.predicate, fact.value) for fact in by}) == 1 else None
-
-
-def _denies_anew(words: Wording) -> bool:
-    """Whether the new text denies, or tells of a change, in words that the old one lacks."""
-    return bool(_turns().intersection(words_of(words.new)).difference(words_of(words.old)))
-
-
-def _turns() -> frozenset[str]:
-    return vocabulary("conflicts", "denying", "changing") | {"longer", "anymore"}
-
-
-def _about(words: Wording, subject: str) -> bool:
-    said = frozenset(words_of(words.new))
-    return words.named(subject) or (
-        subject.casefold() == "user" and bool(said & vocabulary("first-person", "pronouns"))
+    facts = [fact for fact in facts if _is_value(fact.value)]
+    of_subject = [fact for fact in facts if fact.subject.casefold() == subject.casefold()] or facts
+    candidates = [
+        fact
+        for fact in of_subject
+        if normalize_predicate(fact.predicate) == predicate.partition(":")[0]
+    ] or of_subject
+    return (
+        candidates[0]
+        if len({(fact.subject, fact.predicate, fact.value) for fact in candidates}) == 1
+        else None
     )
 
 
-def _values(fields: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """Subject, predicate, and object or value; None for what is no fact."""
+def _is_new_denial(words: Wording) -> bool:
+    """Return whether the new text has a denial or a change that the old one lacks."""
+    return bool(_change_words().intersection(words_of(words.new)).difference(words_of(words.old)))
+
+
+def _change_words() -> frozenset[str]:
+    """Return the words of denial and change."""
+    return vocabulary("conflicts", "denying", "changing") | {"longer", "anymore"}
+
+
+def _is_about(words: Wording, subject: str) -> bool:
+    """Return whether the new text is about a subject."""
+    words_said = frozenset(words_of(words.new))
+    return words.new_contains(subject) or (
+        subject.casefold() == "user" and bool(words_said & vocabulary("first-person", "pronouns"))
+    )
+
+
+def _fact_values(fields: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """Return subject, predicate, and object or value; None for other memories."""
     subject, predicate = fields.get("subject"), fields.get("predicate")
     value = fields.get("object") or fields.get("value")
     return (
@@ -402,131 +455,159 @@ def _values(fields: Mapping[str, Any]) -> tuple[str, str, str] | None:
     )
 
 
-def _forms(subject: str) -> tuple[str, ...]:
+def _subject_forms(subject: str) -> tuple[str, ...]:
+    """Return the forms of a subject in a sentence."""
     return subject, f"The {subject}"
 
 
-# -- texts and paths that repeat the words ----------------------------------------------------------------------------
+# Texts and paths that repeat words of the text.
 
 
-def _names(work: _Work, names: Iterable[str]) -> None:
-    """Correct names that repeat the words of the text; drop those that cannot be corrected."""
+def _correct_names(work: _Work, names: Iterable[str]) -> None:
+    """Correct names that repeat old words of the text; drop those that still do."""
     for name in names:
         value = work.after.get(name)
         if value is None or name in work.given or not work.words.quotes(value):
             continue
-        other = work.words.corrected(value)
-        if work.words.quotes(other):
-            work.drop(name, _repeats(name, work.words.quotes(other)))
+        correction = work.words.corrected(value)
+        if work.words.quotes(correction):
+            work.drop(name, _note_repeated(name, work.words.quotes(correction)))
         else:
-            work.rebuild(name, other)
+            work.rebuild(name, correction)
 
 
-def _texts(work: _Work) -> None:
-    """Correct what a procedure consists of; drop a context, a reason and operations that repeat corrected words."""
-    _names(work, ["title"])
+def _correct_texts(work: _Work) -> None:
+    """Correct procedures, and drop other texts that repeat old words.
+
+    The other texts are the context, the reason and operations.
+    """
+    _correct_names(work, ["title"])
     for name in ("steps", "prerequisites", "warnings", "triggers"):
         entries = work.after.get(name)
-        if not entries or name in work.given or not any(work.words.quotes(one) for one in entries):
+        if (
+            not entries
+            or name in work.given
+            or not any(work.words.quotes(entry) for entry in entries)
+        ):
             continue
-        others = [work.words.corrected(one) for one in entries]
-        left = frozenset(word for one in others for word in work.words.quotes(one))
-        if not left:
-            work.rebuild(name, others)
-        elif name == "triggers" and (kept := [one for one in others if not work.words.quotes(one)]):
-            work.rebuild(name, kept)
-        else:  # a procedure with one step missing would be another procedure
-            work.drop(name, _repeats(name, left))
+        corrections = [work.words.corrected(entry) for entry in entries]
+        remaining = frozenset(word for entry in corrections for word in work.words.quotes(entry))
+        if not remaining:
+            work.rebuild(name, corrections)
+        elif name == "triggers" and (
+            clean := [entry for entry in corrections if not work.words.quotes(entry)]
+        ):
+            work.rebuild(name, clean)
+        else:  # a procedure without one of its steps would be wrong
+            work.drop(name, _note_repeated(name, remaining))
     for name in ("context", "reason", "operations"):
         value = work.after.get(name)
         if value is not None and name not in work.given and (quoted := work.words.quotes(value)):
-            work.drop(name, _repeats(name, quoted))
+            work.drop(name, _note_repeated(name, quoted))
 
 
-def _repeats(name: str, quoted: Iterable[str]) -> str:
-    said = ", ".join(sorted(quoted)[:3])
-    return f"{name}: dropped, because it repeats words that the new text lacks ({said}). Give {name}= to keep it."
+def _note_repeated(name: str, quoted: Iterable[str]) -> str:
+    """Return the note for a field that was dropped."""
+    listing = ", ".join(sorted(quoted)[:3])
+    return f"{name}: dropped, because it repeats words that the new text lacks ({listing}). Give {name}= to keep it."
 
 
-def _files(work: _Work) -> None:
-    """Correct the paths that the old text names and the new text writes otherwise."""
+def _correct_files(work: _Work) -> None:
+    """Correct paths that the new text writes differently."""
     paths = work.after.get("files")
     if not paths or "files" in work.given:
         return
-    others = [other for path in paths if (other := work.words.corrected_path(path)) is not None]
-    if others == list(paths):
+    corrected = [
+        corrected_path
+        for path in paths
+        if (corrected_path := work.words.corrected_path(path)) is not None
+    ]
+    if corrected == list(paths):
         return
-    if others:
-        work.rebuild("files", others)
+    if corrected:
+        work.rebuild("files", corrected)
     else:
         work.drop(
-            "files", f"files: {_shown(paths)} dropped, because the new text does not name them."
+            "files",
+            f"files: {_quote_value(paths)} dropped, because the new text does not name them.",
         )
 
 
-# -- what is inferred -------------------------------------------------------------------------------------------------
+# Tags, summary and feeling.
 
 
-def _tags(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
-    """Infer tags again; those that only the old words or paths gave go, and what was given by hand stays."""
+def _rederive_tags(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
+    """Infer tags again; drop those of old words, and keep those given by hand."""
     if "tags" in work.given or work.after.get("kind") == "turn":
         return
-    how, words = str(pack.settings["infer-tags"]), work.words
-    was = list(before.get("tags") or ())
-    inferred = _inferred(words.old, before, how), _inferred(words.new, work.after, how)
-    kept = [
+    mode, words = str(pack.settings["infer-tags"]), work.words
+    old_tags = list(before.get("tags") or ())
+    inferred = _infer_tags(words.old, before, mode), _infer_tags(words.new, work.after, mode)
+    kept_tags = [
         tag
-        for tag in was
-        if (tag not in inferred[0] or tag in inferred[1]) and not _only_old(words, tag, inferred)
+        for tag in old_tags
+        if (tag not in inferred[0] or tag in inferred[1])
+        and not _is_outdated_tag(words, tag, inferred)
     ]
-    tags = list(dict.fromkeys([*kept, *inferred[1]]))
-    if tags == was:
+    tags = list(dict.fromkeys([*kept_tags, *inferred[1]]))
+    if tags == old_tags:
         return
-    left, fresh = [tag for tag in was if tag not in tags], [tag for tag in tags if tag not in was]
+    removed, added = (
+        [tag for tag in old_tags if tag not in tags],
+        [tag for tag in tags if tag not in old_tags],
+    )
     if tags:
-        said = [f"{_shown(left)} dropped"] * bool(left) + [f"{_shown(fresh)} added"] * bool(fresh)
-        work.rebuild("tags", tags, f"tags: {', '.join(said)}.")
+        notes = [f"{_quote_value(removed)} dropped"] * bool(removed) + [
+            f"{_quote_value(added)} added"
+        ] * bool(added)
+        work.rebuild("tags", tags, f"tags: {', '.join(notes)}.")
     else:
-        work.drop("tags", f"tags: {_shown(left)} dropped, because only the old words gave them.")
+        work.drop(
+            "tags", f"tags: {_quote_value(removed)} dropped, because only the old words gave them."
+        )
 
 
-def _inferred(text: str, fields: Mapping[str, Any], how: str) -> list[str]:
-    if how == "off":
+def _infer_tags(text: str, fields: Mapping[str, Any], mode: str) -> list[str]:
+    """Return the tags of a text and its fields, by the pack's setting."""
+    if mode == "off":
         return []
-    entities = (fields.get("subject"), fields.get("object")) if how == "all" else ()
-    return tags_of(text if how == "all" else "", fields.get("files") or (), entities)
+    entities = (fields.get("subject"), fields.get("object")) if mode == "all" else ()
+    return tags_of(text if mode == "all" else "", fields.get("files") or (), entities)
 
 
-def _only_old(words: Wording, tag: str, inferred: tuple[list[str], list[str]]) -> bool:
-    """Whether a tag consists of words of the old text of which one is gone; what is inferred again stays."""
-    return tag not in inferred[1] and bool(words.quotes(tag)) and words.was_named(tag)
+def _is_outdated_tag(words: Wording, tag: str, inferred: tuple[list[str], list[str]]) -> bool:
+    """Return whether a tag has words of the old text of which one is gone.
+
+    Tags that are inferred again do not count.
+    """
+    return tag not in inferred[1] and bool(words.quotes(tag)) and words.old_contains(tag)
 
 
-def _summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
-    """Write the summary again where the pack writes summaries or a rule wrote the old one; else drop it."""
-    words, was = work.words, before.get("summary")
+def _rederive_summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
+    """Write the summary again if a rule writes it; drop it otherwise."""
+    words, old_summary = work.words, before.get("summary")
     steps = work.after.get("steps")
     if "summary" in work.given or (
-        words.old == words.new and not (was is not None and "steps" in work.given)
+        words.old == words.new and not (old_summary is not None and "steps" in work.given)
     ):
         return
-    told = bool(pack.settings["write-summary"]) or (
-        was is not None and was == summary_of(words.old)
+    has_summary = bool(pack.settings["write-summary"]) or (
+        old_summary is not None and old_summary == summary_of(words.old)
     )
-    told = told and not steps and work.after.get("kind") not in _WITHOUT_SUMMARY
-    if told:
-        fresh = summary_of(words.new)
-        if fresh != was:
-            work.rebuild("summary", fresh, "summary: rebuilt from the new text.")
-    elif was is not None:
-        why = "the steps tell the procedure" if steps else "it sums up the old text"
-        work.drop("summary", f"summary: dropped, because {why}. Give summary= to keep it.")
+    has_summary = has_summary and not steps and work.after.get("kind") not in _WITHOUT_SUMMARY
+    if has_summary:
+        new_summary = summary_of(words.new)
+        if new_summary != old_summary:
+            work.rebuild("summary", new_summary, "summary: rebuilt from the new text.")
+    elif old_summary is not None:
+        reason = "the steps describe the procedure" if steps else "it summarises the old text"
+        work.drop("summary", f"summary: dropped, because {reason}. Give summary= to keep it.")
 
 
-def _feeling(work: _Work, before: Mapping[str, Any]) -> None:
-    """Weigh a feeling again whose weight was read from the old text."""
+def _rederive_feeling(work: _Work, before: Mapping[str, Any]) -> None:
+    """Read the weight of a feeling again if it came from the old text."""
     words, default = work.words, MEMORY["emotional_weight"].default
-    was = before.get("emotional_weight", default)
+    old_weight = before.get("emotional_weight", default)
     if (
         words.old == words.new
         or "emotional_weight" in work.given
@@ -534,17 +615,19 @@ def _feeling(work: _Work, before: Mapping[str, Any]) -> None:
     ):
         return
     if (
-        was == (emotional_weight(words.old) or default)
-        and (fresh := emotional_weight(words.new) or default) != was
+        old_weight == (emotional_weight(words.old) or default)
+        and (new_weight := emotional_weight(words.new) or default) != old_weight
     ):
-        work.rebuild("emotional_weight", fresh)
+        work.rebuild("emotional_weight", new_weight)
 
 
-def _value(value: Any) -> Any:
+def _freeze_value(value: Any) -> Any:
+    """Return lists as tuples, for comparison."""
     return tuple(value) if isinstance(value, list | tuple) else value
 
 
-def _shown(value: Any) -> str:
+def _quote_value(value: Any) -> str:
+    """Return a value as short text for a note."""
     text = (
         "nothing"
         if value is None

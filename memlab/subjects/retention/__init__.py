@@ -1,1 +1,1 @@
-"""``lab.upkeep``: transitions, pruning, schedule, forecast."""
+"""Upkeep of a lab: status transitions, pruned edges, a schedule and forecasts."""

@@ -1,4 +1,4 @@
-"""What retention declares to a lab."""
+"""Events, accessors and services of upkeep."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
 
+# Names of classes are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     events=(
         EventType(

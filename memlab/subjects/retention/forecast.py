@@ -1,4 +1,4 @@
-"""What becomes of memories that nobody uses: what the closed forms of one pack or several say of times to come."""
+"""Forecasts: the retention and status of unused memories under one pack or several."""
 
 from __future__ import annotations
 
@@ -22,38 +22,60 @@ from memlab.kernel.recall import Moment, read_statuses
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.state import State, to_datetimes
 from memlab.subjects.drawing import CYCLE, GREY, OnPanels, add_legend, draw_panels, render_svg
-from memlab.subjects.retention.upkeep import spelled, standing
+from memlab.subjects.retention.upkeep import decode_words, evaluate_standing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Forecast", "forecast"]
+__all__ = ["Forecast", "compute_forecast"]
 
 
-# -- what a forecast holds, its figure and its page -------------------------------------------------------------------
+# The result of a forecast, its figure and its page.
 
 
 Floats = NDArray[np.float64]
 
+# Limits of a figure and a table that people can read, and seconds per day.
 _MOST_LINES = len(CYCLE)
 _MOST_SHOWN = 12
 _ACROSS = 3
 _DAY = 86_400.0
 _STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
-"""What colour shows is shown by shape too: a line style for each run of colours."""
+"""A line style per cycle of colours, so that lines differ without colour too."""
 
 
 @dataclass(frozen=True)
 class Forecast(Displayed):
-    """What becomes of memories from ``at`` to ``until`` if none of them is used.
+    """The future of memories that nothing uses.
 
-    ``frame``: one row for each pack, memory and instant: pack, memory_id, at, retention (1 as when new), half_life
-    (days), label, status. What never fades has a retention of 1; its half_life is what the pack's ``half-life`` gives:
-    1e300 for what is pinned under ``workbench``, ``base-half-life`` where the pack's ``retention`` does not read it
-    (``companion``, ``factgraph``, ``fsrs``, ``actr``), and null where the policy gives null. ``transitions``: pack,
-    memory_id, at (to the second), what (status or label), from, to. ``packs`` are names with hashes, ``texts`` what the
-    memories say.
+    A memory that does not decay has a retention of 1. Its half-life is the result of the pack's
+    ``half-life`` policy: 1e300 for pinned memories under ``workbench``, ``base-half-life`` where
+    ``retention`` does not use it (``companion``, ``factgraph``, ``fsrs``, ``actr``), and null for
+    null.
+
+    Attributes
+    ----------
+    at, until
+        The beginning and the end, in UTC.
+    packs
+        The names and hashes of the packs.
+    texts
+        The ids and texts of the memories.
+    frame
+        One row per pack, memory and instant: pack, memory_id, at, retention (1 for a new memory), half_life
+        (days), label and status.
+    transitions
+        One row per change: pack, memory_id, at (to the second), what (status or label), from and to.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("The goat eats hay.")
+    >>> future = lab.upkeep.forecast(1, "2100-01-01", points=3)
+    >>> future.frame["retention"].len()
+    3
     """
 
     at: datetime
@@ -65,12 +87,27 @@ class Forecast(Displayed):
 
     @checked
     def figure(self, *, axes: OnPanels | None = None) -> Figure:
-        """Retention against time: one line a memory in a panel for each pack; of one memory, one line a pack.
+        """Draw retention over time.
 
-        A dot is a transition, with the word that holds from then on. A line is pale once its memory has left recall.
-        It is drawn on ``axes``, one for each panel, if they are given. InputError for another number of them.
+        Several memories have a panel per pack and a line per memory; a single memory has a line per
+        pack. A dot marks a transition with its new status or label. A line is pale after its memory
+        has left recall.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on, one per panel; by default a new figure.
+
+        Returns
+        -------
+        The matplotlib figure.
+
+        Raises
+        ------
+        InputError
+            If the number of axes differs from the number of panels.
         """
-        return _figure(self, axes)
+        return _draw_figure(self, axes)
 
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self.packs)
@@ -80,87 +117,111 @@ class Forecast(Displayed):
         )
 
     def _display(self) -> object:
-        return _shown(self)
+        """Return the figure and the table of transitions."""
+        return _render_forecast(self)
 
 
-def _figure(found: Forecast, axes: Sequence[Axes] | None = None) -> Figure:
-    packs, memories = [name for name, _ in found.packs], [id for id, _ in found.texts]
-    alone = len(memories) == 1 and len(packs) > 1
-    shown = packs[:_MOST_LINES] if alone else [str(id) for id in memories[:_MOST_LINES]]
-    panels = [""] if alone else packs
-    across = 2 if len(panels) == 4 else min(_ACROSS, len(panels))
-    down = -(-len(panels) // across)
+def _draw_figure(future: Forecast, axes: Sequence[Axes] | None = None) -> Figure:
+    """Draw the panels of a forecast; see ``Forecast.figure``."""
+    packs, memories = [name for name, _ in future.packs], [id for id, _ in future.texts]
+    is_single = len(memories) == 1 and len(packs) > 1
+    lines = packs[:_MOST_LINES] if is_single else [str(id) for id in memories[:_MOST_LINES]]
+    panels = [""] if is_single else packs
+    columns = 2 if len(panels) == 4 else min(_ACROSS, len(panels))
+    rows = -(-len(panels) // columns)
 
-    def draw(grid: Sequence[Axes]) -> None:
-        for place, panel in enumerate(grid):
-            _draw(panel, found, shown, packs[place], alone)
-            panel.set_title(f"Memory {memories[0]}" if alone else panels[place], pad=8)
-            if axes is not None or place + across >= len(panels):
+    def draw(panel_axes: Sequence[Axes]) -> None:
+        """Draw the panels and the legend."""
+        for position, panel in enumerate(panel_axes):
+            _draw_panel(panel, future, lines, packs[position], is_single)
+            panel.set_title(f"Memory {memories[0]}" if is_single else panels[position], pad=8)
+            if axes is not None or position + columns >= len(panels):
                 panel.set_xlabel("days")
                 panel.tick_params(labelbottom=True)
-            if axes is not None or place % across == 0:
-                panel.set_ylabel("what is left")
-        hidden = (len(packs) if alone else len(memories)) - len(shown)
+            if axes is not None or position % columns == 0:
+                panel.set_ylabel("retention")
+        hidden = (len(packs) if is_single else len(memories)) - len(lines)
         title = f"and {hidden:,} more, not drawn" if hidden > 0 else None
-        if len(shown) > 1:
+        if len(lines) > 1:
             add_legend(
-                grid,
+                panel_axes,
                 alone=axes is not None,
-                ncols=4 if alone else 2,
+                ncols=4 if is_single else 2,
                 title=title,
                 fontsize=8.2,
                 handlelength=1.8,
             )
 
-    width = 4.8 if across == 1 and not alone else min(9.6, 3.4 * max(across, 2))
+    width = 4.8 if columns == 1 and not is_single else min(9.6, 3.4 * max(columns, 2))
     return draw_panels(
         draw,
         len(panels),
-        shape=(down, across),
+        shape=(rows, columns),
         width=width,
-        height=0.7 + 2.4 * down,
+        height=0.7 + 2.4 * rows,
         axes=axes,
         sharex=True,
         sharey=True,
     )
 
 
-def _draw(axes: Axes, found: Forecast, lines: list[str], pack: str, alone: bool) -> None:
-    for place, line in enumerate(lines):
-        chosen = (
+def _draw_panel(axes: Axes, future: Forecast, lines: list[str], pack: str, is_single: bool) -> None:
+    """Draw the lines of one panel."""
+    for position, line in enumerate(lines):
+        is_line = (
             pl.col("pack") == line
-            if alone
+            if is_single
             else (pl.col("pack") == pack) & (pl.col("memory_id") == int(line))
         )
-        rows = found.frame.filter(chosen)
-        days = _days(rows["at"], found)
-        left = rows["retention"].fill_null(float("nan")).to_numpy()
-        colour, style = CYCLE[place % len(CYCLE)], _STYLES[place % len(_STYLES)]
-        name = line if alone else f"{line}: {clip(dict(found.texts)[int(line)], 44)}"
-        inside = rows["status"].is_in(RECALLABLE).to_numpy()
+        rows = future.frame.filter(is_line)
+        days = _days(rows["at"], future)
+        retention = rows["retention"].fill_null(float("nan")).to_numpy()
+        colour, style = CYCLE[position % len(CYCLE)], _STYLES[position % len(_STYLES)]
+        name = line if is_single else f"{line}: {clip(dict(future.texts)[int(line)], 44)}"
+        in_recall = rows["status"].is_in(RECALLABLE).to_numpy()
         shared: dict[str, Any] = {"color": colour, "linewidth": 1.8, "linestyle": style}
-        axes.plot(days, np.where(_reaching(inside), left, np.nan), label=_plain(name), **shared)
-        axes.plot(days, np.where(inside, np.nan, left), alpha=0.3, clip_on=False, **shared)
-        moved = found.transitions.filter(chosen & pl.col("from").is_not_null())
-        if not moved.height:
+        axes.plot(
+            days,
+            np.where(_extend_runs(in_recall), retention, np.nan),
+            label=_legend_label(name),
+            **shared,
+        )
+        axes.plot(days, np.where(in_recall, np.nan, retention), alpha=0.3, clip_on=False, **shared)
+        changes = future.transitions.filter(is_line & pl.col("from").is_not_null())
+        if not changes.height:
             continue
-        at = _days(moved["at"], found)
-        axes.scatter(at, np.interp(at, days, left), s=16, color=colour, zorder=3, clip_on=False)
+        change_days = _days(changes["at"], future)
+        axes.scatter(
+            change_days,
+            np.interp(change_days, days, retention),
+            s=16,
+            color=colour,
+            zorder=3,
+            clip_on=False,
+        )
         if len(lines) == 1:
-            _word(axes, at, np.interp(at, days, left), moved["to"].to_list(), colour)
+            _annotate_changes(
+                axes,
+                change_days,
+                np.interp(change_days, days, retention),
+                changes["to"].to_list(),
+                colour,
+            )
     axes.set_ylim(bottom=0)
     axes.margins(x=0.02)
     axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _word(axes: Axes, at: Floats, left: Floats, words: list[str], colour: str) -> None:
-    """The words that hold from each dot on; of several at one instant all."""
-    for x in np.unique(at):
-        here = np.flatnonzero(at == x)
+def _annotate_changes(
+    axes: Axes, days: Floats, retention: Floats, words: list[str], colour: str
+) -> None:
+    """Write the new statuses and labels at each dot, all of one instant together."""
+    for x in np.unique(days):
+        same_day = np.flatnonzero(days == x)
         label = axes.annotate(
-            ", ".join(words[place] for place in here),
-            (float(x), float(left[here[0]])),
+            ", ".join(words[position] for position in same_day),
+            (float(x), float(retention[same_day[0]])),
             xytext=(5, 4),
             textcoords="offset points",
             fontsize=8.2,
@@ -169,37 +230,39 @@ def _word(axes: Axes, at: Floats, left: Floats, words: list[str], colour: str) -
         label.set_parse_math(False)
 
 
-def _reaching(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """And the first instant after each run, so that the strong line meets the pale one."""
-    reaching = inside.copy()
-    reaching[1:] |= inside[:-1]
-    return reaching
+def _extend_runs(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Extend runs by one instant, so that the strong line meets the pale one."""
+    extended = inside.copy()
+    extended[1:] |= inside[:-1]
+    return extended
 
 
-def _days(at: pl.Series, found: Forecast) -> Floats:
-    begin = pl.Series([found.at]).cast(pl.Datetime("us", "UTC")).to_physical()[0]
-    return np.asarray((at.to_physical() - begin).to_numpy() / 1e6 / _DAY)
+def _days(at: pl.Series, future: Forecast) -> Floats:
+    """Return the days since the beginning of a forecast."""
+    start = pl.Series([future.at]).cast(pl.Datetime("us", "UTC")).to_physical()[0]
+    return np.asarray((at.to_physical() - start).to_numpy() / 1e6 / _DAY)
 
 
-def _plain(name: str) -> str:
-    """A label that begins with an underscore would be left out of the legend."""
+def _legend_label(name: str) -> str:
+    """Return a label for the legend, which omits labels with a leading underscore."""
     return f" {name}" if name.startswith("_") else name
 
 
-def _shown(found: Forecast) -> object:
+def _render_forecast(future: Forecast) -> object:
+    """Return the figure and the table of transitions for a notebook."""
     with warnings.catch_warnings():
-        # a page has glyphs that matplotlib's own face lacks
+        # the font of the page has glyphs that matplotlib's default font lacks
         warnings.filterwarnings(
             "ignore", message="Glyph .* missing from font", category=UserWarning
         )
-        drawing = render_svg(_figure(found), name="forecast")
-    moved = found.transitions.head(_MOST_SHOWN)
+        drawing = render_svg(_draw_figure(future), name="forecast")
+    first_transitions = future.transitions.head(_MOST_SHOWN)
     when, old = pl.col("at").dt.strftime("%Y-%m-%d %H:%M"), pl.col("from").fill_null("none")
-    rows = moved.select("pack", "memory_id", when, "what", old, "to").iter_rows()
-    heads = ("pack", "memory", "at", "what", "from", "to")
-    more = found.transitions.height - moved.height
-    notes = [f"and {more:,} more transitions"] if more > 0 else []
-    listed = table("", heads, rows, notes=notes)
+    rows = first_transitions.select("pack", "memory_id", when, "what", old, "to").iter_rows()
+    headings = ("pack", "memory", "at", "what", "from", "to")
+    hidden = future.transitions.height - first_transitions.height
+    notes = [f"and {hidden:,} more transitions"] if hidden > 0 else []
+    listed = table("", headings, rows, notes=notes)
     face = "--face:var(--jp-content-font-family,system-ui,sans-serif)"
     return Markup(f'<div style="max-width:62em;{face}">{drawing}</div>'), listed
 
@@ -208,19 +271,22 @@ Rows = NDArray[np.int64]
 Instants = NDArray[np.int64]
 
 _MOST_POINTS = 10_000
+"""Maximum number of instants, more than a figure can show."""
+
 _MOST_VALUES = 5_000_000
-"""Rows of a frame: some 300 MB."""
+"""Maximum rows of a frame, about 300 MB."""
 
 _FINEST: Micros = 1_000_000
-"""Transitions have a resolution of one second."""
+"""The resolution of transitions: one second."""
 
 _MOST_MOVES = 16
-"""Transitions of one memory between two points; any more of them stand at the second point."""
+"""Maximum transitions of one memory between two instants; further ones get the second instant."""
 
+# Whether each status takes part in recall.
 _IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
 
 
-def forecast(
+def compute_forecast(
     state: State,
     packs: Sequence[Pack],
     rows: Rows,
@@ -229,45 +295,49 @@ def forecast(
     *,
     points: int = 100,
 ) -> Forecast:
-    """What each pack makes of ``rows`` (ascending) at ``points`` instants from ``now`` to ``until``, both included.
+    """Forecast ascending `rows` under each pack at `points` instants.
 
-    Nothing is changed, and nothing is used in between. Upkeep is taken to follow at once: status and label are those
-    that ``promote``, ``forget`` and ``label`` give at each instant of what takes part in recall; what has left it keeps
-    what it had. A transition that is undone again between two instants is not seen.
+    Both `now` and `until` are included. Nothing is changed. Upkeep is assumed to follow at once:
+    status and label are the results of ``promote``, ``forget`` and ``label`` at each instant for
+    recallable memories; others keep theirs. A transition that is undone between two instants is not
+    visible.
     """
+    # The checks come first, because a large forecast takes minutes.
     if until <= now:
         raise InputError(
-            f"A forecast ends after it begins: until= is {from_micros(until):%Y-%m-%d %H:%M:%S}, and it begins at "
-            f"{from_micros(now):%Y-%m-%d %H:%M:%S} UTC."
+            f"A forecast must end after it begins. until= is {from_micros(until):%Y-%m-%d %H:%M:%S}, and it begins "
+            f"at {from_micros(now):%Y-%m-%d %H:%M:%S} UTC."
         )
     if not packs:
-        raise InputError("A forecast needs a pack: packs= is empty.")
+        raise InputError("A forecast needs at least one pack, and packs= is empty.")
     if len(rows) * points * len(packs) > _MOST_VALUES:
         raise InputError(
-            f"{len(rows):,} memories at {points:,} instants under {len(packs)} packs are more than {_MOST_VALUES:,} "
-            "values: ask for fewer of one of them."
+            f"{len(rows):,} memories at {points:,} instants under {len(packs)} packs exceed {_MOST_VALUES:,} values. "
+            "Reduce the memories, points= or packs=."
         )
     step = (until - now) / (points - 1)
-    instants = [*dict.fromkeys(now + round(step * place) for place in range(points - 1)), until]
+    instants = [*dict.fromkeys(now + round(step * number) for number in range(points - 1)), until]
     walks = [
-        _walked(state, pack, name, rows, instants)
-        for pack, name in zip(packs, _named(packs), strict=True)
+        _walk_pack(state, pack, name, rows, instants)
+        for pack, name in zip(packs, _distinct_names(packs), strict=True)
     ]
     return Forecast(
         at=from_micros(now),
         until=from_micros(until),
-        packs=tuple((name, pack.hash) for name, pack in zip(_named(packs), packs, strict=True)),
+        packs=tuple(
+            (name, pack.hash) for name, pack in zip(_distinct_names(packs), packs, strict=True)
+        ),
         texts=tuple(
             (row + 1, text or "")
             for row, text in zip(rows.tolist(), state.texts.to_list(rows), strict=True)
         ),
         frame=pl.concat([frame for frame, _ in walks]),
-        transitions=pl.concat([moved for _, moved in walks]),
+        transitions=pl.concat([changes for _, changes in walks]),
     )
 
 
-def _named(packs: Sequence[Pack]) -> list[str]:
-    """The packs' names; hashes are added to those that share one."""
+def _distinct_names(packs: Sequence[Pack]) -> list[str]:
+    """Return the names of packs, with hashes where two share a name."""
     names = [pack.name for pack in packs]
     return [
         f"{pack.name} [{pack.hash[:6]}]" if names.count(pack.name) > 1 else pack.name
@@ -276,108 +346,119 @@ def _named(packs: Sequence[Pack]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Held:
-    """Status and label of some memories at an instant, the label as a code of ``words``, -1 for none."""
+class _Values:
+    """The status and label of some memories at an instant, as codes.
+
+    The label is a code of ``words``, -1 for none.
+    """
 
     rows: Rows
     status: NDArray[np.int64]
     label: NDArray[np.int64]
 
-    def at(self, places: NDArray[Any]) -> _Held:
-        return _Held(self.rows[places], self.status[places], self.label[places])
+    def at(self, positions: NDArray[Any]) -> _Values:
+        """Return the values of some of the memories."""
+        return _Values(self.rows[positions], self.status[positions], self.label[positions])
 
-    def where(self, mask: NDArray[np.bool_], other: _Held) -> _Held:
-        """This one where ``mask`` holds, and else the other."""
-        return _Held(
+    def where(self, mask: NDArray[np.bool_], other: _Values) -> _Values:
+        """Return these values where `mask` is true, else those of `other`."""
+        return _Values(
             self.rows,
             np.where(mask, self.status, other.status),
             np.where(mask, self.label, other.label),
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[_Held]) -> _Held:
+    def joined(cls, parts: Sequence[_Values]) -> _Values:
+        """Return the concatenation of several parts."""
         return cls(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.status for part in parts]),
             np.concatenate([part.label for part in parts]),
         )
 
-    def differs(self, other: _Held) -> NDArray[np.bool_]:
+    def differs(self, other: _Values) -> NDArray[np.bool_]:
+        """Return which memories have another status or label in `other`."""
         return np.asarray((self.status != other.status) | (self.label != other.label))
 
 
 @dataclass(frozen=True)
 class _Step:
-    """What some memories were just after ``since``, and are by ``until``: an instant for each."""
+    """The values of some memories just after ``since`` and at ``until``."""
 
-    old: _Held
-    new: _Held
+    old: _Values
+    new: _Values
     since: Instants
     until: Instants
 
     @classmethod
     def joined(cls, steps: Sequence[_Step]) -> _Step:
+        """Return the concatenation of several steps."""
         return cls(
-            _Held.joined([step.old for step in steps]),
-            _Held.joined([step.new for step in steps]),
+            _Values.joined([step.old for step in steps]),
+            _Values.joined([step.new for step in steps]),
             np.concatenate([step.since for step in steps]),
             np.concatenate([step.until for step in steps]),
         )
 
 
 class _Walk:
-    """One pack's way through time; it knows the words that it has met."""
+    """The evaluation of one pack over time, with the label words that occurred."""
 
     def __init__(self, state: State, pack: Pack) -> None:
         self.state, self.pack = state, pack
         self.words: list[str] = []
 
-    def begun(self, rows: Rows) -> _Held:
-        """What the state has."""
+    def begun(self, rows: Rows) -> _Values:
+        """Return the values in the state."""
         labels = self.state.names["label"]
         self.words = list(labels.vocabulary)
-        return _Held(rows, read_statuses(self.state, rows), labels.codes[rows].astype(np.int64))
+        return _Values(rows, read_statuses(self.state, rows), labels.codes[rows].astype(np.int64))
 
-    def on(self, held: _Held, now: Micros | Instants) -> _Held:
-        """What becomes of it by ``now``, one instant or one for each row."""
-        inside = np.flatnonzero(_IN_RECALL[held.status])
-        if not len(inside):
-            return held
-        at = now if isinstance(now, int) else now[inside]
-        found = standing(self.state, self.pack, held.rows[inside], at, status=held.status[inside])
-        for word in found.words:
+    def on(self, values: _Values, now: Micros | Instants) -> _Values:
+        """Return the values at `now`, one instant or one per memory."""
+        in_recall = np.flatnonzero(_IN_RECALL[values.status])
+        if not len(in_recall):
+            return values
+        instants = now if isinstance(now, int) else now[in_recall]
+        new_standing = evaluate_standing(
+            self.state, self.pack, values.rows[in_recall], instants, status=values.status[in_recall]
+        )
+        for word in new_standing.words:
             if word not in self.words:
                 self.words.append(word)
-        codes = np.array([*map(self.words.index, found.words), -1])
-        status, label = held.status.copy(), held.label.copy()
-        status[inside] = found.status
-        label[inside] = np.where(found.label >= 0, codes[found.label], label[inside])
-        return _Held(held.rows, status, label)
+        codes = np.array([*map(self.words.index, new_standing.words), -1])
+        status, label = values.status.copy(), values.label.copy()
+        status[in_recall] = new_standing.status
+        label[in_recall] = np.where(
+            new_standing.label >= 0, codes[new_standing.label], label[in_recall]
+        )
+        return _Values(values.rows, status, label)
 
 
-def _walked(
+def _walk_pack(
     state: State, pack: Pack, name: str, rows: Rows, instants: Sequence[Micros]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The frame and the transitions of one pack."""
+    """Return the frame and the transitions of one pack."""
     walk, count = _Walk(state, pack), len(rows)
-    held, before = walk.begun(rows), instants[0] - 1
-    numbers: list[tuple[NDArray[Any], NDArray[Any], _Held]] = []
+    values, before = walk.begun(rows), instants[0] - 1
+    numbers: list[tuple[NDArray[Any], NDArray[Any], _Values]] = []
     steps: list[_Step] = []
     for now in instants:
-        after = walk.on(held, now)
-        places = np.flatnonzero(after.differs(held))
+        after = walk.on(values, now)
+        positions = np.flatnonzero(after.differs(values))
         steps.append(
             _Step(
-                held.at(places),
-                after.at(places),
-                np.full(len(places), before),
-                np.full(len(places), now),
+                values.at(positions),
+                after.at(positions),
+                np.full(len(positions), before),
+                np.full(len(positions), now),
             )
         )
-        held, before = after, now
+        values, before = after, now
         moment = Moment(state, pack, rows, now)
-        numbers.append((moment.retention(), moment.half_life(), held))
-    moved = _located(walk, steps)
+        numbers.append((moment.retention(), moment.half_life(), values))
+    located_steps = _locate_transitions(walk, steps)
     words = walk.words
     frame = pl.DataFrame(
         [
@@ -385,33 +466,43 @@ def _walked(
             pl.Series("memory_id", np.tile(rows + 1, len(instants)), dtype=pl.Int64),
             to_datetimes("at", np.repeat(np.array(instants, dtype=np.int64), count)),
             pl.Series(
-                "retention", np.concatenate([kept for kept, _, _ in numbers]), dtype=pl.Float64
+                "retention",
+                np.concatenate([retention for retention, _, _ in numbers]),
+                dtype=pl.Float64,
             ).fill_nan(None),
             pl.Series(
-                "half_life", np.concatenate([half for _, half, _ in numbers]), dtype=pl.Float64
+                "half_life",
+                np.concatenate([half_life for _, half_life, _ in numbers]),
+                dtype=pl.Float64,
             ).fill_nan(None),
-            spelled(np.concatenate([one.label for _, _, one in numbers]), words).alias("label"),
-            spelled(np.concatenate([one.status for _, _, one in numbers]), STATUSES).alias(
-                "status"
-            ),
+            decode_words(
+                np.concatenate([values_then.label for _, _, values_then in numbers]), words
+            ).alias("label"),
+            decode_words(
+                np.concatenate([values_then.status for _, _, values_then in numbers]), STATUSES
+            ).alias("status"),
         ]
     )
     parts = [pl.DataFrame(schema=_MOVED)]
-    for step in moved:
-        for what, ours, theirs, known in (
+    for step in located_steps:
+        for column, old_codes, new_codes, vocabulary in (
             ("status", step.old.status, step.new.status, STATUSES),
             ("label", step.old.label, step.new.label, words),
         ):
-            places = np.flatnonzero(ours != theirs)
+            positions = np.flatnonzero(old_codes != new_codes)
             parts.append(
                 pl.DataFrame(
                     [
-                        pl.Series("pack", [name], dtype=pl.String).new_from_index(0, len(places)),
-                        pl.Series("memory_id", step.old.rows[places] + 1, dtype=pl.Int64),
-                        to_datetimes("at", step.until[places]),
-                        pl.Series("what", [what], dtype=pl.String).new_from_index(0, len(places)),
-                        spelled(ours[places], known).alias("from"),
-                        spelled(theirs[places], known).alias("to"),
+                        pl.Series("pack", [name], dtype=pl.String).new_from_index(
+                            0, len(positions)
+                        ),
+                        pl.Series("memory_id", step.old.rows[positions] + 1, dtype=pl.Int64),
+                        to_datetimes("at", step.until[positions]),
+                        pl.Series("what", [column], dtype=pl.String).new_from_index(
+                            0, len(positions)
+                        ),
+                        decode_words(old_codes[positions], vocabulary).alias("from"),
+                        decode_words(new_codes[positions], vocabulary).alias("to"),
                     ]
                 )
             )
@@ -419,6 +510,7 @@ def _walked(
     return by_memory, pl.concat(parts).sort("memory_id", "at", maintain_order=True)
 
 
+# The columns of transitions.
 _MOVED: dict[str, Any] = {
     "pack": pl.String,
     "memory_id": pl.Int64,
@@ -429,22 +521,35 @@ _MOVED: dict[str, Any] = {
 }
 
 
-def _located(walk: _Walk, steps: Sequence[_Step]) -> list[_Step]:
-    """The transitions within these steps, each with the instant of ``until``: by halving the time, all at once."""
-    found: list[_Step] = []
-    left = _Step.joined(steps)
+def _locate_transitions(walk: _Walk, steps: Sequence[_Step]) -> list[_Step]:
+    """Return the transitions within steps, each with its instant, by bisection.
+
+    All memories are bisected at once.
+    """
+    located: list[_Step] = []
+    remaining = _Step.joined(steps)
     for _ in range(_MOST_MOVES):
-        if not len(left.old.rows):
-            return found
-        low, high = left.since.copy(), left.until.copy()
-        # where nothing happens until the end although the end is another, it happens there
-        while (wide := np.flatnonzero(high - low > _FINEST)).size:
-            middle = low[wide] + (high[wide] - low[wide]) // 2
-            moved = walk.on(left.old.at(wide), middle).differs(left.old.at(wide))
-            high[wide[moved]], low[wide[~moved]] = middle[moved], middle[~moved]
-        last = high == left.until
-        new = walk.on(left.old, high).where(~last, left.new)
-        found.append(_Step(left.old, new, low, high))
-        rest = np.flatnonzero(new.differs(left.new))
-        left = _Step(new.at(rest), left.new.at(rest), high[rest], left.until[rest])
-    return [*found, left]
+        if not len(remaining.old.rows):
+            return located
+        lower, upper = remaining.since.copy(), remaining.until.copy()
+        # a transition at the very end of a step is not visible inside it, so the end counts as its instant
+        while (unresolved := np.flatnonzero(upper - lower > _FINEST)).size:
+            middle = lower[unresolved] + (upper[unresolved] - lower[unresolved]) // 2
+            has_changed = walk.on(remaining.old.at(unresolved), middle).differs(
+                remaining.old.at(unresolved)
+            )
+            upper[unresolved[has_changed]], lower[unresolved[~has_changed]] = (
+                middle[has_changed],
+                middle[~has_changed],
+            )
+        is_end = upper == remaining.until
+        new = walk.on(remaining.old, upper).where(~is_end, remaining.new)
+        located.append(_Step(remaining.old, new, lower, upper))
+        unfinished = np.flatnonzero(new.differs(remaining.new))
+        remaining = _Step(
+            new.at(unfinished),
+            remaining.new.at(unfinished),
+            upper[unfinished],
+            remaining.until[unfinished],
+        )
+    return [*located, remaining]

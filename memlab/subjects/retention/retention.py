@@ -1,4 +1,4 @@
-"""``lab.upkeep``: what time does to memories, now, regularly, and to come."""
+"""Upkeep of a lab, now, regularly and in a forecast: ``lab.upkeep``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memlab.kernel.base.threads import Background, Worker
 from memlab.kernel.policies import Pack, load_pack
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, Memories
-from memlab.subjects.retention.forecast import Forecast, forecast
+from memlab.subjects.retention.forecast import Forecast, compute_forecast
 from memlab.subjects.retention.upkeep import Upkeep, run_upkeep
 
 if TYPE_CHECKING:
@@ -30,42 +30,49 @@ if TYPE_CHECKING:
     from memlab.subjects.programs.operations import LabOperations
     from memlab.subjects.review.review import LabReview
 
-__all__ = ["LabUpkeep", "OnUpkeep", "Schedule", "Scheduler"]
-
-
-# -- a schedule: upkeep again and again, for as long as a process lives -----------------------------------------------
+__all__ = ["LabUpkeep", "Schedule", "Scheduler"]
 
 
 OnUpkeep = Callable[[Upkeep], None]
 
 _LOOK = 30.0
-"""Seconds between two looks at the clock: a machine that slept is late by no more than this."""
+"""Seconds between two checks of the clock: after a sleep of the machine a pass is late by at most this."""
 
+# The shortest and longest interval between passes.
 _LEAST, _MOST = timedelta(milliseconds=1), timedelta(days=365)
 
 
 class Pace:
-    """When the next pass is due, by two clocks: one that may be set, and one that may stand still while it sleeps.
+    """The time of the next pass, by the wall clock and by a monotonic clock.
 
-    A pass is due when either says that ``seconds`` have gone by since the last one began. So a machine that slept
-    through five of them makes one, and a clock that was set back holds up nothing.
+    A pass is due when either clock says that enough seconds have passed since the last one began.
+    The monotonic clock may stop while a machine sleeps, and the wall clock may be set back.
     """
 
     def __init__(self, wall: float, steady: float) -> None:
         self.wall, self.steady = wall, steady
 
     def left(self, seconds: float, wall: float, steady: float) -> float:
-        """Seconds until the next pass; none or fewer when it is due."""
+        """Return the seconds until the next pass; 0 or less if it is due."""
         return seconds - max(wall - self.wall, steady - self.steady)
 
 
 class Schedule(Background, Displayed):
-    """Upkeep in the background; made by ``lab.upkeep.schedule``. ``stop`` it, or use it in a ``with``.
+    """Upkeep in the background, created by ``lab.upkeep.schedule``.
 
-    One thread makes a pass at once and then one every ``every``; each is as of the lab's clock, and the waiting is by
-    real time. Passes that fell into a time when the machine slept are made up for by one. A pass that fails is shown on
-    standard error and kept as ``error`` until one succeeds; the next is made when it is due. A pass that is stopped
-    writes the block that it is at, and the next pass of anyone does the rest.
+    Call ``stop``, or use it in a ``with`` block. One thread makes a pass at once and then one every
+    ``every``. Each pass uses the lab's clock; the waiting uses real time. Passes that were missed
+    while the machine slept are replaced by one. A failed pass is printed on standard error and kept
+    as ``error`` until a pass succeeds. A pass that is stopped finishes its current block, and the
+    next pass does the rest.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> with lab.upkeep.schedule() as schedule:
+    ...     schedule.every
+    datetime.timedelta(seconds=14400)
     """
 
     def __init__(self, store: Store, every: timedelta | None, on_upkeep: OnUpkeep | None) -> None:
@@ -83,19 +90,19 @@ class Schedule(Background, Displayed):
 
     @property
     def every(self) -> timedelta:
-        """What lies between the beginnings of two passes: as given, or the live pack's ``upkeep-hours``."""
+        """The time between two passes; by default the pack's ``upkeep-hours``."""
         if self._every is not None:
             return self._every
         return timedelta(hours=self._store.versions.pack.number("upkeep-hours"))
 
     @property
     def last(self) -> Upkeep | None:
-        """What the last pass that succeeded found; None before the first."""
+        """The result of the last successful pass; None before the first."""
         return self._last
 
     @property
     def next(self) -> datetime | None:
-        """When the next pass is due, in real time; None if it is stopped."""
+        """The real time of the next pass; None if the schedule is stopped."""
         if not self.active:
             return None
         left = self._left()
@@ -103,12 +110,12 @@ class Schedule(Background, Displayed):
 
     @property
     def error(self) -> MemlabError | None:
-        """Why the last pass failed, None if it did not."""
+        """The error of the last pass, None if it succeeded."""
         return self._error
 
     @property
     def passes(self) -> int:
-        """How many passes were made, those that failed among them."""
+        """The number of passes, including failed ones."""
         return self._passes
 
     def __repr__(self) -> str:
@@ -122,13 +129,14 @@ class Schedule(Background, Displayed):
         return printable("\n".join(lines))
 
     def _display(self) -> object:
-        head, *rest = repr(self).split("\n")
-        return head, self._last, rest[-1] if self._error is not None else None
+        """Return the schedule and the result of its last pass."""
+        title, *rest = repr(self).split("\n")
+        return title, self._last, rest[-1] if self._error is not None else None
 
     def _step(self) -> float:
-        """A pass if one is due; the seconds until the next look at the clocks.
+        """Make a pass if one is due; return the seconds until the next check.
 
-        ``every`` is asked at each look, since another pack may say another.
+        ``every`` is read at each check, because another pack may change it.
         """
         if self._pace is None or self._left() <= 0:
             self._pace = Pace(time.time(), time.monotonic())
@@ -136,6 +144,7 @@ class Schedule(Background, Displayed):
         return max(0.0, min(self._left(), _LOOK))
 
     def _left(self) -> float:
+        """Return the seconds until the next pass."""
         return (
             0.0
             if self._pace is None
@@ -143,15 +152,16 @@ class Schedule(Background, Displayed):
         )
 
     def _pass(self) -> None:
+        """Make one pass, and keep its result or its error."""
         try:
-            found = run_upkeep(
-                self._store, self._store.clock(), stopped=lambda: self._worker.stopping
+            result = run_upkeep(
+                self._store, self._store.clock(), is_stopped=lambda: self._worker.stopping
             )
         except MemlabError as error:
             if self._store.journal.closed:
                 self._worker.stop_soon()
                 return
-            # the same trouble, as when another process holds the lab for long, is reported once
+            # a repeated error, for example while another process holds the lab, is printed once
             if str(error) != str(self._error):
                 at = from_micros(self._store.clock())
                 print(
@@ -161,88 +171,120 @@ class Schedule(Background, Displayed):
             self._error = error
             self._passes += 1
             return
-        self._last, self._error = found, None
+        self._last, self._error = result, None
         self._passes += 1
         if self._on_upkeep is not None:
-            self._on_upkeep(found)
+            self._on_upkeep(result)
 
 
 class Scheduler:
-    """The schedule of one lab; a second one takes the place of the first."""
+    """The schedule of one lab; a new one replaces the former."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._schedule: Schedule | None = None
 
     def start(self, every: timedelta | None, on_upkeep: OnUpkeep | None) -> Schedule:
+        """Start a schedule, and stop the former one."""
         if self._store.journal.read_only:
             raise ReadOnlyLab(
-                f"{self._store.where} was opened with read_only=True: upkeep writes down what it finds."
+                f"{self._store.where} was opened with read_only=True, and upkeep writes changes. "
+                "Open it without read_only."
             )
         self.stop()
         self._schedule = Schedule(self._store, every, on_upkeep)
         return self._schedule
 
     def stop(self) -> None:
-        """End it, and wait for the block that it is at."""
+        """Stop the schedule, and wait for its current block."""
         if self._schedule is not None:
             self._schedule.stop()
 
     def stop_soon(self) -> None:
-        """End it soon, without waiting: for a finalizer, which may run anywhere."""
+        """Stop the schedule without waiting, for finalizers."""
         if self._schedule is not None:
             self._schedule.stop_soon()
 
 
 class LabUpkeep:
-    """``lab.upkeep``: record what time has done, on demand or by a schedule, and forecast what it will do."""
+    """Upkeep of a lab, on demand or by a schedule, and forecasts: ``lab.upkeep``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> lab.upkeep.maintain().complete
+    True
+    """
 
     def __init__(self, core: Core, scheduler: Scheduler) -> None:
         self._core, self._scheduler = core, scheduler
 
     @property
     def consolidation(self) -> LabConsolidation:
-        """Summaries in the place of many old memories: run, list."""
+        """Summaries that replace many old memories: create and list them."""
         consolidation: LabConsolidation = self._core.component("consolidation")
         return consolidation
 
     @property
     def review(self) -> LabReview:
-        """What may be wrong, superseded or stale, where a memory comes from, and gaps."""
+        """Doubtful, superseded and stale memories, origins of memories, and gaps."""
         review: LabReview = self._core.component("review")
         return review
 
     @property
     def operations(self) -> LabOperations:
-        """Run operations written as S-expressions, and see what memories propose."""
+        """Operations as S-expressions: run them, and list those that memories propose."""
         operations: LabOperations = self._core.component("operations")
         return operations
 
     @property
     def index(self) -> LabIndex:
-        """The search for neighbours, and how good it is."""
+        """The index for nearest neighbours, and its quality."""
         index: LabIndex = self._core.component("index")
         return index
 
     @checked
     def maintain(self, now: When | None = None, *, progress: bool = True) -> Upkeep:
-        """Record what time has done to memories as of ``now``: new statuses and labels, edges to be pruned.
+        """Apply decay and status changes as of `now`: statuses, labels and pruned edges.
 
-        Nothing fades by being written to: ``retention`` is a closed form of time. What a pass writes are transitions.
-        The live pack's ``promote`` and ``label`` are asked of every memory that takes part in recall, then ``forget``
-        of these and of what was retracted; what is forgotten gets the status ``forgotten-as``. ``prune`` is asked of
-        each edge but those to tags. Under "companion" a memory goes from vivid over clear and hazy to fragment and is
-        softly deleted at no strength; under "factgraph" each memory, of whatever kind, is a fact: staged, confirmed at
-        three accesses, or retracted and then cleaned up.
+        Decay itself is computed from time by ``retention`` and is not written; a pass writes
+        transitions. The active pack's ``promote`` and ``label`` policies decide about every memory
+        in recall, and ``forget`` also about retracted ones. Forgotten memories get the status
+        ``forgotten-as``. ``prune`` decides about each edge, except edges to tags. Under "companion"
+        a memory becomes clear, hazy and a fragment, and is deleted softly at the end. Under
+        "factgraph" each memory is staged, confirmed at three accesses, or retracted and then
+        cleaned up.
 
-        A pass writes one event for each block of memories in which something changed, and none where nothing did. So
-        a second pass at the same ``now`` writes nothing, and one that was killed is finished by the next. A memory that
-        changed after ``now`` is left alone: a clock that runs backwards undoes and repeats nothing.
+        A pass writes one event per block of memories with changes. A second pass at the same `now`
+        writes nothing, and a killed pass is finished by the next one. Memories that changed after
+        `now` are left alone, so a clock that runs backwards changes nothing twice.
 
-        Returns an ``Upkeep`` with its changes, and what was deleted for more than ``grace-days``. Raises ReadOnlyLab,
-        and InputError if ``promote`` never settles on a status or ``now`` lies outside the years 1 to 9998.
+        Parameters
+        ----------
+        now
+            The instant of the pass; by default the time of the lab's clock.
+        progress
+            Whether to show a progress bar for large labs.
 
-        >>> lab.upkeep.maintain().counts                                                          # doctest: +SKIP
+        Returns
+        -------
+        The changes, and the memories that were deleted more than ``grace-days`` ago.
+
+        Raises
+        ------
+        ReadOnlyLab
+            If the lab was opened read-only.
+        InputError
+            If ``promote`` never settles on a status, or `now` is outside the years 1 to 9998.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The goat eats hay.")
+        >>> lab.upkeep.maintain().counts.select("what", "to", "memories").rows()
+        [('label', 'vivid', 1)]
         """
         return run_upkeep(self._core.store, self._core.instant(now, name="now="), progress=progress)
 
@@ -254,33 +296,37 @@ class LabUpkeep:
         thin_days: Annotated[float, Within(0, 1e6)] | None = None,
         consent: bool = False,
     ) -> Thinning:
-        """Preview what thinning the log of recalls removes, or apply it with ``consent``.
+        """Preview the effect of thinning the log of recalls, or thin it with `consent`.
 
-        Thinning works on whole segments of sealed slates. A thinned recall keeps its query, its scores, ranks and
-        propensities, what was shown and what was judged, and loses the features of its candidates.
+        Thinning removes whole segments of sealed slates. A thinned recall keeps its query, scores,
+        ranks, propensities, results and feedback, and loses the features of its candidates.
 
         Parameters
         ----------
         full_days
-            Days that slates keep their features; 0 for good. Default: the setting of ``log_days``.
+            Days for which slates keep their features; 0 keeps them permanently. By default the setting of
+            ``log_days``.
         thin_days
-            Days that slates are kept at all; 0 for good. Default: the setting of ``log_days``.
+            Days for which slates are kept at all; 0 keeps them permanently. By default the setting of
+            ``log_days``.
         consent
-            Whether to carry it out. Without it, nothing is changed.
+            Whether to thin the log. By default nothing is changed.
 
         Returns
         -------
-        Thinning
-            What is removed, by segment, and which questions the log can no longer answer.
+        The removed segments, and the questions that the log could no longer answer.
 
         Raises
         ------
         InputError
-            If slates would be dropped before they lose their features.
+            If slates would be removed before they lose their features.
 
         Examples
         --------
-        >>> lab.upkeep.thin(full_days=400)                                                        # doctest: +SKIP
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.upkeep.thin(full_days=400).done
+        False
         """
         keeping: LabKeeping = self._core.component("keeping")
         return keeping.thin(full_days=full_days, thin_days=thin_days, consent=consent)
@@ -291,36 +337,51 @@ class LabUpkeep:
         full_days: Annotated[float, Within(0, 1e6)] | None = None,
         thin_days: Annotated[float, Within(0, 1e6)] | None = None,
     ) -> dict[str, float]:
-        """Return for how many days this lab keeps its log, and set what is given; 0 is for good.
+        """Set and return for how many days the lab keeps its log.
 
-        Nothing is taken away by itself: ``thin`` does that, and says before which questions it ends.
+        Nothing is removed automatically: ``thin`` removes slates, and shows the consequences
+        before.
 
         Parameters
         ----------
         full_days
-            How long slates keep the features of their candidates.
+            Days for which slates keep the features of their candidates; 0 keeps them permanently.
         thin_days
-            How long slates are kept at all.
+            Days for which slates are kept at all; 0 keeps them permanently.
+
+        Returns
+        -------
+        The present settings.
 
         Raises
         ------
         InputError
-            Where slates would be dropped before they lose their features.
+            If slates would be removed before they lose their features.
 
         Examples
         --------
-        >>> lab.upkeep.log_days(full_days=400)                                                    # doctest: +SKIP
+        >>> import memlab
+        >>> memlab.open().upkeep.log_days(full_days=400)["full_days"]
+        400.0
         """
         keeping: LabKeeping = self._core.component("keeping")
         return keeping.log_days(full_days, thin_days)
 
     @checked
     def usage(self) -> Usage:
-        """Return the disk space that each part of the lab uses, the largest part first.
+        """Return the disk space of each part of the lab, the largest part first.
+
+        Returns
+        -------
+        The space, with one row per part in ``frame``.
 
         Examples
         --------
-        >>> lab.upkeep.usage().frame                                                              # doctest: +SKIP
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The goat eats hay.")
+        >>> lab.upkeep.usage().frame.columns
+        ['what', 'count', 'bytes']
         """
         keeping: LabKeeping = self._core.component("keeping")
         return keeping.usage()
@@ -329,16 +390,37 @@ class LabUpkeep:
     def schedule(
         self, *, every: timedelta | None = None, on_upkeep: OnUpkeep | None = None
     ) -> Schedule:
-        """Do what ``maintain`` does in the background: at once and every ``every`` until ``stop`` or ``close``.
+        """Run ``maintain`` in the background until ``stop`` or ``lab.close``.
 
-        Without ``every`` the live pack's ``upkeep-hours`` count, four hours for "companion". Each pass is as of the
-        lab's clock; the waiting is by real time. ``on_upkeep`` is called, in the thread of the schedule, with each
-        result. A second schedule takes the place of the first.
+        The first pass begins at once. A new schedule replaces the former one.
 
-        Raises ReadOnlyLab, and InputError for another ``every``.
+        Parameters
+        ----------
+        every
+            The time between two passes, from 1 ms to 365 days; by default the active pack's
+            ``upkeep-hours``, which is four hours in "companion".
+        on_upkeep
+            A function that is called with the result of each pass, in the thread of the schedule.
 
-        >>> with lab.upkeep.schedule(every=timedelta(hours=1)) as schedule:                       # doctest: +SKIP
-        ...     serve(lab)
+        Returns
+        -------
+        The schedule, which is also a context manager.
+
+        Raises
+        ------
+        ReadOnlyLab
+            If the lab was opened read-only.
+        InputError
+            If `every` is out of range.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> from datetime import timedelta
+        >>> lab = memlab.open()
+        >>> with lab.upkeep.schedule(every=timedelta(hours=1)) as schedule:
+        ...     schedule.active
+        True
         """
         return self._scheduler.start(every, on_upkeep)
 
@@ -352,20 +434,48 @@ class LabUpkeep:
         packs: str | Path | Pack | Iterable[str | Path | Pack] | None = None,
         at: When | None = None,
     ) -> Forecast:
-        """What becomes of memories from ``at`` (now) to ``until`` if nothing uses them; nothing is changed or logged.
+        """Forecast memories until an instant, if nothing uses them.
 
-        ``forecast.frame`` has retention, half-life, label and status at ``points`` instants, ``forecast.transitions``
-        each change to the second, and ``forecast.figure()`` shows the curves. ``packs`` compares several, by name or
-        path, in place of the live one: ``packs=memlab.packs()``.
+        Nothing is changed or logged.
 
-        >>> lab.upkeep.forecast(hits[0], "2027-01-01", packs=["companion", "fsrs"]).figure()      # doctest: +SKIP
+        Parameters
+        ----------
+        memories
+            The memories, as ids, results or a frame.
+        until
+            The end of the forecast.
+        points
+            The number of instants, from 2 to 10,000.
+        packs
+            Packs to compare, by name, path or object; by default the active pack.
+        at
+            The beginning of the forecast; by default now.
+
+        Returns
+        -------
+        ``frame`` has the retention, half-life, label and status at each instant, and ``transitions`` each
+        change to the second. ``figure()`` draws the curves.
+
+        Raises
+        ------
+        InputError
+            If `until` is not after `at`, or the forecast would be too large.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The goat eats hay.")
+        >>> future = lab.upkeep.forecast(1, "2100-01-01", points=2, packs=["companion", "fsrs"])
+        >>> future.frame.height
+        4
         """
-        begin, end = self._core.instant(at), check_instant(to_micros(until), "until=")
+        start, end = self._core.instant(at), check_instant(to_micros(until), "until=")
         if isinstance(packs, str | Path | Pack):
             packs = [packs]
-        chosen = None if packs is None else [load_pack(pack) for pack in packs]
+        loaded = None if packs is None else [load_pack(pack) for pack in packs]
         with self._core.reading() as state:
             rows = np.array(sorted(self._core.rows(memories)), dtype=np.int64)
-            if chosen is None:
-                chosen = [self._core.pack]
-            return forecast(state, chosen, rows, begin, end, points=points)
+            if loaded is None:
+                loaded = [self._core.pack]
+            return compute_forecast(state, loaded, rows, start, end, points=points)

@@ -1,4 +1,4 @@
-"""Upkeep: one pass over memories and edges that records what time has done to them."""
+"""A pass of upkeep: status transitions, labels and pruned edges."""
 
 from __future__ import annotations
 
@@ -27,128 +27,138 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.corrections.editing import due_for_purge
 
 __all__ = [
-    "Standing",
-    "Transitions",
     "Upkeep",
-    "edges_frame_of",
-    "live",
+    "can_prune",
+    "decode_words",
+    "evaluate_standing",
+    "find_transitions",
     "maintain_after_session",
-    "may_prune",
-    "pruned",
-    "reads_degrees",
     "run_upkeep",
-    "spelled",
-    "standing",
-    "transitions",
 ]
 
 
-# -- what time does to memories: the changes that a pack's policies see at an instant ---------------------------------
+# Transitions: the changes of status and label by a pack's policies at an instant.
 
 
-Rows = NDArray[np.int64]
-Codes = NDArray[np.int64]
+Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+# The code of a status, as columns store it.
 _RETRACTED = STATUSES.index("retracted")
 _NO_CODE = -3
-"""Of no word, and not of null either."""
+"""The code of neither a word nor null."""
+# The words of statuses by their codes.
 _WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The status of some memories, as its place in ``STATUSES``, and what their label is where a policy gave one.
+    """The status and label of some memories, as codes.
 
-    ``label`` is the code of a word of ``words``, -1 where the policy gave none or was not asked.
+    ``status`` is an index into ``STATUSES``. ``label`` is an index into ``words``, -1 where the
+    policy gave null or was not evaluated.
     """
 
-    status: Codes
-    label: Codes
+    status: Ints
+    label: Ints
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Transitions:
-    """What changed: one row of ``frame`` (id, what: status or label, from, to) for each, and the same as a change."""
+    """Changes of statuses and labels, as a frame (id, what, from, to) and a change."""
 
     frame: pl.DataFrame
     change: Change
 
 
-def live(state: State, rows: Rows, now: Micros) -> Rows:
-    """Those of ``rows`` that upkeep asks about: what takes part in recall, and what was retracted.
+def select_evaluated(state: State, rows: Ints, now: Micros) -> Ints:
+    """Return the rows that upkeep evaluates: recallable and retracted memories.
 
-    What changed after ``now`` is left alone until the clock has caught up: time that runs backwards undoes nothing.
-    What was retracted is forgotten only at a later instant than that.
+    Memories that changed after `now` are skipped, so that a clock that runs backwards undoes
+    nothing. A retracted memory is forgotten at a later instant only.
     """
     status = read_statuses(state, rows)
-    wanted, changed = in_recall(status) | (status == _RETRACTED), state.numbers["changed"]
+    is_selected, changed = in_recall(status) | (status == _RETRACTED), state.numbers["changed"]
     if changed.has_values:
-        at = changed.values[rows]
-        wanted &= (at < now) | ((at == now) & (status != _RETRACTED))
-    return np.asarray(rows[wanted])
+        changed_at = changed.values[rows]
+        is_selected &= (changed_at < now) | ((changed_at == now) & (status != _RETRACTED))
+    return np.asarray(rows[is_selected])
 
 
-def standing(
-    state: State, pack: Pack, rows: Rows, now: Micros | Rows, *, status: Codes | None = None
+def evaluate_standing(
+    state: State, pack: Pack, rows: Ints, now: Micros | Ints, *, status: Ints | None = None
 ) -> Standing:
-    """What the pack makes of ``rows`` (ascending): their status by ``promote``, then by ``forget``, and their label.
+    """Return the status and label that the pack gives to ascending `rows`.
 
-    ``now`` is one instant, or one for each row. ``status`` stands in for the one that the state has. ``promote`` and
-    ``label`` are asked of what takes part in recall. A status that ``promote`` gives is asked about again until it
-    stays, so that whoever asks a second time finds nothing new; InputError if it never does. Null leaves a status,
-    and a label, as they are.
+    `now` is one instant, or one per row. `status` replaces the status in the state. ``promote`` and
+    ``label`` are evaluated for recallable memories, ``promote`` until the status settles, so that a
+    second evaluation changes nothing. Raises InputError if it never settles. Null keeps a status or
+    label.
     """
     before = read_statuses(state, rows) if status is None else status
     moment = Moment(state, pack, rows, now)
     if status is not None:
         moment.give(status=_WORDS[before])
     moment, after = apply_promote(moment, before)
-    gone, nulls = moment.ask(pack.policies["forget"])
-    gone = gone if nulls is None else gone & ~nulls
-    # what has only now become retracted waits for the next time, and is seen as such until then
-    gone = gone & (in_recall(after) | (before == _RETRACTED))
-    if gone.any():
-        after = np.where(gone, STATUSES.index(str(pack.settings["forgotten-as"])), after)
+    is_forgotten, nulls = moment.ask(pack.policies["forget"])
+    is_forgotten = is_forgotten if nulls is None else is_forgotten & ~nulls
+    # a memory that is retracted by this pass is forgotten by a later one, so that people can see it before
+    is_forgotten = is_forgotten & (in_recall(after) | (before == _RETRACTED))
+    if is_forgotten.any():
+        after = np.where(is_forgotten, STATUSES.index(str(pack.settings["forgotten-as"])), after)
     label, words = encode_words(*moment.ask(pack.policies["label"]))
     return Standing(after, np.where(in_recall(after), label, -1), words)
 
 
-def transitions(state: State, pack: Pack, rows: Rows, now: Micros) -> Transitions:
-    """Where the standing of ``rows`` (ascending) at ``now`` is another than the state has; nothing is changed.
+def find_transitions(state: State, pack: Pack, rows: Ints, now: Micros) -> Transitions:
+    """Return the transitions of ascending `rows` at `now`, without writing them.
 
-    Only what is ``live`` is asked about. Beside a new status or label the change sets ``changed``.
+    Only rows that upkeep evaluates count. The change also sets ``changed``.
     """
-    rows = live(state, rows, now)
+    rows = select_evaluated(state, rows, now)
     if not len(rows):
-        return Transitions(_frame([]), Change())
-    found, labels = standing(state, pack, rows, now), state.names["label"]
+        return Transitions(_join_transitions([]), Change())
+    new_standing, labels = evaluate_standing(state, pack, rows, now), state.names["label"]
     status, label = read_statuses(state, rows), labels.codes[rows].astype(np.int64)
-    known = np.array([*(labels.code(word) for word in found.words), _NO_CODE], dtype=np.int64)
-    moved = np.flatnonzero(found.status != status)
-    named = np.flatnonzero((found.label >= 0) & (known[found.label] != label))
+    label_codes = np.array(
+        [*(labels.code(word) for word in new_standing.words), _NO_CODE], dtype=np.int64
+    )
+    status_changes = np.flatnonzero(new_standing.status != status)
+    label_changes = np.flatnonzero(
+        (new_standing.label >= 0) & (label_codes[new_standing.label] != label)
+    )
     frames, parts = [], []
-    for what, at, old, old_words, new, new_words in (
-        ("status", moved, status, STATUSES, found.status, STATUSES),
-        ("label", named, label, labels.vocabulary, found.label, found.words),
+    for column, positions, old, old_words, new, new_words in (
+        ("status", status_changes, status, STATUSES, new_standing.status, STATUSES),
+        ("label", label_changes, label, labels.vocabulary, new_standing.label, new_standing.words),
     ):
-        ids = rows[at] + 1
-        frames.append(_changes(ids, what, spelled(old[at], old_words), spelled(new[at], new_words)))
-        # by the word: their order must not tell which memory, maybe of another's, came first
-        for code in sorted(np.unique(new[at]).tolist(), key=lambda code: str(new_words[code])):
-            chosen = ids[new[at] == code].tolist()
-            parts.append(build_values(chosen, **{what: new_words[code], "changed": now}))
-    return Transitions(_frame(frames), Change(set=parts))
+        ids = rows[positions] + 1
+        frames.append(
+            _transition_rows(
+                ids,
+                column,
+                decode_words(old[positions], old_words),
+                decode_words(new[positions], new_words),
+            )
+        )
+        # sorted by word, so that the order does not reveal which memory, perhaps a private one, came first
+        for code in sorted(
+            np.unique(new[positions]).tolist(), key=lambda code: str(new_words[code])
+        ):
+            selected = ids[new[positions] == code].tolist()
+            parts.append(build_values(selected, **{column: new_words[code], "changed": now}))
+    return Transitions(_join_transitions(frames), Change(set=parts))
 
 
-def spelled(codes: Codes, words: Sequence[str]) -> pl.Series:
-    """The words of these codes, -1 as null."""
+def decode_words(codes: Ints, words: Sequence[str]) -> pl.Series:
+    """Return the words with these codes, null for -1."""
     table = pl.Series([*words, None], dtype=pl.String)
     return table.gather(np.where(codes < 0, len(words), codes))
 
 
-def _changes(ids: Rows, what: str, before: pl.Series, after: pl.Series) -> pl.DataFrame:
+def _transition_rows(ids: Ints, what: str, before: pl.Series, after: pl.Series) -> pl.DataFrame:
+    """Return the frame of transitions of one column."""
     return pl.DataFrame(
         [
             pl.Series("id", ids, dtype=pl.Int64),
@@ -159,41 +169,46 @@ def _changes(ids: Rows, what: str, before: pl.Series, after: pl.Series) -> pl.Da
     )
 
 
+# The columns of transitions.
 _SCHEMA = {"id": pl.Int64, "what": pl.String, "from": pl.String, "to": pl.String}
 
 
-def _frame(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def _join_transitions(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the joint frame of transitions, by id."""
     return pl.concat([pl.DataFrame(schema=_SCHEMA), *parts]).sort("id", maintain_order=True)
 
 
-# -- which edges a pack's ``prune`` policy removes --------------------------------------------------------------------
+# Pruning: edges that a pack's ``prune`` policy removes.
 
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+# The code of the relation in the edge columns, and codes of viewers that differ from those of creators.
 _HAS_TAG = RELATIONS.index("has-tag")
 _EVERYONES, _NOBODYS = -3, -2
-"""Codes beside those of creators."""
 
+# Inputs that other edges at the same node affect.
 _DEGREES = ("source-degree", "target-degree")
 
 
-def may_prune(pack: Pack) -> bool:
-    """Whether the policy removes anything: one that reads nothing is asked once, and not of every edge."""
+def can_prune(pack: Pack) -> bool:
+    """Return whether the policy can remove any edge.
+
+    A policy without inputs is evaluated once instead of for every edge.
+    """
     policy = pack.policies["prune"]
-    return bool(policy.inputs) or bool(_prunes(policy, {"weight": lambda: np.zeros(1)})[0])
+    return bool(policy.inputs) or bool(_evaluate_prune(policy, {"weight": lambda: np.zeros(1)})[0])
 
 
 def reads_degrees(pack: Pack) -> bool:
-    """Whether what is removed may decide about what is joined to the same nodes."""
+    """Return whether removing an edge may affect edges at the same nodes."""
     return any(name in _DEGREES for name in pack.policies["prune"].inputs)
 
 
-def pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
-    """Those of ``edges`` (by number) that are still there and that the policy removes at ``now``.
+def find_pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
+    """Return the live edges among `edges` that the policy removes at `now`.
 
-    Edges from memories to their tags follow from the column ``tags`` and are never asked about. Null keeps an edge.
+    Edges to tags follow from the column ``tags`` and are never evaluated. Null keeps an edge.
     """
     graph = state.edges
     edges = edges[graph.alive[edges] & (graph.relation[edges] != _HAS_TAG)]
@@ -202,61 +217,67 @@ def pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
     source, target = graph.ends(edges)
 
     def age() -> Floats:
+        """Return the age of each edge in days."""
         return np.asarray(np.maximum((float(now) - graph.created[edges]) / DAY, 0.0))
 
     def idle() -> Floats:
+        """Return the days since each edge was last used."""
         accessed = state.numbers["accessed"].values
         last = graph.created[edges].astype(np.float64)
-        both = np.full(len(edges), np.inf)
+        last_access = np.full(len(edges), np.inf)
         for end in (source, target):
             memory = end < len(state)
-            both[memory] = np.minimum(both[memory], accessed[end[memory]])
-        # an edge between others than memories is never recalled; and none was used before it was made
-        last = np.where(np.isfinite(both), np.maximum(both, last), last)
+            last_access[memory] = np.minimum(last_access[memory], accessed[end[memory]])
+        # edges between other nodes are never recalled, and no edge was used before it existed
+        last = np.where(np.isfinite(last_access), np.maximum(last_access, last), last)
         return np.asarray(np.maximum((float(now) - last) / DAY, 0.0))
 
-    given: dict[str, Callable[[], NDArray[Any]]] = {
+    inputs: dict[str, Callable[[], NDArray[Any]]] = {
         "weight": lambda: graph.weight[edges],
         "relation": lambda: graph.words_of(graph.relation[edges]),
         "reinforcements": lambda: graph.reinforcements[edges].astype(np.float64),
         "age-days": age,
         "idle-days": idle,
-        "source-degree": lambda: _degree(state, edges, source),
-        "target-degree": lambda: _degree(state, edges, target),
+        "source-degree": lambda: _visible_degree(state, edges, source),
+        "target-degree": lambda: _visible_degree(state, edges, target),
     }
-    return edges[_prunes(pack.policies["prune"], given)]
+    return edges[_evaluate_prune(pack.policies["prune"], inputs)]
 
 
-def _degree(state: State, edges: Ints, ends: Ints) -> Floats:
-    """How many edges meet the end of each, of those that whoever sees the edge sees."""
+def _visible_degree(state: State, edges: Ints, ends: Ints) -> Floats:
+    """Return the degree of one end of each edge, among edges visible to its viewers."""
     graph = state.edges
     degree = graph.degree(ends).astype(np.float64)
     if hidden_rows(state, EVERYONE) is None:
         return degree
-    own = _whose(state, edges)
-    met = graph.crossings(ends)
-    theirs = _whose(state, met.edge)
-    counts = (theirs == _EVERYONES) | (theirs == own[met.position])
-    return np.bincount(met.position[counts], minlength=len(ends)).astype(np.float64)
+    viewers = _find_viewers(state, edges)
+    crossings = graph.crossings(ends)
+    neighbour_viewers = _find_viewers(state, crossings.edge)
+    is_visible = (neighbour_viewers == _EVERYONES) | (
+        neighbour_viewers == viewers[crossings.position]
+    )
+    return np.bincount(crossings.position[is_visible], minlength=len(ends)).astype(np.float64)
 
 
-def _whose(state: State, edges: Ints) -> Ints:
-    """Who sees each edge: everyone, or the creator (by code) of what is private at one end, or nobody."""
+def _find_viewers(state: State, edges: Ints) -> Ints:
+    """Return the viewers of each edge: everyone, one creator by code, or nobody."""
     visibility, creator = state.names["visibility"], state.names["creator"]
     private = visibility.codes == visibility.code("private")
-    found = np.full(len(edges), _EVERYONES, dtype=np.int64)
+    viewers = np.full(len(edges), _EVERYONES, dtype=np.int64)
     for ends in state.edges.ends(edges):
         rows = np.where(ends < len(state), ends, 0)
-        mine = (ends < len(state)) & private[rows]
+        is_private = (ends < len(state)) & private[rows]
         codes = creator.codes[rows].astype(np.int64)
-        found = np.where(
-            ~mine, found, np.where((found == _EVERYONES) | (found == codes), codes, _NOBODYS)
+        viewers = np.where(
+            ~is_private,
+            viewers,
+            np.where((viewers == _EVERYONES) | (viewers == codes), codes, _NOBODYS),
         )
-    return found
+    return viewers
 
 
-def edges_frame_of(state: State, edges: Ints) -> pl.DataFrame:
-    """Edges as ``lab.edges`` names them: edge, relation, weight, from_kind, source, to_kind, target."""
+def edges_frame(state: State, edges: Ints) -> pl.DataFrame:
+    """Return edges as rows with the columns of ``lab.edges``."""
     source, target = state.edges.ends(edges)
     kinds = np.array(NODE_KINDS, dtype=object)
     return pl.DataFrame(
@@ -276,37 +297,62 @@ def edges_frame_of(state: State, edges: Ints) -> pl.DataFrame:
     )
 
 
-def _prunes(policy: Policy, given: dict[str, Callable[[], NDArray[Any]]]) -> NDArray[np.bool_]:
-    columns = {name: given[name]() for name in policy.inputs or ("weight",)}
+def _evaluate_prune(
+    policy: Policy, inputs: dict[str, Callable[[], NDArray[Any]]]
+) -> NDArray[np.bool_]:
+    """Return whether the policy removes each edge."""
+    columns = {name: inputs[name]() for name in policy.inputs or ("weight",)}
     values, nulls = policy.arrays(columns)
     return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
 
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 _BLOCK = 1 << 16
-"""Memories that are asked about, and written down, at a time: some 30 ms in which no one else writes."""
+"""Memories per block, which blocks other writers for about 30 ms."""
 
 _EDGES = 1 << 18
-"""Edges at a time."""
+"""Edges per block."""
 
 _NODES = 1 << 14
-"""Nodes at a time, whose edges are asked about once more."""
+"""Nodes per block whose edges are evaluated again."""
 
 _SLOW = 500_000
-"""Memories beyond which a pass takes a second, and a bar is drawn."""
+"""Memories beyond which a pass takes a second, so a progress bar is drawn."""
 
 _SHOWN = 12
+"""Transitions in a summary, so that it fits on a screen."""
 
 
 @dataclass(frozen=True)
 class Upkeep(Displayed):
-    """What one pass of ``lab.upkeep.maintain`` recorded, as of ``at``, under the pack of this name and hash.
+    """The result of a pass of ``lab.upkeep.maintain``.
 
-    ``frame``: one row for each memory's change (id, what: status or label, from, to, at). ``pruned``: the edges that
-    were removed (edge, relation, weight, from_kind, source, to_kind, target). ``due``: what was deleted so long ago
-    that it may be purged (id, deleted, due). ``events`` are the places in the journal of what was written, none where
-    nothing changed; one may have refined clusters. ``complete`` is false if it was stopped; the next pass goes on.
+    Attributes
+    ----------
+    at
+        The instant of the pass, in UTC.
+    pack, pack_hash
+        The name and hash of the pack.
+    events
+        The positions of the events in the journal; empty if nothing changed. One may have refined
+        clusters.
+    complete
+        False if the pass was stopped; the next pass continues it.
+    frame
+        One row per change of a memory: id, what (status or label), from, to and at.
+    pruned
+        The removed edges: edge, relation, weight, from_kind, source, to_kind and target.
+    due
+        The deleted memories that may be purged: id, deleted and due.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> upkeep = lab.upkeep.maintain()
+    >>> len(upkeep), upkeep.complete
+    (0, True)
     """
 
     at: datetime
@@ -320,7 +366,10 @@ class Upkeep(Displayed):
 
     @property
     def counts(self) -> pl.DataFrame:
-        """How many memories made each transition: what, from, to, memories; the most frequent first."""
+        """The number of memories per transition, the most frequent first.
+
+        Columns: what, from, to and memories.
+        """
         counted = self.frame.group_by("what", "from", "to").agg(
             pl.len().cast(pl.Int64).alias("memories")
         )
@@ -329,7 +378,7 @@ class Upkeep(Displayed):
         )
 
     def __len__(self) -> int:
-        """How many changes were recorded."""
+        """Return the number of changes."""
         return self.frame.height + self.pruned.height
 
     def __bool__(self) -> bool:
@@ -337,19 +386,21 @@ class Upkeep(Displayed):
 
     def __repr__(self) -> str:
         parts = [
-            f"{count:,} {what} {old or 'none'} -> {new}" for what, old, new, count in self._most()
+            f"{count:,} {what} {old or 'none'} -> {new}"
+            for what, old, new, count in self._top_transitions()
         ]
         more = self.counts.height - len(parts)
         parts += [f"{more} other transitions"] if more > 0 else []
         parts += [f"{self.pruned.height:,} edges pruned"] if self.pruned.height else []
         parts += [f"{self.due.height:,} due to be purged"] if self.due.height else []
-        stopped = "" if self.complete else ", stopped before its end"
+        ending = "" if self.complete else ", stopped early"
         return printable(
-            f"<Upkeep {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}: {'; '.join(parts) or 'nothing changed'}{stopped}>"
+            f"<Upkeep {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}: {'; '.join(parts) or 'nothing changed'}{ending}>"
         )
 
     def _display(self) -> object:
-        head = f"Upkeep as of {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}"
+        """Return the table of transitions."""
+        title = f"Upkeep as of {self.at:%Y-%m-%d %H:%M} UTC, pack {self.pack}"
         notes = [] if self else ["nothing changed"]
         notes += [f"{self.pruned.height:,} edges pruned"] if self.pruned.height else []
         notes += (
@@ -357,18 +408,20 @@ class Upkeep(Displayed):
             if self.due.height
             else []
         )
-        notes += (
-            [] if self.complete else ["it was stopped before its end, and the next pass goes on"]
-        )
-        rows = [(what, old or "none", new, f"{count:,}") for what, old, new, count in self._most()]
+        notes += [] if self.complete else ["the pass was stopped; the next one continues it"]
+        rows = [
+            (what, old or "none", new, f"{count:,}")
+            for what, old, new, count in self._top_transitions()
+        ]
         return table(
-            head,
+            title,
             ("what", "from", "to", "memories"),
             rows,
             notes=["; ".join(notes)] if notes else [],
         )
 
-    def _most(self) -> list[tuple[str, str | None, str, int]]:
+    def _top_transitions(self) -> list[tuple[str, str | None, str, int]]:
+        """Return the most frequent transitions."""
         return self.counts.head(_SHOWN).rows()
 
 
@@ -377,20 +430,21 @@ def run_upkeep(
     now: Micros,
     *,
     progress: bool = False,
-    stopped: Callable[[], bool] = lambda: False,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> Upkeep:
-    """One pass as of ``now``, block by block: each is decided and written under the writer's lock, or left alone.
+    """Make one pass as of `now`, block by block.
 
-    ``stopped`` is asked between blocks. What a killed pass has written stays, and another pass does the rest.
+    Each block is decided and written under the writer's lock. `is_stopped` is called between
+    blocks. What a killed pass has written stays, and another pass does the rest.
     """
     if store.journal.read_only:
         raise ReadOnlyLab(
-            f"{store.where} was opened with read_only=True: upkeep writes down what it finds."
+            f"{store.where} was opened with read_only=True, and upkeep writes changes. Open it without read_only."
         )
     with store.reading():
         pack, memories, edges = store.versions.pack, len(store.state), len(store.state.edges)
-    edges = edges if may_prune(pack) else 0
-    work = _Pass(store, now, stopped)
+    edges = edges if can_prune(pack) else 0
+    work = _Pass(store, now, is_stopped)
     with bar(
         progress and memories + edges > _SLOW, memories + edges, unit="row", desc="upkeep"
     ) as step:
@@ -401,7 +455,7 @@ def run_upkeep(
         for follow in list_hooks("upkeep"):
             work.events += follow(store, now)
     with store.reading():
-        waiting = due_for_purge(store.state, store.versions.pack, now)
+        due = due_for_purge(store.state, store.versions.pack, now)
     at = pl.lit(now).cast(pl.Datetime("us", "UTC")).alias("at")
     return Upkeep(
         at=from_micros(now),
@@ -411,30 +465,31 @@ def run_upkeep(
         complete=not work.ended,
         frame=pl.concat(work.frames).with_columns(at),
         pruned=pl.concat(work.removed),
-        due=waiting,
+        due=due,
     )
 
 
 def maintain_after_session(store: Store) -> None:
-    """Run a pass of upkeep where the pack's setting ``maintain-after-session`` asks for one."""
+    """Run a pass of upkeep if the pack's setting ``maintain-after-session`` is on."""
     with store.reading():
-        wanted = bool(store.versions.pack.settings["maintain-after-session"])
-    if wanted:
+        is_enabled = bool(store.versions.pack.settings["maintain-after-session"])
+    if is_enabled:
         run_upkeep(store, store.clock())
 
 
 class _Pass:
-    """One pass: where it writes, and what it has found so far."""
+    """One pass of upkeep with its results so far."""
 
-    def __init__(self, store: Store, now: Micros, stopped: Callable[[], bool]) -> None:
-        self.store, self.now, self.stopped = store, now, stopped
+    def __init__(self, store: Store, now: Micros, is_stopped: Callable[[], bool]) -> None:
+        self.store, self.now, self.stopped = store, now, is_stopped
         self.events: list[int] = []
         self.ended = False
-        none = np.empty(0, dtype=np.int64)
-        self.frames = [transitions(store.state, store.versions.pack, none, now).frame]
-        self.removed = [edges_frame_of(store.state, none)]
+        nothing = np.empty(0, dtype=np.int64)
+        self.frames = [find_transitions(store.state, store.versions.pack, nothing, now).frame]
+        self.removed = [edges_frame(store.state, nothing)]
 
     def over_memories(self, count: int, step: Step) -> None:
+        """Evaluate all memories in blocks."""
         for start in range(0, count, _BLOCK):
             if self._ended():
                 return
@@ -443,78 +498,94 @@ class _Pass:
             step(len(rows))
 
     def _memories(self, rows: Ints) -> None:
-        def decide() -> tuple[Transitions, Change]:
-            found = transitions(self.store.state, self.store.versions.pack, rows, self.now)
-            return found, found.change
+        """Evaluate one block of memories and write its transitions."""
 
-        found = self._written(decide)
-        if found is not None:
-            self.frames.append(found.frame)
+        def decide() -> tuple[Transitions, Change]:
+            """Return the transitions of the block."""
+            result = find_transitions(self.store.state, self.store.versions.pack, rows, self.now)
+            return result, result.change
+
+        result = self._written(decide)
+        if result is not None:
+            self.frames.append(result.frame)
 
     def over_edges(self, count: int, step: Step) -> None:
-        """Every edge once; where degrees decide, then what meets the ends of those that went, until none goes."""
-        again = reads_degrees(self.store.versions.pack)
-        near = []
+        """Evaluate every edge, and neighbours of removed ones if degrees count.
+
+        The neighbours are evaluated again until no edge is removed.
+        """
+        has_degrees = reads_degrees(self.store.versions.pack)
+        end_parts = []
         for start in range(0, count, _EDGES):
             if self._ended():
                 return
             edges = np.arange(start, min(start + _EDGES, count))
-            near.append(self._edges(edges, again))
+            end_parts.append(self._edges(edges, has_degrees))
             step(len(edges))
-        ends = _distinct(np.concatenate(near))
+        ends = _distinct(np.concatenate(end_parts))
         while len(ends):
-            near = []
+            end_parts = []
             for start in range(0, len(ends), _NODES):
                 if self._ended():
                     return
                 with self.store.reading() as state:
-                    met = _distinct(state.edges.crossings(ends[start : start + _NODES]).edge)
-                near += [
-                    self._edges(met[at : at + _EDGES], again) for at in range(0, len(met), _EDGES)
+                    edges_nearby = _distinct(
+                        state.edges.crossings(ends[start : start + _NODES]).edge
+                    )
+                end_parts += [
+                    self._edges(edges_nearby[start_edge : start_edge + _EDGES], has_degrees)
+                    for start_edge in range(0, len(edges_nearby), _EDGES)
                 ]
-            ends = _distinct(np.concatenate(near))
+            ends = _distinct(np.concatenate(end_parts))
 
-    def _edges(self, edges: Ints, again: bool) -> Ints:
-        """Prune among ``edges``; the nodes at the ends of what went, if they matter."""
+    def _edges(self, edges: Ints, has_degrees: bool) -> Ints:
+        """Prune among `edges`; return the nodes at removed edges if degrees count."""
 
         def decide() -> tuple[tuple[pl.DataFrame, Ints], Change]:
+            """Return the removed edges with the nodes at their ends."""
             state = self.store.state
-            gone = pruned(state, self.store.versions.pack, edges, self.now)
-            ends = _distinct(np.concatenate(state.edges.ends(gone))) if again else gone[:0]
-            return (edges_frame_of(state, gone), ends), Change(unlink=gone.tolist())
+            removed = find_pruned(state, self.store.versions.pack, edges, self.now)
+            ends = (
+                _distinct(np.concatenate(state.edges.ends(removed))) if has_degrees else removed[:0]
+            )
+            return (edges_frame(state, removed), ends), Change(unlink=removed.tolist())
 
-        found = self._written(decide)
-        if found is None:
+        result = self._written(decide)
+        if result is None:
             return np.empty(0, dtype=np.int64)
-        self.removed.append(found[0])
-        return found[1]
+        self.removed.append(result[0])
+        return result[1]
 
-    def _written(self, decide: Callable[[], tuple[Found, Change]]) -> Found | None:
-        """What ``decide`` found, with its change written; None where nothing changes.
+    def _written(self, decide: Callable[[], tuple[Result, Change]]) -> Result | None:
+        """Write the change that `decide` returns, if there is one, and return its result.
 
-        Decided first without the writer's lock, which is taken only where there is something to write, and then again
-        if anything has happened in between.
+        The decision is made without the writer's lock first, which is taken only for a change. If
+        the state changed in between, the decision is repeated.
         """
         store = self.store
         with store.reading():
-            seen, (found, change) = store.state.seq, decide()
+            seen_seq, (result, change) = store.state.seq, decide()
         if not change:
             return None
         with store.writing() as tx:
-            if store.state.seq != seen:
-                found, change = decide()
+            if store.state.seq != seen_seq:
+                result, change = decide()
             if not change:
                 return None
             body = {"pack": store.versions.pack.hash, **change.body()}
             self.events.append(tx.event("maintain", body, at=self.now))
-        return found
+        return result
 
     def _ended(self) -> bool:
+        """Return whether the pass was stopped."""
         self.ended = self.ended or self.stopped()
         return self.ended
 
 
 def _distinct(numbers: Ints) -> Ints:
-    """Each number once, ascending: by sorting, which is ten times as quick as a set of millions."""
+    """Return each number once, ascending.
+
+    Sorting is ten times as fast as a set of millions.
+    """
     ordered = np.sort(numbers)
     return np.asarray(ordered[np.diff(ordered, prepend=-1) > 0])

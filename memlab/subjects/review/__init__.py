@@ -1,1 +1,1 @@
-"""``lab.upkeep.review``: deprecation, quarantine and release, gaps."""
+"""Review of a lab: deprecation, quarantine and release, gaps."""

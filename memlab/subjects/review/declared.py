@@ -1,4 +1,4 @@
-"""What review declares to a lab."""
+"""Events and accessors of review."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
 
+# Names of classes are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     events=(
         EventType(
@@ -16,7 +17,7 @@ DECLARED = Declared(
             replay="values",
         ),
     ),
-    # which quarantine a restoring event undid
+    # the event of the quarantine that a restoring event undoes
     fields={"restore": {"quarantine": NUMBER}},
     accessors={
         "review": construct("memlab.subjects.review.review:LabReview", "core", "corrections")

@@ -1,8 +1,8 @@
-"""Quarantine: what came from one place goes out of recall at once, and what it displaced comes back.
+"""The plan of a quarantine and of its release.
 
-With the memories themselves go the summaries that one of them is part of, whose texts were made of it. What was
-superseded by them alone holds again, and so do the other members of those summaries. The event says what each of them
-was before, so that ``released`` gives back exactly that.
+Memories of one origin leave recall together. Summaries of them leave too, because their texts were
+made from them. Memories that only they superseded are valid again, and so are the other members of
+those summaries. The event records the former values, so that a release restores exactly these.
 """
 
 from __future__ import annotations
@@ -22,31 +22,33 @@ from memlab.kernel.state import Change, State, build_values
 
 __all__ = [
     "Displaced",
-    "SetApart",
-    "came_from",
-    "displaced_by",
-    "released",
-    "set_apart",
-    "written_since",
+    "QuarantinePlan",
+    "filter_written_since",
+    "find_displaced",
+    "plan_quarantine",
+    "plan_release",
+    "select_origin",
 ]
 
 Rows = NDArray[np.int64]
 Values = dict[str, Any]
 Displaced = Mapping[int, tuple[Values, Values]]
-"""By row, what was superseded: the values that the superseding gave it, and those from before."""
+"""Superseded rows with the values set by superseding, and the former ones."""
 
 _GONE = ("deleted", "purged", "quarantined")
-"""What stays as it is: it is on its way out, or out already."""
+"""Statuses that a quarantine does not change, because such memories are out of recall already."""
 
 _FOLLOWED = ("status", "superseded_by", "valid_until", "reason")
-"""What superseding changes."""
+"""Columns that superseding changes."""
 
 
 @dataclass(frozen=True)
-class SetApart:
-    """What a quarantine changes. ``rows`` go out, ``summaries`` with them, ``back`` is in use again; all ascending.
+class QuarantinePlan:
+    """The changes of a quarantine.
 
-    ``now`` and ``was`` are the parts of a change to that, and of one to what they had before.
+    ``rows`` leave recall, ``summaries`` of them leave too, and ``back`` are in use again.
+    All ascend. ``now`` and ``was`` are the parts of a change to the new and to the former
+    values.
     """
 
     rows: Rows
@@ -56,161 +58,193 @@ class SetApart:
     was: list[dict[str, Any]]
 
     def change(self, at: int) -> Change:
-        """What the event carries."""
+        """Return the change that the event carries."""
         ids = np.concatenate((self.rows, self.summaries, self.back)) + 1
         return Change(
             set=[*self.now, build_values(np.sort(ids).tolist(), changed=at)] if len(ids) else ()
         )
 
 
-def came_from(state: State, **names: str | None) -> Rows:
-    """The rows that have these names (``source``, ``session``, ``creator``), ascending. UnknownName for one that no
-    memory has.
+def select_origin(state: State, **names: str | None) -> Rows:
+    """Return the rows with the given source, session and creator, ascending.
+
+    Raises UnknownName for a name that no memory has.
     """
-    found = np.ones(len(state), dtype=np.bool_)
+    is_match = np.ones(len(state), dtype=np.bool_)
     for column, name in names.items():
         if name is None:
             continue
-        known = state.names[column]
-        code = known.code(normalise_word(name, MEMORY[column].words))
+        column_names = state.names[column]
+        code = column_names.code(normalise_word(name, MEMORY[column].words))
         if code < 0:
-            raise UnknownName(column, name, MEMORY[column].words or known.vocabulary)
-        found &= known.codes == code
-    return np.flatnonzero(found)
+            raise UnknownName(column, name, MEMORY[column].words or column_names.vocabulary)
+        is_match &= column_names.codes == code
+    return np.flatnonzero(is_match)
 
 
-def written_since(events: Iterable[Event], rows: Rows, since: int) -> Rows:
-    """Those of ``rows`` that were written at ``since`` or later, by the time of the event: no writer chooses it."""
-    found = np.zeros(len(rows), dtype=np.bool_)
+def filter_written_since(events: Iterable[Event], rows: Rows, since: int) -> Rows:
+    """Return the rows that were written at `since` or later, by the time of the event.
+
+    Writers cannot choose that time.
+    """
+    is_recent = np.zeros(len(rows), dtype=np.bool_)
     for event in events:
         if event.at >= since and "first" in event.body:
             first = event.body["first"] - 1
-            found |= (rows >= first) & (rows < first + event.body["count"])
-    return rows[found]
+            is_recent |= (rows >= first) & (rows < first + event.body["count"])
+    return rows[is_recent]
 
 
-def displaced_by(events: Callable[[], Iterable[Event]], ids: Iterable[int]) -> Displaced:
-    """What any of ``ids`` ever superseded, as the events tell, which are read twice; of several times the first.
+def find_displaced(events: Callable[[], Iterable[Event]], ids: Iterable[int]) -> Displaced:
+    """Return everything that any of `ids` ever superseded, with old and new values.
 
-    What was written down as superseded from the start, by an import, was active.
+    The events are read twice. Of several times the first counts. A memory that was imported as
+    superseded counts as formerly active.
     """
-    by = set(ids)
-    wanted = {
+    # The first pass collects the rows, so that the second one keeps values of few memories only.
+    superseding = set(ids)
+    displaced_rows = {
         row
         for event in events()
-        for row, values in (*_written(event, ("superseded_by",)), *_changes(event))
-        if values.get("superseded_by") in by and row + 1 not in by
+        for row, values in (*_read_added(event, ("superseded_by",)), *_read_changes(event))
+        if values.get("superseded_by") in superseding and row + 1 not in superseding
     }
-    found: dict[int, tuple[Values, Values]] = {}
-    now: dict[int, Values] = {}
-    for event in events() if wanted else ():
-        for row, values in _written(event, _FOLLOWED, wanted):
-            now[row] = values
-            if values["superseded_by"] in by:
-                found[row] = dict(values), {**values, "status": "active", "superseded_by": None}
+    result: dict[int, tuple[Values, Values]] = {}
+    current: dict[int, Values] = {}
+    for event in events() if displaced_rows else ():
+        for row, values in _read_added(event, _FOLLOWED, displaced_rows):
+            current[row] = values
+            if values["superseded_by"] in superseding:
+                result[row] = dict(values), {**values, "status": "active", "superseded_by": None}
         changes: dict[int, Values] = {}
-        for row, values in _changes(event):
-            if row in wanted:
+        for row, values in _read_changes(event):
+            if row in displaced_rows:
                 changes.setdefault(row, {}).update(values)
         for row, values in changes.items():
-            if values.get("superseded_by") in by and now[row]["superseded_by"] not in by:
-                found[row] = values, dict(now[row])
-            now[row].update(values)
-    return found
+            if (
+                values.get("superseded_by") in superseding
+                and current[row]["superseded_by"] not in superseding
+            ):
+                result[row] = values, dict(current[row])
+            current[row].update(values)
+    return result
 
 
-def set_apart(state: State, rows: Rows, displaced: Displaced) -> SetApart:
-    """What the quarantine of ``rows`` changes in this state; one of the past may not have all of them yet.
+def plan_quarantine(state: State, rows: Rows, displaced: Displaced) -> QuarantinePlan:
+    """Plan the quarantine of `rows` in a state, which may be a past one.
 
-    What is deleted, purged or in quarantine stays so. What another memory has superseded since stays superseded, and so
-    does what only memories superseded that were in quarantine before.
+    Deleted, purged and quarantined memories do not change. A memory that another one superseded
+    since stays superseded, and so does one that only earlier quarantined memories superseded.
     """
+    # Summaries of summaries leave too, so they are collected until none is new. A memory comes back only if all
+    # its successors are out and at least one of them leaves now.
     statuses = state.names["status"]
-    out = set(rows[rows < len(state)].tolist())
+    outside = set(rows[rows < len(state)].tolist())
     summaries: set[int] = set()
-    of_summary = _stand_ins(state)
-    while fresh := {
+    summaries_of = _find_stand_ins(state)
+    while next_summaries := {
         id - 1
-        for id, one in of_summary.items()
-        if id - 1 not in out and any(member - 1 in out for member in one.members)
+        for id, summary in summaries_of.items()
+        if id - 1 not in outside and any(member - 1 in outside for member in summary.members)
     }:
-        out |= fresh
-        summaries |= fresh
-    going = np.array(
-        sorted(row for row in out if statuses.value_at(row) not in _GONE), dtype=np.int64
+        outside |= next_summaries
+        summaries |= next_summaries
+    leaving = np.array(
+        sorted(row for row in outside if statuses.value_at(row) not in _GONE), dtype=np.int64
     )
     back: dict[int, Values] = {}
     for row in sorted(summaries):
-        for word, ids in of_summary[row + 1].was.items():
+        for word, ids in summaries_of[row + 1].was.items():
             members = [
                 id - 1
                 for id in ids
-                if id - 1 not in out and statuses.value_at(id - 1) == "consolidated"
+                if id - 1 not in outside and statuses.value_at(id - 1) == "consolidated"
             ]
             back |= {member: {"status": word} for member in members}
-    newly_out = set(going.tolist())
-    for row, (given, before) in displaced.items():
-        if row >= len(state) or row in out or statuses.value_at(row) != "superseded":
+    newly_out = set(leaving.tolist())
+    for row, (new_values, before) in displaced.items():
+        if row >= len(state) or row in outside or statuses.value_at(row) != "superseded":
             continue
-        successors = _successors(state, row)
-        gone = all(one in out or statuses.value_at(one) == "quarantined" for one in successors)
-        if gone and not newly_out.isdisjoint(successors):
-            same = {name: before[name] for name in given if _value(state, row, name) == given[name]}
+        successors = _find_successors(state, row)
+        is_gone = all(
+            summary in outside or statuses.value_at(summary) == "quarantined"
+            for summary in successors
+        )
+        if is_gone and not newly_out.isdisjoint(successors):
+            unchanged = {
+                name: before[name]
+                for name in new_values
+                if _read_value(state, row, name) == new_values[name]
+            }
             back[row] = {
-                **same,
+                **unchanged,
                 "status": before["status"],
                 "superseded_by": before["superseded_by"],
             }
-    kept = np.array(sorted(back), dtype=np.int64)
-    now = [*_parts({row: {"status": "quarantined"} for row in going.tolist()}), *_parts(back)]
-    was = {row: {"status": statuses.value_at(row)} for row in going.tolist()}
-    was |= {
-        row: {name: _value(state, row, name) for name in values} for row, values in back.items()
+    returning = np.array(sorted(back), dtype=np.int64)
+    now = [
+        *_group_parts({row: {"status": "quarantined"} for row in leaving.tolist()}),
+        *_group_parts(back),
+    ]
+    former = {row: {"status": statuses.value_at(row)} for row in leaving.tolist()}
+    former |= {
+        row: {name: _read_value(state, row, name) for name in values}
+        for row, values in back.items()
     }
-    return SetApart(
-        np.array([row for row in going.tolist() if row not in summaries], dtype=np.int64),
-        np.array([row for row in going.tolist() if row in summaries], dtype=np.int64),
-        kept,
+    return QuarantinePlan(
+        np.array([row for row in leaving.tolist() if row not in summaries], dtype=np.int64),
+        np.array([row for row in leaving.tolist() if row in summaries], dtype=np.int64),
+        returning,
         now,
-        _parts(was),
+        _group_parts(former),
     )
 
 
-def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, list[int]]:
-    """The change that undoes a quarantine, of whose event ``body`` is, and the rows that it changes, ascending.
+def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, list[int]]:
+    """Plan the release of a quarantine from its event; return the change and its rows.
 
-    What changed since is left as it is: what was restored, deleted or purged by hand, and what is to be superseded
-    again by what does not come back.
+    Later changes stay: memories that were restored, deleted or purged by hand, and memories
+    superseded by one that does not come back.
     """
-    given, was = _merged(body["set"]), _merged(body["was"])
-    same = {row for row in was if state.names["status"].value_at(row) == given[row]["status"]}
-    returning = {row for row in same if given[row]["status"] == "quarantined"}
-    of_summary = _stand_ins(state)
+    quarantine_values, former = _index_parts(body["set"]), _index_parts(body["was"])
+    unchanged = {
+        row
+        for row in former
+        if state.names["status"].value_at(row) == quarantine_values[row]["status"]
+    }
+    returning = {row for row in unchanged if quarantine_values[row]["status"] == "quarantined"}
+    summaries_of = _find_stand_ins(state)
     after: dict[int, Values] = {}
-    for row in sorted(same):
-        status = was[row]["status"]
-        by = was[row].get("superseded_by")
+    for row in sorted(unchanged):
+        status = former[row]["status"]
+        by = former[row].get("superseded_by")
         if by is not None and int(by) - 1 not in returning:
-            other = state.names["status"].value_at(int(by) - 1)
-            # what was out of use before the quarantine already is no reason: it was so when this was superseded by it
-            if other not in RECALLABLE and (int(by) - 1 in given or other == "quarantined"):
+            successor_status = state.names["status"].value_at(int(by) - 1)
+            # a successor that was out of use before the quarantine does not count: it superseded this one anyway
+            if successor_status not in RECALLABLE and (
+                int(by) - 1 in quarantine_values or successor_status == "quarantined"
+            ):
                 continue
         if status == "consolidated":
-            of = [id for id, one in of_summary.items() if row + 1 in one.members]
+            summary_ids = [id for id, summary in summaries_of.items() if row + 1 in summary.members]
             if not any(
                 id - 1 in returning or state.names["status"].value_at(id - 1) in RECALLABLE
-                for id in of
+                for id in summary_ids
             ):
-                # what stood for it is gone: it is what it was before that
+                # its summary is gone, so the memory has the status from before the consolidation
                 status = (
-                    next(word for word, ids in of_summary[of[-1]].was.items() if row + 1 in ids)
-                    if of
+                    next(
+                        word
+                        for word, ids in summaries_of[summary_ids[-1]].was.items()
+                        if row + 1 in ids
+                    )
+                    if summary_ids
                     else "active"
                 )
         columns = {
             name: value
-            for name, value in was[row].items()
-            if _value(state, row, name) == given[row][name]
+            for name, value in former[row].items()
+            if _read_value(state, row, name) == quarantine_values[row][name]
         }
         after[row] = {**columns, "status": status}
     rows = sorted(
@@ -218,30 +252,32 @@ def released(state: State, body: Mapping[str, Any], now: int) -> tuple[Change, l
         for row, values in after.items()
         if values["status"] != state.names["status"].value_at(row)
     )
-    parts = _parts({row: after[row] for row in rows})
+    parts = _group_parts({row: after[row] for row in rows})
     return Change(
         set=[*parts, build_values([row + 1 for row in rows], changed=now)] if rows else ()
     ), rows
 
 
-# -- within -----------------------------------------------------------------------------------------------------
+def _find_stand_ins(state: State) -> dict[int, Any]:
+    """Return the memories that stand for others, by id, with ``members`` and ``was``."""
+    return {
+        id: stand_in for find in list_hooks("stand-ins") for id, stand_in in find(state).items()
+    }
 
 
-def _stand_ins(state: State) -> dict[int, Any]:
-    """Memories that stand for others, by id: each with ``members`` and ``was``."""
-    return {id: one for find in list_hooks("stand-ins") for id, one in find(state).items()}
+def _find_successors(state: State, row: int) -> set[int]:
+    """Return all memories that superseded a memory, one after another."""
+    superseded_by, successors = state.numbers["superseded_by"].values, set[int]()
+    while (
+        superseded_by[row] == superseded_by[row]
+        and (row := int(superseded_by[row]) - 1) not in successors
+    ):
+        successors.add(row)
+    return successors
 
 
-def _successors(state: State, row: int) -> set[int]:
-    """All that superseded a memory, one after another."""
-    by, found = state.numbers["superseded_by"].values, set[int]()
-    while by[row] == by[row] and (row := int(by[row]) - 1) not in found:
-        found.add(row)
-    return found
-
-
-def _value(state: State, row: int, name: str) -> Any:
-    """One value of a memory; None where there is none."""
+def _read_value(state: State, row: int, name: str) -> Any:
+    """Return one value of a memory, None for null."""
     if name in state.names:
         return state.names[name].value_at(row)
     if name in state.notes:
@@ -250,36 +286,43 @@ def _value(state: State, row: int, name: str) -> Any:
     return None if value != value or (MEMORY[name].storage == "time" and value == NEVER) else value
 
 
-def _parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
-    """Parts of a change: one for each column, and of statuses one for each word."""
+def _group_parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
+    """Return values as parts of a change: one per column, and one per status."""
     parts: list[dict[str, Any]] = []
-    for name in dict.fromkeys(name for one in values.values() for name in one):
-        held = {row + 1: one[name] for row, one in values.items() if name in one}
+    for name in dict.fromkeys(name for row_values in values.values() for name in row_values):
+        by_id = {
+            row + 1: row_values[name] for row, row_values in values.items() if name in row_values
+        }
         if name == "status":
-            words = dict.fromkeys(held.values())
+            words = dict.fromkeys(by_id.values())
             parts += [
-                build_values([id for id, value in held.items() if value == word], status=word)
+                build_values([id for id, value in by_id.items() if value == word], status=word)
                 for word in words
             ]
         else:
-            parts.append(build_values(list(held), **{name: list(held.values())}))
+            parts.append(build_values(list(by_id), **{name: list(by_id.values())}))
     return parts
 
 
-def _merged(parts: Iterable[Mapping[str, Any]]) -> dict[int, Values]:
-    """What parts of a change say, by row."""
-    found: dict[int, Values] = {}
+def _index_parts(parts: Iterable[Mapping[str, Any]]) -> dict[int, Values]:
+    """Return the values in the parts of a change, by row."""
+    by_row: dict[int, Values] = {}
     for part in parts:
-        for place, id in enumerate(part["ids"]):
-            one = found.setdefault(id - 1, {})
-            one.update({name: _one(values, place) for name, values in part["columns"].items()})
-    return found
+        for position, id in enumerate(part["ids"]):
+            row_values = by_row.setdefault(id - 1, {})
+            row_values.update(
+                {name: _value_at(values, position) for name, values in part["columns"].items()}
+            )
+    return by_row
 
 
-def _written(
+def _read_added(
     event: Event, names: Sequence[str], rows: Set[int] | None = None
 ) -> Iterable[tuple[int, Values]]:
-    """The values that an event adds memories with, by row, of ``rows`` or all; nothing where it gives none of these."""
+    """Yield the initial values of memories that an event adds, by row.
+
+    Without `rows`, events are skipped that give none of these columns.
+    """
     columns = event.body.get("columns", {})
     if "first" not in event.body or (rows is None and not columns.keys() & set(names)):
         return
@@ -288,17 +331,21 @@ def _written(
     for row in added if rows is None else rows & set(added):
         yield (
             row,
-            {name: _one(columns.get(name, MEMORY[name].default), row - first) for name in names},
+            {
+                name: _value_at(columns.get(name, MEMORY[name].default), row - first)
+                for name in names
+            },
         )
 
 
-def _changes(event: Event) -> Iterable[tuple[int, Values]]:
-    """What an event sets of the columns that superseding changes, by row."""
+def _read_changes(event: Event) -> Iterable[tuple[int, Values]]:
+    """Yield the changes of an event in the columns of superseding, by row."""
     for part in event.body.get("set", ()):
         names = [name for name in _FOLLOWED if name in part["columns"]]
-        for place, id in enumerate(part["ids"] if names else ()):
-            yield id - 1, {name: _one(part["columns"][name], place) for name in names}
+        for position, id in enumerate(part["ids"] if names else ()):
+            yield id - 1, {name: _value_at(part["columns"][name], position) for name in names}
 
 
-def _one(values: Any, place: int) -> Any:
-    return values[place] if isinstance(values, list) else values
+def _value_at(values: Any, position: int) -> Any:
+    """Return the value for a position; a scalar is the value of all."""
+    return values[position] if isinstance(values, list) else values

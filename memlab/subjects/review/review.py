@@ -1,4 +1,4 @@
-"""Quarantine: all that came from one place out of recall by one event, what it did until then, and the way back."""
+"""Review of doubtful memories, quarantine and gaps: ``lab.upkeep.review``."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.tellings import build_provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
-    SetApart,
-    came_from,
-    displaced_by,
-    released,
-    set_apart,
-    written_since,
+    QuarantinePlan,
+    filter_written_since,
+    find_displaced,
+    plan_quarantine,
+    plan_release,
+    select_origin,
 )
 
 __all__ = ["LabReview", "Quarantined"]
 
 _SLOW = 20_000
-"""Events that are folded in about a second; a question asked again costs as much as some hundred."""
+"""Events that are folded in about a second; repeating a recall costs as much as a hundred events."""
 
+# The columns of the frames of a result.
 _CHANGED: dict[str, Any] = {
     "memory_id": pl.Int64,
     "role": pl.String,
@@ -75,23 +76,43 @@ _REPLAYED: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Quarantined(Displayed):
-    """What a quarantine took out of recall, and what that had done until then.
+    """The result of a quarantine, with the effect of its memories until then.
 
-    ``frame``: a row a memory that changes (memory_id, role, before, status, text). The role is "quarantined", "summary"
-    (one that a quarantined memory is part of, and that goes with it) or "back" (superseded by them alone, or part of
-    such a summary: in use again).
+    Attributes
+    ----------
+    at
+        The instant of the quarantine, in UTC.
+    event
+        The position in the journal, for ``lab.restore``; None in a dry run or if nothing changed.
+    dry_run
+        Whether the quarantine was only planned.
+    reason
+        The reason that was given.
+    frame
+        One row per changed memory: memory_id, role, before, status and text. The role is "quarantined",
+        "summary" (of a quarantined memory) or "back" (superseded only by quarantined memories, or part of
+        such a summary, and therefore in use again).
+    shown
+        One row per time that a recall returned one of the memories: decision, at, query, position,
+        memory_id, probe, outcome and reward of the last feedback.
+    replay
+        The newest of these recalls, repeated without the memories: decision, at, query, left, came and
+        overlap. ``left`` and ``came`` are the ids that the results lose and gain. ``overlap`` is the share
+        of results that stay, null if the log does not have the filters of the recall.
+    derived
+        Memories that may need review: memory_id, of, how, status and text. They supersede a quarantined
+        memory, were superseded by one, were derived from one, or got contributions of its creator.
+    edges
+        The edges of the memories: edge, memory_id, relation, outgoing, kind, other, name, weight and
+        reinforcements. ``other`` is the number of the node at the other end. No activation passes them.
 
-    ``shown``: a row each time that a recall showed one of them (decision, at, query, position, memory_id, probe, and
-    outcome and reward of the last feedback). ``replay``: the newest of these recalls asked again, of the lab as it was
-    then without them: decision, at, query, ``left`` and ``came`` (ids that the answer loses and gains), ``overlap``
-    (share of the answer that stays; null: filtered by what the log does not hold, so that it cannot be asked again).
-
-    ``derived``: what stays and may want a look (memory_id, of, how, status, text): what they supersede or were
-    superseded by, what was derived from one, what their creator contributed to. ``edges``: those that meet one of them
-    (edge, memory_id, relation, outgoing, kind, other, name, weight, reinforcements; ``other`` is the number of the node
-    of this kind at the other end, of a memory its id); nothing passes on to a memory in quarantine.
-
-    ``event`` is the place in the journal, for ``lab.restore``; None in a dry run and where nothing changes.
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("The goat eats hay.", session="s1")
+    >>> lab.forget(how="quarantine", session="s1").ids
+    (1,)
     """
 
     at: datetime
@@ -106,36 +127,37 @@ class Quarantined(Displayed):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """What is out of recall, summaries included."""
+        """The ids of the quarantined memories, including summaries."""
         return tuple(self.frame.filter(pl.col("role") != "back")["memory_id"].to_list())
 
     @property
     def back(self) -> tuple[int, ...]:
-        """What is in use again."""
+        """The ids of the memories that are in use again."""
         return tuple(self.frame.filter(role="back")["memory_id"].to_list())
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def __repr__(self) -> str:
-        would = "would go" if self.dry_run else "go"
-        parts = [f"{len(self):,} memories {would} out of recall", f"{len(self.back):,} come back"]
+        verb = "would leave" if self.dry_run else "left"
+        parts = [f"{len(self):,} memories {verb} recall", f"{len(self.back):,} back in use"]
         parts.append(
             f"shown {self.shown.height:,} times in {self.shown['decision'].n_unique():,} recalls"
         )
         if self.replay.height:
-            other = (self.replay["overlap"] < 1).sum()
-            parts.append(f"{other:,} of {self.replay.height:,} asked again answer otherwise")
+            changed = (self.replay["overlap"] < 1).sum()
+            parts.append(f"{changed:,} of {self.replay.height:,} repeated recalls change")
         if self.derived.height:
             parts.append(f"{self.derived.height:,} to review")
         return printable(f"<Quarantined: {', '.join(parts)}>")
 
     def _display(self) -> object:
+        """Return the summary and the frames."""
         why = f" ({self.reason})" if self.reason else ""
         parts: list[object] = [f"{repr(self)[1:-1]}{why}", self.frame]
         titles = {
-            "shown": "recalls that showed them",
-            "replay": "the same questions without them",
+            "shown": "recalls that returned them",
+            "replay": "the same queries without them",
             "derived": "to review",
         }
         for name, title in titles.items():
@@ -145,28 +167,66 @@ class Quarantined(Displayed):
 
 
 class LabReview:
-    """``lab.upkeep.review``: what may be wrong, out of recall until somebody has looked, and what was never found."""
+    """Doubtful memories, quarantine, and gaps of recall: ``lab.upkeep.review``.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("The office is in Oslo.")
+    >>> lab.upkeep.review.provenance(1)["how"].to_list()
+    ['told']
+    """
 
     def __init__(self, core: Core, corrections: Corrections) -> None:
         self._core, self._corrections = core, corrections
 
     @checked
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
-        """Flag memories as wrong: they leave recall, and stay, with the ``reason``. ``lab.restore`` brings them back.
+        """Mark memories as wrong, so that they leave recall; ``lab.restore`` undoes it.
 
-        A memory that was edited is flagged with its corrections, as ``lab.forget`` forgets it. What they superseded
-        otherwise stays superseded: the result's ``review`` has those memories, and those by which they were
-        superseded, and ``lab.restore`` of one brings it back.
+        An edited memory is marked with its corrections. Memories that it superseded otherwise stay
+        superseded; ``review`` of the result lists them, and ``lab.restore`` brings one back.
 
-        >>> lab.forget(hit, how="deprecate", reason="the office has moved").review  # doctest: +SKIP
+        Parameters
+        ----------
+        memory
+            The memories.
+        reason
+            The reason, which is kept with them.
+
+        Returns
+        -------
+        The changed memories, and related ones for review.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The office is in Oslo.")
+        >>> lab.upkeep.review.deprecate(1, "the office has moved").frame["status"].to_list()
+        ['deprecated']
         """
         return self._corrections.deprecate(memory, reason)
 
     @checked
     def related(self, memory: Memories | None = None) -> pl.DataFrame:
-        """What may want a look since a memory was deprecated: those that it supersedes or was superseded by.
+        """Return memories that supersede, or were superseded by, deprecated ones.
 
-        Columns: memory_id, of, how, status, text. Without ``memory``, of all that is deprecated.
+        Parameters
+        ----------
+        memory
+            The deprecated memories; by default all of them.
+
+        Returns
+        -------
+        One row per related memory: memory_id, of, how, status and text.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().upkeep.review.related().columns
+        ['memory_id', 'of', 'how', 'status', 'text']
         """
         return self._corrections.related(memory)
 
@@ -176,15 +236,16 @@ class LabReview:
 
         Returns
         -------
-        polars.DataFrame
-            A row for each superseded memory: ``memory_id``, ``superseded_by``, ``at``, ``event``, ``rule``
-            ("correction", "linking", "merge", "by hand", "verifier", "import" or "unknown rule"), ``relation`` (what
-            ``link`` called the pair), ``pack``, ``pack_hash``, ``link_hash`` and ``resolve_hash`` (what was active
-            then), ``reason``, ``text`` and ``by_text``.
+        One row per superseded memory: ``memory_id``, ``superseded_by``, ``at``, ``event``, ``rule``,
+        ``relation``, ``pack``, ``pack_hash``, ``link_hash``, ``resolve_hash``, ``reason``, ``text`` and
+        ``by_text``. The rule is "correction", "linking", "merge", "by hand", "verifier", "import" or "unknown
+        rule". ``relation`` is the result of ``link``; pack and hashes are those active at the event.
 
         Examples
         --------
-        >>> lab.upkeep.review.supersessions().group_by("rule").len()                              # doctest: +SKIP
+        >>> import memlab
+        >>> memlab.open().upkeep.review.supersessions().height
+        0
         """
         with self._core.reading() as state:
             store = self._core.store
@@ -192,37 +253,80 @@ class LabReview:
 
     @checked
     def provenance(self, memory: MemoryLike) -> pl.DataFrame:
-        """Return how a memory came to be known: each time it was told, in the order of time.
+        """Return each statement of a memory, in the order of time.
 
-        ``how`` is "told" (the memory itself), "told again" (a near-duplicate that was merged into it), or what became
-        of a memory that it replaced: "corrected" by a person, "merged" or "superseded". Columns besides: ``memory_id``,
-        ``at``, ``session``, ``project``, ``speaker``, ``creator``, ``provenance``, ``source``, ``confidence``,
-        ``context`` (what was said around it) and ``reason`` (why it is believed as it is).
+        Parameters
+        ----------
+        memory
+            The memory.
 
-        >>> lab.upkeep.review.provenance(hits[0])                                                 # doctest: +SKIP
+        Returns
+        -------
+        One row per statement, with ``how``: "told" (the memory itself), "told again" (a near-duplicate that
+        was merged into it), or the fate of a memory that it replaced: "corrected", "merged" or "superseded".
+        Other columns: ``memory_id``, ``at``, ``session``, ``project``, ``speaker``, ``creator``,
+        ``provenance``, ``source``, ``confidence``, ``context`` (the quotation) and ``reason``.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The goat eats hay.")
+        >>> lab.upkeep.review.provenance(1)["how"].to_list()
+        ['told']
         """
         with self._core.reading() as state:
             row = self._core.row(memory)
-            return build_provenance_frame(state, row, _replaced_by(state, row))
+            return build_provenance_frame(state, row, _find_replaced(state, row))
 
     @checked
     def gaps(self) -> pl.DataFrame:
-        """Return what was looked for and not found: recalls of which a verifier let nothing pass, oldest first.
+        """Return the gaps: recalls without a useful result, oldest first.
 
-        A recall that found no memory at all is one too, unless its context holds fewer than two words that say
-        something.
+        A gap is a recall of which a verifier rejected every result. A recall without any result is
+        a gap too, unless its context has fewer than two content words.
 
-        Columns: gap, decision, at, project, session, snippet (the context's first 200 characters, after the privacy
-        gate), closed (null while open), reason, embedder, vector (the context's, of that embedder).
+        Returns
+        -------
+        One row per gap: gap, decision, at, project, session, snippet, closed (null while open), reason,
+        embedder and vector. The snippet is the first 200 characters of the context, without secrets;
+        the vector is that of the context.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().upkeep.review.gaps().height
+        0
         """
         with self._core.reading() as state:
             return state.projection(Gaps).frame
 
     @checked
     def close_gap(self, gap: int, reason: str) -> None:
-        """Say what became of a gap: something was remembered, or nothing has to be. It stays in ``gaps``, as closed.
+        """Close a gap, for example because something was remembered. It stays in ``gaps``.
 
-        UnknownName for a number that no gap has, InputError for one that was closed.
+        Parameters
+        ----------
+        gap
+            The number of the gap.
+        reason
+            The reason for closing it.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such gap.
+        InputError
+            If the gap is closed already.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The goat eats hay.")
+        >>> hits = lab.recall("Which boat is the fastest?")
+        >>> gap = lab.agents.verify(hits, []).gap
+        >>> lab.upkeep.review.close_gap(gap, "asked the user")
         """
         refuse(validate_text(reason, where="reason"), "the reason for closing a gap")
         with self._core.store.writing() as tx:
@@ -242,60 +346,110 @@ class LabReview:
         replay: Annotated[int, Within(0)] = 100,
         progress: bool = True,
     ) -> Quarantined:
-        """Take all that came from a ``source``, ``session`` or ``creator`` out of recall, by one event.
+        """Remove all memories of a source, session or creator from recall, in one event.
 
-        Of several, all must hold. ``since`` leaves alone what was written before, by the journal's time, which no
-        writer can choose. Summaries that one of the memories is part of go too; what was superseded by them alone, and
-        the other members of such summaries, come back. What is deleted or purged stays so.
+        Several conditions must all hold. Summaries of the memories are quarantined too. Memories
+        superseded only by them, and the other members of such summaries, are in use again. Deleted
+        and purged memories do not change. ``release`` undoes the event; ``lab.restore`` restores
+        single memories. Numbers that a policy changed while the memories took part are unchanged,
+        and near-duplicates that were not stored because of them stay absent: see docs/poisoning.md.
 
-        The result says what the memories did: which recalls showed them, and what the newest ``replay`` of these answer
-        without them (0: none is asked again; the lab is folded from its beginning for it, about a second for 100,000
-        memories). With ``dry_run`` nothing is written. ``release`` undoes the event; ``lab.restore`` brings back single
-        memories. Numbers that a policy changed while they took part stay, and so does what was never stored because it
-        said the same: see docs/poisoning.md.
+        Parameters
+        ----------
+        source, session, creator
+            The origin of the memories; at least one is needed.
+        since
+            Memories that were written before are left alone, by the time of the journal.
+        reason
+            The reason, which is kept with the event.
+        dry_run
+            Whether to plan only, without writing anything.
+        replay
+            How many of the newest recalls that returned one of them to repeat without them. Repeating folds
+            the lab from its beginning, about a second for 100,000 memories.
+        progress
+            Whether to show a progress bar.
 
-        InputError unless at least one of the three is given; UnknownName for a name that no memory has; ReadOnlyLab.
+        Returns
+        -------
+        The changed memories, the recalls that returned them, and memories for review.
 
-        >>> lab.forget(how="quarantine", session="web 17", since="2026-11-01", dry_run=True).shown  # doctest: +SKIP
+        Raises
+        ------
+        InputError
+            If no condition is given.
+        UnknownName
+            If no memory has the name.
+        ReadOnlyLab
+            If the lab was opened read-only.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The goat eats hay.", session="s1")
+        >>> lab.upkeep.review.quarantine(session="s1", dry_run=True).ids
+        (1,)
         """
         names = {"source": source, "session": session, "creator": creator}
-        _check(names, reason)
+        _check_conditions(names, reason)
         instant = None if since is None else check_instant(to_micros(since), "since=")
         store, event = self._core.store, None
         if dry_run:
             with self._core.reading() as state:
-                apart, displaced = self._apart(state, names, instant)
-                described, now = _described(state, apart, creator), store.clock()
+                plan, displaced = self._apart(state, names, instant)
+                frames, instant_now = _describe_plan(state, plan, creator), store.clock()
         else:
             with store.writing() as tx:
-                state, now = store.state, store.clock()
-                apart, displaced = self._apart(state, names, instant)
-                described = _described(state, apart, creator)
-                if apart.now:
-                    body = {"reason": reason, "was": apart.was, **apart.change(now).body()}
-                    event = tx.event("quarantine", body, at=now)
-        ids = np.concatenate((apart.rows, apart.summaries)) + 1
-        shown = _shown(self._core.store.slates(), ids.tolist())
-        answers = self._answers(shown, apart.rows, displaced, replay, progress)
+                state, instant_now = store.state, store.clock()
+                plan, displaced = self._apart(state, names, instant)
+                frames = _describe_plan(state, plan, creator)
+                if plan.now:
+                    body = {"reason": reason, "was": plan.was, **plan.change(instant_now).body()}
+                    event = tx.event("quarantine", body, at=instant_now)
+        ids = np.concatenate((plan.rows, plan.summaries)) + 1
+        shown = _find_exposures(self._core.store.slates(), ids.tolist())
+        answers = self._answers(shown, plan.rows, displaced, replay, progress)
         return Quarantined(
-            from_micros(now), event, dry_run, reason, described[0], shown, answers, *described[1:]
+            from_micros(instant_now), event, dry_run, reason, frames[0], shown, answers, *frames[1:]
         )
 
     @checked
     def release(self, quarantine: Quarantined | int) -> Corrected:
-        """Undo a quarantine, given by its result or its event: each memory gets back what it had before.
+        """Undo a quarantine: each memory gets back its former status and values.
 
-        What has changed since stays as it is: what was restored, deleted or purged, and what would be superseded by
-        what does not come back. InputError for what is no quarantine of this lab.
+        Later changes stay: memories that were restored, deleted or purged, and memories superseded
+        by one that does not come back.
 
-        >>> lab.restore(quarantine=lab.forget(how="quarantine", creator="agent:web"))      # doctest: +SKIP
+        Parameters
+        ----------
+        quarantine
+            The result of the quarantine, or the position of its event.
+
+        Returns
+        -------
+        The changed memories.
+
+        Raises
+        ------
+        InputError
+            If it is not a quarantine of this lab.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The goat eats hay.", session="s1")
+        >>> result = lab.upkeep.review.quarantine(session="s1")
+        >>> lab.upkeep.review.release(result).frame["status"].to_list()
+        ['active']
         """
         seq = quarantine.event if isinstance(quarantine, Quarantined) else quarantine
         store = self._core.store
         with store.writing() as tx:
             event = self._event(seq)
             state, now = store.state, store.clock()
-            change, rows = released(state, event.body, now)
+            change, rows = plan_release(state, event.body, now)
             before = [state.names["status"].value_at(row) for row in rows]
             if change:
                 tx.event("restore", {"quarantine": event.seq, **change.body()}, at=now)
@@ -312,43 +466,54 @@ class LabReview:
             return Corrected("release", frame, find_related(state, rows))
 
     def _event(self, seq: int | None) -> Event:
+        """Return the event of a quarantine; raise InputError if there is none."""
         journal = self._core.store.journal
         if seq is not None and 1 <= seq <= journal.head:
             event = next(iter(journal.events(after=seq - 1, upto=seq)))
             if event.kind == "quarantine" and "was" in event.body:
                 return event
-        made = [event.seq for event in journal.events(kinds=("quarantine",)) if "was" in event.body]
-        known = (
-            f"the events of those are {', '.join(map(str, made))}" if made else "this lab has none"
+        positions = [
+            event.seq for event in journal.events(kinds=("quarantine",)) if "was" in event.body
+        ]
+        listing = (
+            f"its quarantines are the events {', '.join(map(str, positions))}"
+            if positions
+            else "it has none"
         )
-        raise InputError(f"release takes a quarantine of this lab, not {seq!r}: {known}.")
+        raise InputError(f"{seq!r} is not a quarantine of this lab: {listing}.")
 
     def _apart(
         self, state: State, names: dict[str, str | None], since: int | None
-    ) -> tuple[SetApart, Displaced]:
-        rows = came_from(state, **names)
+    ) -> tuple[QuarantinePlan, Displaced]:
+        """Plan a quarantine, and find what its memories displaced."""
+        rows = select_origin(state, **names)
         events = self._core.store.journal.events
         if since is not None:
-            rows = written_since(events(), rows, since)
+            rows = filter_written_since(events(), rows, since)
         statuses = state.names["status"]
-        out = np.union1d(rows, np.flatnonzero(statuses.codes == statuses.code("quarantined")))
-        displaced = displaced_by(events, (out + 1).tolist()) if len(rows) else {}
-        return set_apart(state, rows, displaced), displaced
+        outside = np.union1d(rows, np.flatnonzero(statuses.codes == statuses.code("quarantined")))
+        displaced = find_displaced(events, (outside + 1).tolist()) if len(rows) else {}
+        return plan_quarantine(state, rows, displaced), displaced
 
     def _answers(
-        self, shown: pl.DataFrame, rows: Any, displaced: Displaced, most: int, progress: bool
+        self, exposures: pl.DataFrame, rows: Any, displaced: Displaced, limit: int, progress: bool
     ) -> pl.DataFrame:
-        """The newest recalls that showed one of them, asked again of the lab as it was without them."""
-        decisions = np.sort(shown["decision"].unique().to_numpy())[-most:].tolist() if most else []
-        found: list[dict[str, Any]] = []
+        """Return the newest recalls of some memories, repeated without them."""
+        decisions = (
+            np.sort(exposures["decision"].unique().to_numpy())[-limit:].tolist() if limit else []
+        )
+        result: list[dict[str, Any]] = []
         past = Past(self._core.store.journal, Recaller(self._core.store.embedder))
 
         def without(state: State) -> tuple[Change, Change]:
-            apart = set_apart(state, rows, displaced)
-            return Change(set=apart.now), Change(set=apart.was)
+            """Return the changes that remove the memories and bring them back."""
+            plan = plan_quarantine(state, rows, displaced)
+            return Change(set=plan.now), Change(set=plan.was)
 
         slow = bool(decisions) and decisions[-1] + 100 * len(decisions) > _SLOW
-        with bar(progress and slow, len(decisions), unit="recall", desc="asking again") as step:
+        with bar(
+            progress and slow, len(decisions), unit="recall", desc="repeating recalls"
+        ) as step:
             for decision in decisions:
                 with self._core.store.reading():
                     logged = past.logged(decision)
@@ -359,33 +524,34 @@ class LabReview:
                     }
                     if past.repeats(decision):
                         pack = self._core.store.versions.live_at(decision)
-                        row |= _difference(
+                        row |= _compare_results(
                             [id for id in logged.shown if id not in logged.probes],
                             past.recall(decision, pack, instead=without).shown,
                         )
-                found.append(row)
+                result.append(row)
                 step(1)
-        return pl.DataFrame(found, schema=_REPLAYED)
+        return pl.DataFrame(result, schema=_REPLAYED)
 
 
-def _check(names: dict[str, str | None], reason: str) -> None:
+def _check_conditions(names: dict[str, str | None], reason: str) -> None:
+    """Raise InputError without a condition, and PrivacyError for a secret."""
     if all(name is None for name in names.values()):
-        raise InputError("quarantine takes source=, session= or creator=: at least one of them.")
+        raise InputError("quarantine needs at least one of source=, session= and creator=.")
     if reason:
         refuse(validate_text(reason, where="reason"), "reason")
 
 
-def _described(
-    state: State, apart: SetApart, creator: str | None
+def _describe_plan(
+    state: State, plan: QuarantinePlan, creator: str | None
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """What changes, what else may want a look, and the edges that meet what goes."""
+    """Return the changed memories, memories for review, and edges."""
     after = {
         id: part["columns"]["status"]
-        for part in apart.now
+        for part in plan.now
         if "status" in part["columns"]
         for id in part["ids"]
     }
-    roles = {"quarantined": apart.rows, "summary": apart.summaries, "back": apart.back}
+    roles = {"quarantined": plan.rows, "summary": plan.summaries, "back": plan.back}
     rows = [
         (
             row + 1,
@@ -394,20 +560,20 @@ def _described(
             after[row + 1],
             state.texts.value_at(row),
         )
-        for role, chosen in roles.items()
-        for row in chosen.tolist()
+        for role, role_rows in roles.items()
+        for row in role_rows.tolist()
     ]
     frame = pl.DataFrame(rows, schema=_CHANGED, orient="row")
-    out = np.concatenate((apart.rows, apart.summaries))
-    derived = find_related(state, out.tolist(), derived=True)
+    outside = np.concatenate((plan.rows, plan.summaries))
+    derived = find_related(state, outside.tolist(), derived=True)
     if creator is not None and state.lists["agents"].has_values:
-        own = set(out.tolist())
+        quarantined = set(outside.tolist())
         helped = [
             row
             for row, agents in state.lists["agents"].items()
-            if creator in agents and row not in own
+            if creator in agents and row not in quarantined
         ]
-        also = [
+        contributions = [
             (
                 row + 1,
                 None,
@@ -418,31 +584,34 @@ def _described(
             for row in helped
             if state.names["status"].value_at(row) != "purged"
         ]
-        derived = pl.concat([derived, pl.DataFrame(also, schema=derived.schema, orient="row")])
-    derived = derived.filter(~pl.col("memory_id").is_in((apart.back + 1).tolist()))
-    return frame, derived, _edges(state, out)
+        derived = pl.concat(
+            [derived, pl.DataFrame(contributions, schema=derived.schema, orient="row")]
+        )
+    derived = derived.filter(~pl.col("memory_id").is_in((plan.back + 1).tolist()))
+    return frame, derived, _edge_table(state, outside)
 
 
-def _edges(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
-    """The edges that meet these memories, each once for every end among them."""
-    edges, met = state.edges, state.edges.crossings(rows)
+def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
+    """Return the edges of some memories, once for every end among them."""
+    edges, crossings = state.edges, state.edges.crossings(rows)
     return pl.DataFrame(
         {
-            "edge": met.edge,
-            "memory_id": rows[met.position] + 1,
-            "relation": edges.words_of(edges.relation[met.edge]).tolist(),
-            "outgoing": met.outgoing,
-            "kind": [NODE_KINDS[kind] for kind in node_kinds(met.neighbour).tolist()],
-            "other": node_numbers(met.neighbour) + 1,
-            "name": state.nodes.names(met.neighbour),
-            "weight": edges.weight[met.edge],
-            "reinforcements": edges.reinforcements[met.edge].astype(np.int64),
+            "edge": crossings.edge,
+            "memory_id": rows[crossings.position] + 1,
+            "relation": edges.words_of(edges.relation[crossings.edge]).tolist(),
+            "outgoing": crossings.outgoing,
+            "kind": [NODE_KINDS[kind] for kind in node_kinds(crossings.neighbour).tolist()],
+            "other": node_numbers(crossings.neighbour) + 1,
+            "name": state.nodes.names(crossings.neighbour),
+            "weight": edges.weight[crossings.edge],
+            "reinforcements": edges.reinforcements[crossings.edge].astype(np.int64),
         },
         schema=_EDGES,
     )
 
 
-def _shown(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
+def _find_exposures(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
+    """Return the times that recalls returned some memories, with their last feedback."""
     key = ["decision", "memory_id"]
     judgements = slates.feedback.select(*key, "outcome", "reward").unique(
         key, keep="last", maintain_order=True
@@ -457,35 +626,42 @@ def _shown(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
     )
 
 
-def _difference(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
+def _compare_results(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
+    """Return the ids that results lose and gain, and the share that stays."""
     left, came = [id for id in before if id not in after], [id for id in after if id not in before]
     return {"left": left, "came": came, "overlap": 1 - len(left) / len(before) if before else 1.0}
 
 
-# -- what superseded what, and by which rule --------------------------------------------------------------------------
+# Supersessions and their rules.
 
 
-def _replaced_by(state: State, row: int) -> list[tuple[int, str]]:
-    """Return the rows that a memory replaced, directly or not, each with how: corrected, merged or superseded."""
+def _find_replaced(state: State, row: int) -> list[tuple[int, str]]:
+    """Return the rows that a memory replaced, directly or indirectly.
+
+    Each comes with how: corrected, merged or superseded.
+    """
     by = state.numbers["superseded_by"].values
-    seen, waiting, found = {row}, [row], list[tuple[int, str]]()
+    visited, pending, result = {row}, [row], list[tuple[int, str]]()
     hidden = state.hidden if isinstance(state, ViewerState) else None
-    while waiting:
-        successor = waiting.pop()
+    while pending:
+        successor = pending.pop()
         for older in np.flatnonzero(by == successor + 1).tolist():
-            if older in seen or state.names["status"].value_at(older) == "purged":
+            if older in visited or state.names["status"].value_at(older) == "purged":
                 continue
             if hidden is not None and hidden[older]:
                 continue
-            seen.add(older)
-            waiting.append(older)
+            visited.add(older)
+            pending.append(older)
             reason = state.notes["reason"].value_at(older) or ""
-            edited = state.names["source"].value_at(successor) == "user-edit"
-            merged = reason.startswith("duplicate")
-            found.append((older, "merged" if merged else "corrected" if edited else "superseded"))
-    return found
+            is_edit = state.names["source"].value_at(successor) == "user-edit"
+            is_merge = reason.startswith("duplicate")
+            result.append(
+                (older, "merged" if is_merge else "corrected" if is_edit else "superseded")
+            )
+    return result
 
 
+# The columns of ``supersessions``.
 _SUPERSEDED: dict[str, Any] = {
     "memory_id": pl.Int64,
     "superseded_by": pl.Int64,
@@ -504,32 +680,35 @@ _SUPERSEDED: dict[str, Any] = {
 
 
 def supersession_frame(state: State, versions: VersionLog, events: Iterable[Event]) -> pl.DataFrame:
-    """Return a row for each superseded memory: by what, when, by which rule, and under which policies.
+    """Return one row per superseded memory: by what, when and by which rule.
 
-    ``rule`` is "correction" (an edit), "linking" (the pack's ``link`` and ``resolve``), "merge" (linking made one of
-    two), "by hand", "verifier", "import", or "unknown rule". ``relation`` is what ``link`` called the pair, where its
-    event says so. ``pack``, ``pack_hash``, ``link_hash`` and ``resolve_hash`` are those that were active at the event.
+    ``rule`` is "correction" (an edit), "linking" (the pack's ``link`` and ``resolve``), "merge"
+    (linking made one of two), "by hand", "verifier", "import", or "unknown rule". ``relation`` is
+    the result of ``link``, if the event has it. Pack and hashes are those that were active at the
+    event.
     """
     by, status = state.numbers["superseded_by"].values, state.names["status"]
     rows = np.flatnonzero(status.codes == status.code("superseded")).tolist()
-    wanted = {row + 1 for row in rows}
+    superseded_ids = {row + 1 for row in rows}
     last: dict[int, Event] = {}
     for event in events:
-        last |= dict.fromkeys(wanted.intersection(_superseded_by(event)), event)
-    found = []
+        last |= dict.fromkeys(superseded_ids.intersection(_superseded_ids(event)), event)
+    records = []
     for row in rows:
-        made, other = last.get(row + 1), by[row]
+        last_event, successor_id = last.get(row + 1), by[row]
         reason = state.notes["reason"].value_at(row)
-        successor = None if other != other else int(other)
-        pack = None if made is None else versions.live_at(made.seq)
-        found.append(
+        successor = None if successor_id != successor_id else int(successor_id)
+        pack = None if last_event is None else versions.live_at(last_event.seq)
+        records.append(
             (
                 row + 1,
                 successor,
-                int(state.numbers["changed"].values[row]) if made is None else made.at,
-                None if made is None else made.seq,
-                _rule(made, reason),
-                None if made is None or successor is None else _relation(made, successor, row + 1),
+                int(state.numbers["changed"].values[row]) if last_event is None else last_event.at,
+                None if last_event is None else last_event.seq,
+                _find_rule(last_event, reason),
+                None
+                if last_event is None or successor is None
+                else _find_relation(last_event, successor, row + 1),
                 None if pack is None else pack.name,
                 None if pack is None else pack.hash,
                 None if pack is None else pack.policies["link"].hash,
@@ -539,12 +718,12 @@ def supersession_frame(state: State, versions: VersionLog, events: Iterable[Even
                 None if successor is None else state.texts.value_at(successor - 1),
             )
         )
-    frame = pl.DataFrame(found, schema=_SUPERSEDED, orient="row")
+    frame = pl.DataFrame(records, schema=_SUPERSEDED, orient="row")
     return frame.with_columns(to_datetimes("at", frame["at"].to_numpy()))
 
 
-def _superseded_by(event: Event) -> Iterator[int]:
-    """The ids that an event gives the status superseded."""
+def _superseded_ids(event: Event) -> Iterator[int]:
+    """Yield the ids that an event marks as superseded."""
     body = event.body
     for part in body.get("set", ()):
         words = part["columns"].get("status")
@@ -557,24 +736,25 @@ def _superseded_by(event: Event) -> Iterator[int]:
     words = body.get("columns", {}).get("status") if "first" in body else None
     if words is not None:
         ids = range(body["first"], body["first"] + body["count"])
-        each = words if isinstance(words, list) else [words] * len(ids)
-        yield from (id for id, word in zip(ids, each, strict=True) if word == "superseded")
+        statuses = words if isinstance(words, list) else [words] * len(ids)
+        yield from (id for id, word in zip(ids, statuses, strict=True) if word == "superseded")
 
 
-def _rule(event: Event | None, reason: str | None) -> str:
+def _find_rule(event: Event | None, reason: str | None) -> str:
+    """Return the rule by which an event superseded a memory."""
     if event is None:
         return "unknown rule"
     body = event.body
     if event.kind == "remember" and "edit" in body:
         return "correction"
     if event.kind == "link":
-        merged = (reason or "").startswith("Merged: ") or (reason or "").startswith("duplicate")
-        return "by hand" if body.get("by") == "hand" else "merge" if merged else "linking"
+        is_merge = (reason or "").startswith("Merged: ") or (reason or "").startswith("duplicate")
+        return "by hand" if body.get("by") == "hand" else "merge" if is_merge else "linking"
     return {"verify": "verifier", "import": "import"}.get(event.kind, "unknown rule")
 
 
-def _relation(event: Event, successor: int, id: int) -> str | None:
-    """What else joins the two in the same event: what ``link`` called the pair."""
+def _find_relation(event: Event, successor: int, id: int) -> str | None:
+    """Return the result of ``link`` for two memories: the other edge in the event."""
     edges = event.body.get("edges")
     if not isinstance(edges, Mapping):
         return None
