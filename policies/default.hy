@@ -216,7 +216,7 @@
 
 (defpolicy consolidate [kind pinned importance access idle-days older-than]
   "Unimportant events and turns, recalled at most twice and idle for long, may be summarised. Facts, the default kind, and
-   pinned memories stay."
+   memories that a user marked stay."
   (and (not pinned)
        (< importance 0.8)
        (<= access 2)

@@ -85,7 +85,7 @@ def test_a_changed_row_is_noticed_when_it_is_read(folder, disk, part):
     change(folder, statement)
     shutil.rmtree(folder / "snapshots")
     with (
-        pytest.raises(DamagedLab, match=f"{told}.* not what was written"),
+        pytest.raises(DamagedLab, match=f"{told}.* changed since"),
         disk(read_only=True) as lab,
     ):
         lab.slates().collect()
@@ -168,7 +168,7 @@ def test_a_purge_gives_damaged_vectors_no_new_checksum(folder, disk):
 
 def test_a_recall_whose_slate_is_gone_is_told(folder, disk):
     change(folder, "DELETE FROM slate WHERE seq = 5")
-    with disk() as lab, pytest.raises(DamagedLab, match="1 of 1 logged recalls are gone"):
+    with disk() as lab, pytest.raises(DamagedLab, match="1 of 1 logged recalls are missing"):
         lab.slates().collect()
     assert states(memlab.check(folder)) == {"slate of event 5": "repaired"}
 

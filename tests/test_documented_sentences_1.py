@@ -99,7 +99,7 @@ def test_one_changed_byte_of_a_slate_is_told_when_it_is_read(disk, tmp_path):
         database.execute("UPDATE slate SET data = ?", (changed,))
     with (
         disk(read_only=True) as lab,
-        pytest.raises(DamagedLab, match=r"slate of event \d+ is not what was written"),
+        pytest.raises(DamagedLab, match=r"slate of event \d+ was changed since it was written"),
     ):
         lab.slates().decisions.collect()
 
@@ -114,7 +114,7 @@ def test_a_slate_that_stands_in_the_place_of_another_is_told_when_it_is_read(dis
         database.execute("UPDATE slate SET data = (SELECT data FROM slate ORDER BY seq LIMIT 1)")
     with (
         disk(read_only=True) as lab,
-        pytest.raises(DamagedLab, match=r"slate of event \d+ is not what was written"),
+        pytest.raises(DamagedLab, match=r"slate of event \d+ was changed since it was written"),
     ):
         lab.slates().decisions.collect()
 

@@ -417,7 +417,7 @@ def test_a_backup_somewhere_else_is_reached_or_the_purge_is_not_ended(disk, fold
         with pytest.raises(LabError, match="cannot be reached"):
             lab.purge(2)
         assert lab[2].status == "purged"
-    with pytest.warns(UserWarning, match="is not ended"):
+    with pytest.warns(UserWarning, match="is not complete"):
         disk().close()
     kept.mkdir()
     disk().close()

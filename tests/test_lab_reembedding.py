@@ -189,7 +189,7 @@ def test_nobody_mixes_two_models(tmp_path, clock, small, shut):
                 lambda: before.remember("a quince"),
                 lambda: before.memories,
             ):
-                with pytest.raises(EmbedderMismatch, match="embedded anew by another process"):
+                with pytest.raises(EmbedderMismatch, match="embedded again by another process"):
                     call()
             with pytest.raises(EmbedderMismatch, match="background"):
                 memlab.open(path, embedder=letters, clock=clock)

@@ -79,7 +79,7 @@ def test_acknowledged_events_that_are_gone_are_told_until_they_are_settled(kille
         log.write_bytes(data)
     for _ in range(2):
         with pytest.warns(
-            memlab.DamageWarning, match=r"events [57] to 9 were acknowledged and are gone"
+            memlab.DamageWarning, match=r"events [57] to 9 were acknowledged and are missing"
         ):
             lab = disk()
         with lab:
@@ -131,7 +131,7 @@ def test_a_backup_is_put_in_place_of_a_damaged_journal(folder, disk):
 
 def test_a_lab_whose_journal_is_gone_is_damaged_and_comes_back(folder, disk):
     (folder / "journal.db").unlink()
-    with pytest.raises(DamagedLab, match="the journal is gone"):
+    with pytest.raises(DamagedLab, match="the journal is missing"):
         disk()
     assert memlab.restore(folder).backup is not None
     with disk() as lab:
@@ -209,7 +209,7 @@ def test_a_journal_put_back_beside_what_was_made_of_a_later_one(folder, disk):
     ]
     with lab:
         lab.remember([f"true {number}" for number in range(8)])
-    with pytest.warns(memlab.DamageWarning, match="are gone"):
+    with pytest.warns(memlab.DamageWarning, match="are missing"):
         lab = disk()
     with lab:
         assert lab.memories["text"].to_list() == [
@@ -254,7 +254,7 @@ def test_a_backup_is_restored_with_its_log(folder, disk, trigrams, clock):
 
 def test_a_loss_that_somebody_settled_does_not_come_back(killed, disk):
     os.truncate(killed / "journal.db-wal", 0)
-    with pytest.warns(memlab.DamageWarning, match="are gone"):
+    with pytest.warns(memlab.DamageWarning, match="are missing"):
         lab = disk()
     with lab:
         memlab.restore(killed)

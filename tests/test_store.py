@@ -96,7 +96,7 @@ def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatc
         assert (lab.recall("zebra", log=False).frame["lexical"] > 0).all()
 
 
-@pytest.mark.parametrize("where", ["alone", "reading", "writing"])
+@pytest.mark.parametrize("where", ["exclusive", "reading", "writing"])
 def test_a_block_that_an_interrupt_left_open_holds_up_nobody(where):
     """The interrupt falls on the way out of a block, before its lock is given back, and its traceback is kept."""
     code = getattr(Store, where).__wrapped__.__code__
@@ -116,7 +116,7 @@ def test_a_block_that_an_interrupt_left_open_holds_up_nobody(where):
         before = sys.gettrace()
         sys.settrace(lambda frame, event, argument: inside if frame.f_code is code else None)
         try:
-            if where == "alone":
+            if where == "exclusive":
                 lab.policies.install("recall-score", "(fn [similarity] similarity)")
             else:
                 lab.remember("spaces")

@@ -105,9 +105,9 @@ def test_any_history_equals_a_list(operations, tmp_path_factory):
     for name, *given_ in operations:
         if name == "append":
             batch, most = given_
-            assert edges.append(*columns(batch), nodes=NODES, most=most).tolist() == plain.append(
-                batch, most
-            )
+            assert edges.append(
+                *columns(batch), nodes=NODES, max_degree=most
+            ).tolist() == plain.append(batch, most)
         elif name == "remove":
             numbers = [number for number in given_[0] if number < len(plain.edges)]
             assert edges.remove(np.array(numbers, dtype=np.int64)) == plain.remove(numbers)
@@ -160,21 +160,21 @@ def test_many_links_to_one_node_leave_the_strongest():
     edges.append([0], [1], 7, 0.01, nodes=5_001)
     weight = np.random.default_rng(3).permutation(5_000) / 5_000
     numbers = edges.append(
-        np.arange(1, 5_001), np.zeros(5_000, dtype=int), 0, weight, nodes=5_001, most=100
+        np.arange(1, 5_001), np.zeros(5_000, dtype=int), 0, weight, nodes=5_001, max_degree=100
     )
     kept = weight[numbers >= 0]
     assert sorted(kept) == sorted(weight)[-100:]
     # another relation is left alone, and what was refused takes no room
     assert edges.degree([0]).tolist() == [101]
     assert len(edges) == 101
-    assert edges.append([1], [0], 0, 0.0, nodes=5_001, most=100).tolist() == [-1]
-    assert edges.append([1], [0], 0, 1.0, nodes=5_001, most=100).tolist() == [101]
+    assert edges.append([1], [0], 0, 0.0, nodes=5_001, max_degree=100).tolist() == [-1]
+    assert edges.append([1], [0], 0, 1.0, nodes=5_001, max_degree=100).tolist() == [101]
     assert edges.degree([0]).tolist() == [101]
 
 
 def test_a_bound_of_none_is_refused():
     with pytest.raises(InputError, match="at least one edge"):
-        Edges().append([0], [1], 0, 1.0, nodes=2, most=0)
+        Edges().append([0], [1], 0, 1.0, nodes=2, max_degree=0)
 
 
 def test_nodes_of_every_kind():

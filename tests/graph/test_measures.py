@@ -61,11 +61,11 @@ def test_removed_edges_do_not_count():
 def test_a_sample_says_so_and_comes_near():
     oracle = networkx.powerlaw_cluster_graph(2_000, 6, 0.7, seed=4)
     edges = from_networkx(oracle)
-    found = clustering(edges, range(2_000), most=500, seed=1)
+    found = clustering(edges, range(2_000), max_rows=500, seed=1)
     assert not found.exact
     assert len(found.rows) == 500
     assert found.mean == pytest.approx(networkx.average_clustering(oracle), abs=0.05)
-    again = clustering(edges, range(2_000), most=500, seed=1)
+    again = clustering(edges, range(2_000), max_rows=500, seed=1)
     assert again.coefficient.tolist() == found.coefficient.tolist()
     hub = int(np.argmax(edges.degree(range(2_000))))
     assert clustering(edges, [hub]).mean == pytest.approx(

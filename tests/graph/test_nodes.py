@@ -49,13 +49,13 @@ def test_a_layout_gives_every_node_a_place_in_the_order_of_codes(made):
         np.array([node_codes(kind, [number])[0] for kind, number in made], dtype=np.int64)
     )
     layout = Layout().with_room_for(nodes)
-    places = layout.place(nodes)
+    places = layout.positions(nodes)
     assert (np.diff(places) > 0).all()
     assert 0 <= places[0] <= places[-1] < layout.size
     assert layout.code(places).tolist() == nodes.tolist()
-    assert layout.place_or_end(nodes).tolist() == places.tolist()
+    assert layout.positions_or_end(nodes).tolist() == places.tolist()
     assert (
-        layout.place_or_end(np.array([-1, 1 << 40, nodes[-1] + 1_000])).tolist()
+        layout.positions_or_end(np.array([-1, 1 << 40, nodes[-1] + 1_000])).tolist()
         == [layout.size] * 3
     )
     assert layout.with_room_for(nodes) is layout

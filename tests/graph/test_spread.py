@@ -119,7 +119,7 @@ def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, mode):
     gone.append([0, 2], [1, 0], 0, 0.5, nodes=NODES)
     gone.append(*(made(graph).source, made(graph).target, 0, made(graph).weight), nodes=NODES)
     gone.remove([0, 1])
-    limited = {"most_crossings": 5, "fan_out": 2}
+    limited = {"max_crossings": 5, "fan_out": 2}
     for limits in ({}, limited):
         found = [
             as_plain(
@@ -273,7 +273,12 @@ def test_a_million_edges_on_one_node():
         assert len(found.rows) <= 10_003
     bounded = Edges()
     numbers = bounded.append(
-        np.zeros(1_000_000, dtype=int), np.arange(1, 1_000_001), 0, 1.0, nodes=1_000_001, most=1_000
+        np.zeros(1_000_000, dtype=int),
+        np.arange(1, 1_000_001),
+        0,
+        1.0,
+        nodes=1_000_001,
+        max_degree=1_000,
     )
     assert len(bounded) == 1_000
     assert (numbers[:-1_000] == -1).all()  # of equals the newest
@@ -309,7 +314,7 @@ def test_a_hub_passes_over_its_newest_edges():
         7,
     ]
     # the limit of a wave counts what is crossed
-    found = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3, most_crossings=3)
+    found = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3, max_crossings=3)
     assert (found.unexpanded, found.narrowed) == (0, 1)
 
 
@@ -422,12 +427,12 @@ def test_a_wave_is_bounded_and_says_what_it_left_out():
     # two hubs with ten leaves each; the stronger one goes first
     graph = [((hub, 2 + 10 * hub + leaf), 1.0) for hub in (0, 1) for leaf in range(10)]
     edges = made(graph, nodes=22)
-    found = spread(edges, [0, 1], [0.4, 0.9], damped, steps=1, nodes=22, most_crossings=15)
+    found = spread(edges, [0, 1], [0.4, 0.9], damped, steps=1, nodes=22, max_crossings=15)
     assert found.unexpanded == 1
     assert found.rows.tolist() == [0, 1, *range(12, 22)]
-    whole = spread(edges, [0, 1], [0.4, 0.9], damped, steps=1, nodes=22, most_crossings=20)
+    whole = spread(edges, [0, 1], [0.4, 0.9], damped, steps=1, nodes=22, max_crossings=20)
     assert (whole.unexpanded, len(whole.rows)) == (0, 22)
-    none = spread(edges, [0], [0.4], damped, steps=1, nodes=22, most_crossings=9)
+    none = spread(edges, [0], [0.4], damped, steps=1, nodes=22, max_crossings=9)
     assert (none.unexpanded, none.rows.tolist()) == (1, [0])
 
 
@@ -441,7 +446,7 @@ def test_a_wave_is_bounded_and_says_what_it_left_out():
         ({"energy": [np.nan]}, "energy of seed 0 is nan"),
         ({"energy": [np.inf]}, "must be finite"),
         ({"mode": "energi"}, "no mode of spreading .*Did you mean energy"),
-        ({"fan_out": 0}, "0 a node"),
+        ({"fan_out": 0}, "and 0"),
         ({"damping": 1.0, "mode": "ppr"}, "Damping lies in"),
         ({"steps": -1}, "at least 0"),
         ({"threshold": np.nan}, "at least 0"),

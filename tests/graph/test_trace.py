@@ -42,7 +42,7 @@ def test_equal_to_a_sort_of_all_simple_paths(graph, node, depth, most):
         for _, _, number in path:
             product *= graph[number][1]
         every.append((-product, len(path), tuple(number for _, _, number in path)))
-    found = trace(made(graph), node, depth, most=most)
+    found = trace(made(graph), node, depth, limit=most)
     assert [(-path.product, path.depth, path.edges) for path in found.paths] == sorted(every)[:most]
     assert found.cut == (len(every) > most)
     # whatever a path goes on from stands before it, so the tree has a line for each
@@ -74,7 +74,7 @@ def test_a_hub_is_looked_at_and_cut():
     edges.append(
         [0] * 5_000, range(1, 5_001), 1, [1 - i / 10_000 for i in range(5_000)], nodes=5_001
     )
-    found = trace(edges, 1, 3, most=5)
+    found = trace(edges, 1, 3, limit=5)
     assert [path.nodes for path in found.paths] == [
         (1, 0),
         (1, 0, 2),
@@ -87,7 +87,7 @@ def test_a_hub_is_looked_at_and_cut():
 
 def test_what_cannot_be_is_refused():
     edges = made([((0, 1), 1.0)])
-    for call in ({"depth": 0}, {"depth": 1, "most": 0}):
+    for call in ({"depth": 0}, {"depth": 1, "limit": 0}):
         with pytest.raises(InputError, match="at least one"):
             trace(edges, 0, **call)
     with pytest.raises(InputError, match="Nodes lie in"):

@@ -113,7 +113,7 @@ def test_a_database_of_something_else_is_not_a_lab(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "journal.db")) as other:
         other.execute("CREATE TABLE bookmarks (url)")
     before = (tmp_path / "journal.db").read_bytes()
-    with pytest.raises(NotALab, match="something else"):
+    with pytest.raises(NotALab, match="another program"):
         Journal.open(tmp_path)
     assert (tmp_path / "journal.db").read_bytes() == before
 
@@ -187,7 +187,7 @@ def test_a_truncated_or_overwritten_database_is_damaged(
 
 def test_a_log_without_its_database_is_damage_and_not_a_new_lab(lab: Path) -> None:
     (lab / "journal.db").rename(lab / "journal.db-wal")
-    with pytest.raises(DamagedLab, match=r"has no journal\.db, but head: the journal is gone"):
+    with pytest.raises(DamagedLab, match=r"has head but no journal\.db: the journal is missing"):
         Journal.open(lab)
 
 

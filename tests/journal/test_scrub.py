@@ -88,7 +88,7 @@ def test_a_reader_of_the_old_state_is_in_the_way_and_is_named_as_the_reason(path
         scrub(journal)
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM event").fetchone()
-        with pytest.raises(LabBusy, match="keeps an old state"):
+        with pytest.raises(LabBusy, match="still uses an old state"):
             journal.expunge()
         other.execute("COMMIT")
         journal.expunge()

@@ -87,7 +87,7 @@ def test_a_cell_without_a_value_shows_none(hy: Callable[[str], Any]) -> None:
     ("cell", "message"),
     [
         ("%%hy fast\n1", "takes nothing on its line"),
-        ("%%hy\n(defpolicy f [x] (clamp x 1))", "clamp takes 3 arguments, and here are 2"),
+        ("%%hy\n(defpolicy f [x] (clamp x 1))", "clamp takes 3 arguments, but 2 are given"),
         ("%%hy\n(+ 1", "<ipython-input"),
     ],
 )

@@ -271,7 +271,7 @@ def test_a_lab_all_of_whose_hashes_look_like_tokens_is_like_any_other(tmp_path: 
 ])  # fmt: skip
 def test_a_file_of_secrets_is_known_by_its_path(lab: memlab.Lab, path: str) -> None:
     assert is_sensitive(path)
-    with pytest.raises(PrivacyError, match=r"field files: .* is by its name a file of secrets"):
+    with pytest.raises(PrivacyError, match=r"field files: .* is the name of a file of secrets"):
         lab.remember("where the settings are", files=["src/app.py", path])
     assert len(lab) == 0
 

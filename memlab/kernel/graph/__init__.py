@@ -1,7 +1,10 @@
-"""Typed nodes, weighted edges between them, and activation that spreads over them.
+"""Typed nodes, weighted edges between them, and spreading activation.
 
-edges = Edges(); edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3)
-spread(edges, [0], [1.0], lambda batch: 0.5 * batch.activation * batch.weight, steps=2, nodes=3)
+>>> edges = Edges()
+>>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3).tolist()
+[0, 1]
+>>> spread(edges, [0], [1.0], lambda batch: batch.activation * 0.5, steps=2, nodes=3).activation.tolist()
+[1.0, 0.5, 0.25]
 """
 
 from memlab.kernel.graph._edges import Crossings, Edges

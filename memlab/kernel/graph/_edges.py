@@ -1,4 +1,4 @@
-"""Directed, weighted edges in growable columns, with an order by either end for looking up many nodes at once."""
+"""Directed, weighted edges in growable columns, with an index by either end."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_MOST_EDGES = 1 << 31
-_MOST_RELATION = 32_767
-_MOST_REINFORCED = 2_147_483_647
+# The largest values that the columns' types hold; a sort key has 31 bits for the edge and one for its direction.
+_MAX_EDGES = 1 << 31
+_MAX_RELATION = 32_767
+_MAX_REINFORCED = 2_147_483_647
 
 
 @dataclass(frozen=True)
 class Crossings:
-    """Edges met from some nodes: entry ``i`` leaves ``rows[position[i]]`` over ``edge[i]`` to ``neighbour[i]``.
+    """Edges crossed from some nodes: entry ``i`` leaves ``rows[position[i]]`` over ``edge[i]`` to ``neighbour[i]``.
 
-    ``outgoing[i]`` says whether that is the edge's own direction. Ordered by position, then edge.
+    ``outgoing[i]`` says whether this is the edge's own direction. Entries are ordered by position, then edge.
     """
 
     position: Ints
@@ -53,12 +54,12 @@ class Crossings:
 
 
 class Edges:
-    """``len(edges)`` edges, appended; an edge's number is its place in that order and stays its own for good.
+    """Appended edges; the number of an edge is its position in the order of appending and never changes.
 
-    A removed edge keeps its number and its columns, and no look-up finds it. Edges of the same ends and relation
-    stay apart: ``find`` tells whether there is one to ``reinforce`` instead.
+    A removed edge keeps its number and its columns, but no look-up finds it. Parallel edges with the same
+    relation stay separate: ``find`` returns an existing edge, which ``reinforce`` can change instead.
 
-    Memory: 31 bytes an edge in columns (of which growing may double the room), 8 in the base, 16 in the delta; 12
+    Memory: 31 bytes an edge in columns (up to twice that while they grow), 8 in the base, 16 in the delta; 12
     bytes a node.
 
     >>> edges = Edges()
@@ -72,77 +73,77 @@ class Edges:
     def __init__(self) -> None:
         self._size = 0
         self.live = 0
-        """How many edges are still there."""
+        """The number of edges that were not removed."""
         self._columns: dict[str, NDArray[Any]] = {
             name: np.empty((*shape, 0), dtype=dtype) for name, (dtype, shape) in COLUMNS.items()
         }
         self.layout = Layout()
-        """Room for every node that an edge has met."""
+        """A layout with room for every node that has an edge."""
         self._degree: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._adjacency = Adjacency()
         self._removed_since_seal = 0
         self._ordered = -1
-        """How many edges the order by either end holds."""
+        """The number of edges that the index by either end includes."""
         self._first: dict[tuple[int, bool], tuple[Layout, int, Ints]] = {}
         self._entered: dict[int, tuple[int, Ints]] = {}
         self.relations = list(RELATIONS)
-        """The words of the codes in ``relation``; whoever appends edges of other relations adds to them."""
+        """The word of each code in ``relation``; ``codes_of`` with ``grow`` adds words."""
 
     def __len__(self) -> int:
         return self._size
 
-    # -- columns: read-only, of all the edges so far, by number -----------------------------------------------
+    # -- Columns: read-only, one value for each edge, by number ------------------------------------------------
 
     @property
     def source(self) -> Ints:
-        """The node that each edge leaves: a copy."""
+        """The source node of each edge: a copy."""
         return np.asarray(self._ends[0], dtype=np.int64)
 
     @property
     def target(self) -> Ints:
-        """The node that each edge enters: a copy."""
+        """The target node of each edge: a copy."""
         return np.asarray(self._ends[1], dtype=np.int64)
 
     @property
     def relation(self) -> NDArray[np.int16]:
-        """What joins them, as the caller's code."""
+        """The code of each edge's relation."""
         return self._view("relation")
 
     @property
     def weight(self) -> Floats:
-        """How strongly, 0-1."""
+        """The weight of each edge, 0-1."""
         return self._view("weight")
 
     @property
     def reinforcements(self) -> NDArray[np.int32]:
-        """How often the weight was changed by ``reinforce``."""
+        """How often ``reinforce`` has changed the weight of each edge."""
         return self._view("reinforcements")
 
     @property
     def created(self) -> Ints:
-        """When each was made, microseconds UTC; 0 unless given."""
+        """When each edge was created, in microseconds UTC; 0 if unknown."""
         return self._view("created")
 
     @property
     def alive(self) -> Flags:
-        """Whether each is still there: false for what was removed."""
+        """Whether each edge was not removed."""
         return self._view("alive")
 
     def codes_of(self, words: Sequence[str], *, grow: bool = False) -> Ints:
-        """The codes of relations; -1 for one that no edge has, unless ``grow`` gives it one."""
-        known = {word: code for code, word in enumerate(self.relations)}
+        """Return the codes of relations, -1 for unknown ones; with ``grow``, unknown relations get a code."""
+        codes = {word: code for code, word in enumerate(self.relations)}
         for word in words if grow else ():
-            if word not in known:
-                known[word] = len(self.relations)
+            if word not in codes:
+                codes[word] = len(self.relations)
                 self.relations.append(word)
-        return np.array([known.get(word, -1) for word in words], dtype=np.int64)
+        return np.array([codes.get(word, -1) for word in words], dtype=np.int64)
 
     def words_of(self, codes: NDArray[np.integer]) -> NDArray[np.object_]:
-        """The words of relations, by their codes."""
+        """Return the words of relations by their codes."""
         words: NDArray[np.object_] = np.array(self.relations, dtype=object)
         return np.asarray(words[codes], dtype=object)
 
-    # -- changes ----------------------------------------------------------------------------------------------
+    # -- Changes ----------------------------------------------------------------------------------------------
 
     def append(
         self,
@@ -154,24 +155,25 @@ class Edges:
         nodes: int | Nodes,
         reinforcements: ArrayLike = 0,
         created: ArrayLike = 0,
-        most: int | None = None,
+        max_degree: int | None = None,
     ) -> Ints:
-        """Add edges between nodes that exist and return their numbers; all of them or, on InputError, none.
+        """Add edges between existing nodes and return their numbers; on InputError none is added.
 
-        ``nodes`` says what exists: a number of memories, or all kinds. Refused are self-loops, nodes that do not
-        exist, weights outside 0-1 and NaN. ``relation``, ``weight``, ``reinforcements`` and ``created`` may be one
-        value for all.
+        ``nodes`` says which nodes exist: the number of memories, or nodes of all kinds. Self-loops, missing nodes
+        and weights outside 0-1 are refused. ``relation``, ``weight``, ``reinforcements`` and ``created`` may be
+        one value for all edges.
 
-        ``most`` bounds how many edges of one relation a node has, in both directions together. Where these edges
-        lead beyond it, the strongest stay, the newer of equals: a weaker old edge is removed, and a new one that
-        is itself among the weakest is not added and has number -1. Other nodes and relations are left alone.
-        The outcome depends on the edges so far and on this call alone, so a log of calls replays to the same edges.
+        ``max_degree`` is the maximum number of edges of one relation at a node, in both directions together. If these
+        edges exceed it, the strongest are kept, and the newer ones of equals. A weaker old edge is removed, and a
+        new edge that is itself too weak is not added and has number -1. Other nodes and relations are not
+        changed. The result depends only on the edges so far and on this call, so a replayed log of calls gives
+        the same edges.
         """
         sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
             raise InputError(f"{sources.size} sources do not pair with {targets.size} targets.")
         count = len(sources)
-        given = {
+        columns = {
             "relation": _filled("relation", to_integers("relation", relation), count),
             "weight": _filled("weight", np.asarray(weight, dtype=np.float64), count),
             "reinforcements": _filled(
@@ -179,27 +181,29 @@ class Edges:
             ),
             "created": _filled("created", to_integers("created", created), count),
         }
-        _check(sources, targets, given, nodes)
-        if self._size + count > _MOST_EDGES:
+        _check(sources, targets, columns, nodes)
+        if self._size + count > _MAX_EDGES:
             raise InputError(
-                f"A graph holds {_MOST_EDGES:,} edges; {self._size:,} and {count:,} are more."
+                f"A graph holds {_MAX_EDGES:,} edges; {self._size:,} and {count:,} are more."
             )
-        if most is not None and most < 1:
-            raise InputError(f"A node may have at least one edge of a relation, not {most}.")
-        if most is None or not count:
-            return self._add(sources, targets, given)
-        gone, refused = _weakest(self, sources, targets, given["relation"], given["weight"], most)
-        self.remove(gone)
+        if max_degree is not None and max_degree < 1:
+            raise InputError(f"A node may have at least one edge of a relation, not {max_degree}.")
+        if max_degree is None or not count:
+            return self._add(sources, targets, columns)
+        removed, refused = _weakest(
+            self, sources, targets, columns["relation"], columns["weight"], max_degree
+        )
+        self.remove(removed)
         numbers = np.full(count, -1, dtype=np.int64)
         numbers[~refused] = self._add(
             sources[~refused],
             targets[~refused],
-            {name: values[~refused] for name, values in given.items()},
+            {name: values[~refused] for name, values in columns.items()},
         )
         return numbers
 
     def reinforce(self, edges: ArrayLike, weight: ArrayLike) -> None:
-        """Give each of these edges a new weight 0-1 and count one reinforcement; on InputError nothing changes."""
+        """Set new weights 0-1 and count one reinforcement of each edge; on InputError nothing changes."""
         numbers = self._numbers(edges)
         weights = _filled("weight", np.asarray(weight, dtype=np.float64), numbers.size)
         ordered = np.sort(numbers)
@@ -209,16 +213,16 @@ class Edges:
         if bad.any():
             at = int(np.argmax(bad))
             raise InputError(f"Edge {numbers[at]}: a weight lies in 0..1, not {weights[at]}.")
-        gone = ~self._columns["alive"][numbers]
-        if gone.any():
+        removed = ~self._columns["alive"][numbers]
+        if removed.any():
             raise InputError(
-                f"Edge {numbers[int(np.argmax(gone))]} was removed; it cannot be reinforced."
+                f"Edge {numbers[int(np.argmax(removed))]} was removed; it cannot be reinforced."
             )
         self._columns["weight"][numbers] = weights
         self._columns["reinforcements"][numbers] += 1
 
     def remove(self, edges: ArrayLike) -> int:
-        """Take edges out, by number or by a mask of all; how many were still there. What is gone already stays so."""
+        """Remove edges, given by number or by a mask, and return how many had not been removed before."""
         wanted = np.asarray(edges)
         if wanted.dtype == np.bool_:
             if wanted.shape != (self._size,):
@@ -236,63 +240,64 @@ class Edges:
         self._removed_since_seal += len(numbers)
         return len(numbers)
 
-    # -- look-ups ---------------------------------------------------------------------------------------------
+    # -- Look-ups ---------------------------------------------------------------------------------------------
 
     def entered(self, relation: int) -> Ints:
-        """The nodes that an edge of this relation ever entered, ascending; each edge is looked at once."""
-        seen, nodes = self._entered.get(relation, (0, np.empty(0, dtype=np.int64)))
-        if seen < self._size:
-            (fresh,) = np.nonzero(self._columns["relation"][seen : self._size] == relation)
+        """Return the nodes that an edge of this relation ever entered, ascending; only new edges are scanned."""
+        start, nodes = self._entered.get(relation, (0, np.empty(0, dtype=np.int64)))
+        if start < self._size:
+            (fresh,) = np.nonzero(self._columns["relation"][start : self._size] == relation)
             if len(fresh):
-                nodes = np.union1d(nodes, self._ends[1, seen + fresh].astype(np.int64))
+                nodes = np.union1d(nodes, self._ends[1, start + fresh].astype(np.int64))
             self._entered[relation] = self._size, nodes
         return nodes
 
     def degree(self, rows: ArrayLike) -> Ints:
-        """How many edges meet each node, in either direction."""
-        places = self.layout.place_or_end(to_integers("row", rows))
-        inside = places < self.layout.size
-        degree = np.zeros(len(places), dtype=np.int64)
-        degree[inside] = self._degree[places[inside]]
+        """Return the number of edges incident to each node."""
+        positions = self.layout.positions_or_end(to_integers("row", rows))
+        inside = positions < self.layout.size
+        degree = np.zeros(len(positions), dtype=np.int64)
+        degree[inside] = self._degree[positions[inside]]
         return degree
 
     def crossings(self, rows: ArrayLike, *, newest: int | None = None) -> Crossings:
-        """Every edge that leaves or enters ``rows``, once for each end that is among them.
+        """Return every edge that leaves or enters ``rows``, once for each end that is among them.
 
-        With ``newest``, only that many of the latest edges of each row.
+        With ``newest``, only that many of the latest edges of each row are returned.
         """
         met = self._meet(to_integers("row", rows), newest)
         return Crossings(met.position, met.edge, self._across(met), met.outgoing)
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
-        """For each row the neighbour along its first edge of this relation, -1 where there is none."""
-        layout, seen, first = self._first.get(
+        """Return each row's neighbour along its first edge of this relation, -1 if it has none."""
+        layout, start, first = self._first.get(
             (relation, outgoing), (None, 0, np.empty(0, dtype=np.int64))
         )
         if layout is not self.layout:
-            # the last is for what lies outside the layout
-            layout, seen, first = self.layout, 0, np.full(self.layout.size + 1, -1, dtype=np.int64)
-        if seen < self._size:
-            (fresh,) = (self._columns["relation"][seen : self._size] == relation).nonzero()
-            fresh = fresh[::-1] + seen
-            # of several values for one place the last stays: that of the first edge
+            # The last entry is for nodes outside the layout.
+            layout, start, first = self.layout, 0, np.full(self.layout.size + 1, -1, dtype=np.int64)
+        if start < self._size:
+            (fresh,) = (self._columns["relation"][start : self._size] == relation).nonzero()
+            fresh = fresh[::-1] + start
+            # In reverse order, because of several values assigned to a position the last one stays.
             numbers = fresh[self._columns["alive"][fresh]]
-            places = layout.place(self._ends[int(not outgoing), numbers].astype(np.int64))
-            free = first[places] < 0
-            first[places[free]] = self._ends[int(outgoing), numbers[free]]
+            positions = layout.positions(self._ends[int(not outgoing), numbers].astype(np.int64))
+            free = first[positions] < 0
+            first[positions[free]] = self._ends[int(outgoing), numbers[free]]
             self._first[relation, outgoing] = layout, self._size, first
-        return first[layout.place_or_end(to_integers("row", rows))]
+        return first[layout.positions_or_end(to_integers("row", rows))]
 
     def weigh(self, edges: Ints) -> tuple[Floats, NDArray[np.int16]]:
-        """The weight and the relation of each of these edges, which exist."""
+        """Return the weight and the relation of each of these edges."""
         return self._columns["weight"][edges], self._columns["relation"][edges]
 
     def find(
         self, source: ArrayLike, target: ArrayLike, relation: ArrayLike, *, either: bool = False
     ) -> Ints:
-        """The first edge of this relation from each source to its target, -1 where there is none.
+        """Return the first edge of this relation from each source to its target, -1 if there is none.
 
-        ``either`` counts an edge from target to source too. It costs as many steps as the end with fewer edges has.
+        With ``either``, an edge from target to source counts too. The cost is proportional to the smaller degree
+        of each pair.
         """
         sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
@@ -306,20 +311,20 @@ class Edges:
             & (self._columns["relation"][met.edge] == relations[met.position])
             & (either | (met.outgoing == forward[met.position]))
         )
-        found = np.full(len(sources), -1, dtype=np.int64)
+        matches = np.full(len(sources), -1, dtype=np.int64)
         first = np.diff(met.position, prepend=-1) > 0
-        found[met.position[first]] = met.edge[first]
-        return found
+        matches[met.position[first]] = met.edge[first]
+        return matches
 
     def ends(self, edges: ArrayLike) -> tuple[Ints, Ints]:
-        """What each of these edges leaves, and what it enters."""
+        """Return the source and the target of each of these edges."""
         met = self._ends[:, self._numbers(edges)].astype(np.int64)
         return met[0], met[1]
 
-    # -- on disk ----------------------------------------------------------------------------------------------
+    # -- On disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write one file, columns and base, with room to grow. Replaces it whole."""
+        """Write columns and base into one file with room to grow, replacing the file whole."""
         self._refresh(seal=True)
         write_edges(
             Path(path), self._size, self.live, self._columns, self._degree, self._adjacency.base
@@ -327,9 +332,9 @@ class Edges:
 
     @classmethod
     def load(cls, path: str | Path) -> Edges:
-        """Map what ``save`` wrote; nothing is read until it is looked up. DamagedLab if the file is not whole.
+        """Map a file that ``save`` wrote, reading pages only when they are used; DamagedLab if the file is not whole.
 
-        Changes stay in memory: the file is not written to.
+        Changes stay in memory and are not written to the file.
         """
         edges = cls()
         stored = read_edges(Path(path))
@@ -341,18 +346,21 @@ class Edges:
         )
         return edges
 
-    # -- inside -----------------------------------------------------------------------------------------------
+    # -- Private ----------------------------------------------------------------------------------------------
 
     @property
     def _ends(self) -> NDArray[np.uint32]:
+        """The source and target nodes of all edges, as two rows."""
         return self._columns["ends"][:, : self._size]
 
     def _view(self, name: str) -> NDArray[Any]:
+        """Return a read-only view of a column."""
         values = self._columns[name][: self._size]
         values.flags.writeable = False
         return values
 
     def _numbers(self, edges: ArrayLike) -> Ints:
+        """Return edge numbers as int64; InputError if one does not exist."""
         numbers = to_integers("edge", edges)
         if numbers.ndim != 1 or (
             len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)
@@ -360,14 +368,15 @@ class Edges:
             raise InputError(f"Edges are numbered 0..{self._size - 1}.")
         return numbers
 
-    def _add(self, sources: Ints, targets: Ints, given: dict[str, NDArray[Any]]) -> Ints:
+    def _add(self, sources: Ints, targets: Ints, columns: dict[str, NDArray[Any]]) -> Ints:
+        """Append checked edges and return their numbers."""
         start, stop = self._size, self._size + len(sources)
         self._reserve(stop)
         self._columns["ends"][0, start:stop], self._columns["ends"][1, start:stop] = (
             sources,
             targets,
         )
-        for name, values in given.items():
+        for name, values in columns.items():
             self._columns[name][start:stop] = values
         self._columns["alive"][start:stop] = True
         self._size = stop
@@ -376,7 +385,7 @@ class Edges:
         return np.arange(start, stop)
 
     def _count(self, nodes: Ints, change: int) -> None:
-        """Add ``change`` to the degree of each node, as often as it occurs."""
+        """Add ``change`` to the degree of each node, as often as it occurs in ``nodes``."""
         layout = self.layout.with_room_for(nodes)
         if layout is not self.layout:
             degree = np.zeros(layout.size, dtype=np.int32)
@@ -385,14 +394,15 @@ class Edges:
             ):
                 degree[new : new + room] = self._degree[old : old + room]
             self.layout, self._degree = layout, degree
-        np.add.at(self._degree, layout.place(nodes), np.int32(change))
+        np.add.at(self._degree, layout.positions(nodes), np.int32(change))
 
     def _meet(self, nodes: Ints, newest: int | None = None) -> IncidentEdges:
+        """Return the edges incident to each node, without removed ones."""
         if self._ordered != self._size or self._removed_since_seal:
             self._refresh()
         wanted = None if newest is None else np.full(len(nodes), newest)
         if wanted is not None and self._removed_since_seal:
-            # any of the newest could be one that was removed and is still in the order
+            # The index still includes removed edges, and any of them may be among the newest.
             wanted += self._adjacency.count(nodes) - self.degree(nodes)
         met = self._adjacency.meet(nodes, wanted)
         if self._removed_since_seal:
@@ -403,12 +413,14 @@ class Edges:
         return met.only(after[met.position] - np.arange(len(met.edge)) <= newest)
 
     def _across(self, met: IncidentEdges) -> Ints:
+        """Return the node at the other end of each incident edge."""
         ends = self._columns["ends"]
-        place = met.edge + np.where(met.outgoing, ends.shape[1], 0)
-        return np.asarray(ends.ravel().take(place), dtype=np.int64)
+        index = met.edge + np.where(met.outgoing, ends.shape[1], 0)
+        return np.asarray(ends.ravel().take(index), dtype=np.int64)
 
     def _refresh(self, *, seal: bool = False) -> None:
-        # a quarter of the edges gone makes look-ups read as much again in vain
+        """Bring the index by either end up to date."""
+        # When a quarter of the edges are removed, look-ups read that many entries for nothing.
         seal = seal or self._removed_since_seal > max(1024, self.live // 4)
         alive = self._columns["alive"][: self._size]
         if self._adjacency.refresh(self._ends, self.layout, alive, seal=seal):
@@ -416,6 +428,7 @@ class Edges:
         self._ordered = self._size
 
     def _reserve(self, needed: int) -> None:
+        """Enlarge the columns to hold ``needed`` edges."""
         if needed <= len(self._columns["weight"]):
             return
         room = max(needed, self._size + max(self._size // 2, 64))
@@ -426,39 +439,41 @@ class Edges:
 
 
 def _check(
-    sources: Ints, targets: Ints, given: dict[str, NDArray[Any]], nodes: int | Nodes
+    sources: Ints, targets: Ints, columns: dict[str, NDArray[Any]], nodes: int | Nodes
 ) -> None:
-    weights = given["weight"]
+    """Raise InputError that names the first invalid edge."""
+    weights = columns["weight"]
     counts = nodes.counts if isinstance(nodes, Nodes) else (nodes, 0, 0, 0)
     absent = _absent(sources, counts) | _absent(targets, counts)
     loops, light = sources == targets, ~((weights >= 0) & (weights <= 1))
-    # as unsigned numbers, negative ones are large
-    relation = given["relation"].view(np.uint64) > _MOST_RELATION
-    reinforced = given["reinforcements"].view(np.uint64) > _MOST_REINFORCED
+    # Negative numbers are large as unsigned ones, so one comparison checks both bounds.
+    relation = columns["relation"].view(np.uint64) > _MAX_RELATION
+    reinforced = columns["reinforcements"].view(np.uint64) > _MAX_REINFORCED
     if not (absent | loops | light | relation | reinforced).any():
         return
     if any(counts[1:]):
-        known = ", ".join(
+        bounds = ", ".join(
             f"{count} of kind {kind}" for kind, count in zip(NODE_KINDS, counts, strict=True)
         )
-        known = f"there are {known}."
+        bounds = f"there are {bounds}."
     else:
-        known = f"rows lie in 0..{counts[0] - 1}." if counts[0] else "there are no rows yet."
+        bounds = f"rows lie in 0..{counts[0] - 1}." if counts[0] else "there are no rows yet."
     for bad, why in (
-        (absent, known),
-        (loops, "nothing is joined to itself."),
+        (absent, bounds),
+        (loops, "a node cannot be linked to itself."),
         (light, "a weight lies in 0..1."),
-        (relation, f"a relation code lies in 0..{_MOST_RELATION}."),
-        (reinforced, f"reinforcements lie in 0..{_MOST_REINFORCED}."),
+        (relation, f"a relation code lies in 0..{_MAX_RELATION}."),
+        (reinforced, f"reinforcements lie in 0..{_MAX_REINFORCED}."),
     ):
         if bad.any():
-            at = int(np.argmax(bad))
+            first = int(np.argmax(bad))
             raise InputError(
-                f"Edge {at} of {len(sources)} ({sources[at]} -> {targets[at]}, weight {weights[at]}): {why}"
+                f"Edge {first} of {len(sources)} ({sources[first]} -> {targets[first]}, weight {weights[first]}): {why}"
             )
 
 
 def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
+    """Return a mask of the nodes that do not exist."""
     if not any(counts[1:]):
         return nodes.view(np.uint64) >= counts[0]
     kind = nodes >> SHIFT
@@ -469,17 +484,19 @@ def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
 
 
 def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return one value for each edge; InputError for another number of values."""
     if values.ndim and values.shape != (count,):
         raise InputError(f"There are {count} edges, and {values.size} values of {what}.")
     return values if values.ndim else np.full(count, values)
 
 
 def _weakest(
-    edges: Edges, source: Ints, target: Ints, relation: Ints, weight: Floats, most: int
+    edges: Edges, source: Ints, target: Ints, relation: Ints, weight: Floats, max_degree: int
 ) -> tuple[Ints, Flags]:
-    """Numbers of the old edges and a mask of the new ones that are not among the ``most`` strongest at both ends.
+    """Return the old edges to remove and a mask of the new edges to refuse.
 
-    Of equals the newer stays. Only nodes and relations that a new edge touches are looked at.
+    An edge stays if it is among the ``max_degree`` strongest of its relation at both ends; of equals the newer stays.
+    Only nodes and relations of new edges are considered.
     """
     count, size = len(source), len(edges)
     refused = np.zeros(count, dtype=np.bool_)
@@ -487,13 +504,13 @@ def _weakest(
     ordered = np.sort(ends)
     first = np.flatnonzero(np.diff(ordered, prepend=-1) > 0)
     nodes, added = ordered[first], np.diff(first, append=len(ordered))
-    crowded = nodes[edges.degree(nodes) + added > most]
+    crowded = nodes[edges.degree(nodes) + added > max_degree]
     if not len(crowded):
         return np.empty(0, dtype=np.int64), refused
-    place = np.searchsorted(crowded, ends)
-    hit = np.flatnonzero(crowded[np.minimum(place, len(crowded) - 1)] == ends)
+    index_of_end = np.searchsorted(crowded, ends)
+    hit = np.flatnonzero(crowded[np.minimum(index_of_end, len(crowded) - 1)] == ends)
     index = hit % count
-    touched = place[hit] << 16 | relation[index]
+    touched = index_of_end[hit] << 16 | relation[index]
     met = edges.crossings(crowded)
     group = met.position << 16 | edges.relation[met.edge]
     shared = np.isin(group, touched)
@@ -504,6 +521,6 @@ def _weakest(
     group = group[order]
     start = np.flatnonzero(np.diff(group, prepend=-1) > 0)
     rank = np.arange(len(group)) - np.repeat(start, np.diff(start, append=len(group)))
-    over = number[order[rank >= most]]
+    over = number[order[rank >= max_degree]]
     refused[over[over >= size] - size] = True
     return over[over < size], refused

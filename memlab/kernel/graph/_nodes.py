@@ -1,4 +1,4 @@
-"""Nodes of four kinds as whole numbers: the kind in the high bits, a number within the kind in the low ones."""
+"""Nodes of four kinds as integers: the kind in the high bits, a number within the kind in the low bits."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ __all__ = [
 Ints = NDArray[np.int64]
 
 NODE_KINDS = ("memory", "tag", "cluster", "entity")
-"""What a node can be; its place here is the kind's code. A memory's node is its row, so that rows are nodes."""
+"""The kinds of nodes; the position here is the kind's code. The node of a memory equals its row."""
 
 SHIFT = 28
-"""Bits of the number within a kind: 268 million nodes of each, and every code fits four bytes without a sign."""
+"""Bits of the number within a kind: 268 million nodes of each kind, and every code fits four unsigned bytes."""
 
-_MOST = 1 << SHIFT
+_KIND_SIZE = 1 << SHIFT  # the first number that no node of a kind has
 
 
 def node_codes(kind: str, numbers: ArrayLike) -> Ints:
-    """The nodes with these numbers within ``kind``.
+    """Return the nodes of one kind with these numbers.
 
     >>> node_codes("tag", [0, 2]).tolist()
     [268435456, 268435458]
     """
     within = to_integers("number of a node", numbers)
-    if within.size and not (within.min() >= 0 and within.max() < _MOST):
+    if within.size and not (within.min() >= 0 and within.max() < _KIND_SIZE):
         raise InputError(
-            f"Nodes of a kind are numbered 0..{_MOST - 1}, not {within.min()}..{within.max()}."
+            f"Nodes of a kind are numbered 0..{_KIND_SIZE - 1}, not {within.min()}..{within.max()}."
         )
-    return within + (_place(kind) << SHIFT)
+    return within + (_kind_code(kind) << SHIFT)
 
 
 def node_kinds(nodes: ArrayLike) -> NDArray[np.int64]:
-    """The kind of each node, as its place in ``NODE_KINDS``.
+    """Return the kind of each node as its position in ``NODE_KINDS``.
 
     >>> node_kinds([7, 268435456]).tolist()
     [0, 1]
@@ -74,18 +74,18 @@ def node_kinds(nodes: ArrayLike) -> NDArray[np.int64]:
 
 
 def node_numbers(nodes: ArrayLike) -> Ints:
-    """The number of each node within its kind: a memory's row.
+    """Return the number of each node within its kind; for a memory this is its row.
 
     >>> node_numbers([7, 268435457]).tolist()
     [7, 1]
     """
-    return to_integers("node", nodes) & (_MOST - 1)
+    return to_integers("node", nodes) & (_KIND_SIZE - 1)
 
 
 class Nodes:
-    """Which nodes there are: a count of memories, and the names of tags, clusters and entities.
+    """The nodes of a graph: the number of memories, and the names of tags, clusters and entities.
 
-    A node keeps its code for good. ``vocabularies`` gives all that a snapshot needs to keep.
+    A node never changes its code. ``vocabularies`` returns everything that a snapshot needs.
 
     >>> nodes = Nodes(memories=3)
     >>> nodes.intern("tag", ["rust", "style", "rust"]).tolist()
@@ -97,8 +97,8 @@ class Nodes:
     def __init__(
         self, vocabularies: Mapping[str, Sequence[str]] | None = None, *, memories: int = 0
     ) -> None:
-        if not 0 <= memories <= _MOST:
-            raise InputError(f"A graph holds 0..{_MOST} memories, not {memories}.")
+        if not 0 <= memories <= _KIND_SIZE:
+            raise InputError(f"A graph holds 0..{_KIND_SIZE} memories, not {memories}.")
         self._memories = memories
         self._names: list[list[str]] = [[] for _ in NODE_KINDS]
         self._numbers: list[dict[str, int]] = [{} for _ in NODE_KINDS]
@@ -108,135 +108,146 @@ class Nodes:
             self.intern(kind, names)
 
     def grow(self, memories: int) -> None:
-        """Say that there are ``memories`` memories by now; there are never fewer than before."""
-        if not self._memories <= memories <= _MOST:
+        """Set the number of memories, which never decreases."""
+        if not self._memories <= memories <= _KIND_SIZE:
             raise InputError(
-                f"Memories grow from {self._memories} to at most {_MOST}, not to {memories}."
+                f"Memories grow from {self._memories} to at most {_KIND_SIZE}, not to {memories}."
             )
         self._memories = memories
 
     def intern(self, kind: str, names: Iterable[str]) -> Ints:
-        """The nodes of these names; a new name gets a new node. All of them or, on InputError, none."""
-        place = self._named(kind)
+        """Return the nodes of these names, adding nodes for new names; on InputError none is added."""
+        kind_code = self._check_named_kind(kind)
         wanted = list(names)
         for name in wanted:
             if not isinstance(name, str) or not name:
                 raise InputError(f"A {kind} has a name, not {name!r}.")
-        numbers, known = self._numbers[place], self._names[place]
-        found = np.empty(len(wanted), dtype=np.int64)
-        for at, name in enumerate(wanted):
+        numbers, vocabulary = self._numbers[kind_code], self._names[kind_code]
+        codes = np.empty(len(wanted), dtype=np.int64)
+        for position, name in enumerate(wanted):
             number = numbers.get(name)
             if number is None:
-                number = numbers[name] = len(known)
-                known.append(name)
-            found[at] = number
-        return found + (place << SHIFT)
+                number = numbers[name] = len(vocabulary)
+                vocabulary.append(name)
+            codes[position] = number
+        return codes + (kind_code << SHIFT)
 
     def find(self, kind: str, names: Iterable[str]) -> Ints:
-        """The nodes of these names, -1 for a name that nothing bears."""
-        place = self._named(kind)
-        numbers, first = self._numbers[place], place << SHIFT
-        found = [numbers.get(name, -1) for name in names]
-        return np.array([number + first if number >= 0 else -1 for number in found], dtype=np.int64)
+        """Return the nodes of these names, -1 for unknown names."""
+        kind_code = self._check_named_kind(kind)
+        numbers, first = self._numbers[kind_code], kind_code << SHIFT
+        matches = [numbers.get(name, -1) for name in names]
+        return np.array(
+            [number + first if number >= 0 else -1 for number in matches], dtype=np.int64
+        )
 
     def count(self, kind: str) -> int:
-        """How many nodes of this kind there are."""
-        place = _place(kind)
-        return self._memories if place == 0 else len(self._names[place])
+        """Return the number of nodes of this kind."""
+        kind_code = _kind_code(kind)
+        return self._memories if kind_code == 0 else len(self._names[kind_code])
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many nodes there are of each kind."""
+        """The number of nodes of each kind."""
         return tuple(self.count(kind) for kind in NODE_KINDS)
 
     def labels(self, nodes: ArrayLike) -> list[str]:
-        """Kind and name of each node; a memory's number is its row. InputError for a node that does not exist."""
+        """Return the kind and the name of each node, such as "tag rust"; InputError for a missing node."""
         codes = to_integers("node", nodes)
         labels = []
-        for code, place in zip(codes.tolist(), node_kinds(codes).tolist(), strict=True):
-            number, kind = code - (place << SHIFT), NODE_KINDS[place]
+        for code, kind_code in zip(codes.tolist(), node_kinds(codes).tolist(), strict=True):
+            number, kind = code - (kind_code << SHIFT), NODE_KINDS[kind_code]
             if number >= self.count(kind):
                 raise InputError(f"There is no {kind} {number}; there are {self.count(kind)}.")
-            labels.append(f"{kind} {self._names[place][number] if place else number}")
+            labels.append(f"{kind} {self._names[kind_code][number] if kind_code else number}")
         return labels
 
     def names(self, nodes: ArrayLike) -> list[str | None]:
-        """What each tag, cluster or entity is called; None for a memory."""
+        """Return the name of each tag, cluster or entity, and None for memories."""
         codes = to_integers("node", nodes)
         pairs = zip(node_numbers(codes).tolist(), node_kinds(codes).tolist(), strict=True)
-        return [self._names[place][number] if place else None for number, place in pairs]
+        return [
+            self._names[kind_code][number] if kind_code else None for number, kind_code in pairs
+        ]
 
     def vocabularies(self) -> dict[str, list[str]]:
-        """The names of each kind by number: what ``Nodes(...)`` takes."""
+        """Return the names of each kind in the order of their numbers, as ``Nodes(...)`` takes them."""
         return {
             kind: list(names) for kind, names in zip(NODE_KINDS[1:], self._names[1:], strict=True)
         }
 
     @staticmethod
-    def _named(kind: str) -> int:
-        place = _place(kind)
-        if place == 0:
+    def _check_named_kind(kind: str) -> int:
+        """Return the code of a kind whose nodes have names; InputError for memories."""
+        kind_code = _kind_code(kind)
+        if kind_code == 0:
             raise InputError("A memory is known by its row, not by a name.")
-        return place
+        return kind_code
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Room for so many nodes of each kind, side by side: what turns nodes into places of one dense array."""
+    """A dense numbering of nodes: ``room`` positions for each kind, one kind after the other.
+
+    It maps nodes to positions of one array.
+    """
 
     room: tuple[int, ...] = (0,) * len(NODE_KINDS)
 
     @cached_property
     def size(self) -> int:
+        """The number of positions."""
         return sum(self.room)
 
     @cached_property
     def first(self) -> tuple[int, ...]:
-        """The first place of each kind."""
+        """The first position of each kind."""
         return tuple(sum(self.room[:kind]) for kind in range(len(self.room)))
 
     @cached_property
     def _shift(self) -> Ints:
+        """The difference between position and code for each kind."""
         return np.asarray(
             np.array(self.first) - (np.arange(len(self.room)) << SHIFT), dtype=np.int64
         )
 
     @cached_property
     def _rows_only(self) -> bool:
+        """Whether there are only memories, whose positions equal their codes."""
         return not any(self.room[1:])
 
-    def place(self, codes: Ints) -> Ints:
-        """The place of each node, all of which lie in this layout."""
+    def positions(self, codes: Ints) -> Ints:
+        """Return the position of each node, all of which are in this layout."""
         return codes if self._rows_only else codes + self._shift[codes >> SHIFT]
 
-    def place_or_end(self, codes: Ints) -> Ints:
-        """The place of each node, and ``size`` for what lies outside."""
+    def positions_or_end(self, codes: Ints) -> Ints:
+        """Return the position of each node, and ``size`` for nodes outside this layout."""
         if self._rows_only:
             return np.where(codes.view(np.uint64) < self.size, codes, self.size)
         kind = codes >> SHIFT
         inside = (kind >= 0) & (kind < len(self.room))
         kind = np.where(inside, kind, 0)
-        inside &= (codes & (_MOST - 1)) < np.array(self.room)[kind]
+        inside &= (codes & (_KIND_SIZE - 1)) < np.array(self.room)[kind]
         return np.where(inside, codes + self._shift[kind], self.size)
 
-    def code(self, places: Ints) -> Ints:
-        """The node at each place."""
+    def code(self, positions: Ints) -> Ints:
+        """Return the node at each position."""
         if self._rows_only:
-            return places
-        kind = np.searchsorted(np.cumsum(self.room), places, side="right")
-        return np.asarray(places - self._shift[kind])
+            return positions
+        kind = np.searchsorted(np.cumsum(self.room), positions, side="right")
+        return np.asarray(positions - self._shift[kind])
 
     def with_room_for(self, codes: Ints) -> Layout:
-        """This layout, or one in which the kinds that are too small for ``codes`` have at least doubled."""
+        """Return this layout, or one in which the kinds that are too small for ``codes`` have at least doubled."""
         if not len(codes):
             return self
         top = int(codes.max())
         if top < self.room[0]:
             return self
-        if top < _MOST:
+        if top < _KIND_SIZE:
             needed = [top + 1]
         else:
-            kinds, numbers = codes >> SHIFT, codes & (_MOST - 1)
+            kinds, numbers = codes >> SHIFT, codes & (_KIND_SIZE - 1)
             needed = [
                 int(numbers[kinds == kind].max(initial=-1)) + 1 for kind in range(len(self.room))
             ]
@@ -252,7 +263,7 @@ class Layout:
 
 
 def to_integers(what: str, values: ArrayLike) -> Ints:
-    """``values`` as int64; InputError if they are not whole numbers."""
+    """Return ``values`` as int64; InputError if they are not integers of 64 bits."""
     array = np.asarray(values)
     if array.size and (
         array.dtype.kind not in "iu" or (array.dtype == np.uint64 and array.max() >= 1 << 63)
@@ -261,38 +272,45 @@ def to_integers(what: str, values: ArrayLike) -> Ints:
     return array.astype(np.int64, copy=False)
 
 
-def _place(kind: str) -> int:
+def _kind_code(kind: str) -> int:
+    """Return the code of a kind; UnknownName suggests the nearest kind."""
     try:
         return NODE_KINDS.index(kind)
     except ValueError:
         raise UnknownName("kind of node", kind, NODE_KINDS) from None
 
 
-# From nodes to the edges that meet them: a compressed base, and sorted keys for what was added since.
+# From nodes to their incident edges: compressed sparse rows, and sorted keys for edges that were added later.
 
 
 Ends = NDArray[np.uint32]
-"""Two rows of nodes: what each edge leaves, what each enters."""
+"""Two rows of nodes: the source and the target of each edge."""
 
 TAIL = 1024
-"""Edges beyond the run: merging into so few is what a look-up after an append costs, some 20 microseconds."""
+"""Maximum number of edges in the tail: the next look-up merges new edges into it, in some 20 microseconds."""
 
 RUN_MIN, RUN_SHARE = 65_536, 16
-"""Edges beyond the base are merged into it when they are more than this, and than a sixteenth of the base."""
+"""Edges beyond the base are merged into it if they are more than this number and a sixteenth of the base."""
 
+# A sort key has the node in its high 32 bits; the low ones hold the edge and its direction.
 _WORD = 32
 _LOW = (1 << _WORD) - 1
 
 
 @dataclass(frozen=True)
 class IncidentEdges:
-    """Edges met from some nodes: the place among those nodes, the edge, and whether it leaves; by place, then edge."""
+    """Edges incident to some nodes, ordered by node, then edge.
+
+    ``position`` is the index of the node among those that were asked for, and ``outgoing`` whether the edge
+    leaves it.
+    """
 
     position: Ints
     edge: Ints
     outgoing: NDArray[np.bool_]
 
     def only(self, keep: NDArray[np.bool_]) -> IncidentEdges:
+        """Return the edges whose flag in ``keep`` is set."""
         return (
             self
             if keep.all()
@@ -302,7 +320,7 @@ class IncidentEdges:
 
 @dataclass(frozen=True)
 class Base:
-    """Compressed rows: place ``p`` has ``met[offsets[p]:offsets[p + 1]]``, each ``edge << 1 | outgoing``."""
+    """Compressed sparse rows: position ``p`` has ``met[offsets[p]:offsets[p + 1]]``, each ``edge << 1 | outgoing``."""
 
     stop: int
     layout: Layout
@@ -312,23 +330,29 @@ class Base:
 
 @dataclass(frozen=True)
 class _Run:
-    """The ends of edges ``start..stop - 1`` as sorted keys: ``node << 32 | edge << 1 | outgoing``."""
+    """The ends of edges ``start..stop - 1`` as sorted keys ``node << 32 | edge << 1 | outgoing``."""
 
     start: int
     stop: int
     keys: Ints
 
     def span(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """Return the first and the end position of each node's keys."""
         first = nodes << _WORD
         return self.keys.searchsorted(first), self.keys.searchsorted(first + (1 << _WORD))
 
 
-_NO_KEYS: Ints = np.empty(0, dtype=np.int64)
+_NO_KEYS: Ints = np.empty(
+    0, dtype=np.int64
+)  # the empty run and the empty base, shared by new graphs
 _NOTHING = Base(0, Layout(), np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint32))
 
 
 class Adjacency:
-    """An order of edges by either end. It can be thrown away and rebuilt from the ends at any time."""
+    """The edges ordered by either end: a base, a run and a short tail.
+
+    It can be discarded and rebuilt from the ends at any time.
+    """
 
     def __init__(self, base: Base | None = None) -> None:
         self._base = base or _NOTHING
@@ -337,14 +361,15 @@ class Adjacency:
 
     @property
     def base(self) -> Base:
+        """The compressed part."""
         return self._base
 
     def refresh(
         self, ends: Ends, layout: Layout, alive: NDArray[np.bool_], *, seal: bool = False
     ) -> bool:
-        """Take in all edges of ``ends``; whether all are in the base now, without those that were removed.
+        """Add the edges of ``ends`` that are not included yet; return whether the base now holds all of them.
 
-        ``seal`` asks for that; else it happens when enough edges came since.
+        ``seal`` rebuilds the base without removed edges. This also happens when enough edges were added.
         """
         size = ends.shape[1]
         fresh = size - self._base.stop
@@ -359,7 +384,7 @@ class Adjacency:
         return seal
 
     def count(self, nodes: Ints) -> Ints:
-        """How many edges meet each node, removed ones among them."""
+        """Return the number of edges incident to each node, including removed ones."""
         start, stop = self._span(nodes)
         count = stop - start
         for run in (self._run, self._tail):
@@ -368,29 +393,33 @@ class Adjacency:
         return count
 
     def meet(self, nodes: Ints, newest: Ints | None = None) -> IncidentEdges:
-        """The edges that meet each node, removed ones among them; only its ``newest`` ones of each part if given."""
+        """Return the edges incident to each node, including removed ones.
+
+        With ``newest``, at most that many edges of each node from each of the three parts.
+        """
         keys = [_gathered(self._base.met, *self._span(nodes), newest)] if self._base.stop else []
         keys += [
             _gathered(run.keys, *run.span(nodes), newest)
             for run in (self._run, self._tail)
             if len(run.keys)
         ]
-        found = [part for part in keys if len(part)]
-        if len(found) == 1:
-            merged = found[0]
+        parts = [part for part in keys if len(part)]
+        if len(parts) == 1:
+            merged = parts[0]
         else:
-            merged = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+            merged = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
             merged.sort()
         return IncidentEdges(merged >> _WORD, (merged & _LOW) >> 1, (merged & 1).astype(np.bool_))
 
     def _span(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """Return the range of each node's entries in the base."""
         base = self._base
-        places = base.layout.place_or_end(nodes)
+        places = base.layout.positions_or_end(nodes)
         return base.offsets[places], base.offsets[np.minimum(places + 1, base.layout.size)]
 
 
 def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None) -> Ints:
-    """``position << 32 | edge << 1 | outgoing`` of the parts ``start..stop - 1`` of ``met``."""
+    """Return keys ``position << 32 | edge << 1 | outgoing`` of the ranges ``start..stop - 1`` of ``met``."""
     count = stop - start
     if newest is not None:
         count = np.minimum(count, newest)
@@ -399,48 +428,48 @@ def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: I
     total = int(ends[-1]) if len(ends) else 0
     if not total:
         return np.empty(0, dtype=np.int64)
-    place = np.arange(total)
-    place += (start - (ends - count)).repeat(count)
+    index = np.arange(total)
+    index += (start - (ends - count)).repeat(count)
     keys = (np.arange(len(count)) << _WORD).repeat(count)
-    keys |= met[place] & _LOW
+    keys |= met[index] & _LOW
     return keys
 
 
 def _interleaved(ends: Ends, start: int, stop: int) -> Ints:
-    """The node at each end of each edge: what it enters, then what it leaves."""
+    """Return the node at each end of each edge: the target, then the source."""
     nodes = np.empty(2 * (stop - start), dtype=np.int64)
     nodes[0::2], nodes[1::2] = ends[1, start:stop], ends[0, start:stop]
     return nodes
 
 
 def _extended(run: _Run, ends: Ends, stop: int) -> _Run:
-    """The run with the edges up to ``stop``."""
+    """Return the run with the edges up to ``stop``."""
     fresh = _interleaved(ends, run.stop, stop)
     fresh <<= _WORD
     fresh |= np.arange(2 * run.stop, 2 * stop)
     fresh.sort()
     if len(run.keys):
         fresh = np.concatenate((run.keys, fresh))
-        fresh.sort(kind="stable")  # a merge: this sort finds the two ordered parts
+        fresh.sort(kind="stable")  # merges the two sorted parts, which the stable sort detects
     return _Run(run.start, stop, fresh)
 
 
 def _compressed(ends: Ends, layout: Layout, alive: NDArray[np.bool_]) -> Base:
-    """A counting sort of both ends by node; four times as quick as sorting keys, measured on ten million edges."""
+    """Return the base of all edges by a counting sort, four times as fast as sorting ten million keys."""
     from scipy.sparse import coo_array
 
     size = ends.shape[1]
-    places = layout.place(_interleaved(ends, 0, size)).astype(np.int32)
+    positions = layout.positions(_interleaved(ends, 0, size)).astype(np.int32)
     met: NDArray[np.int64] = np.arange(2 * size, dtype=np.int64 if size >= 1 << 30 else np.int32)
     if not alive.all():
         keep = np.repeat(alive, 2)
-        places, met = places[keep], met[keep]
+        positions, met = positions[keep], met[keep]
     ones = np.ones(len(met), dtype=np.int8)
-    rows = coo_array((ones, (places, met)), shape=(layout.size, max(2 * size, 1))).tocsr()
+    rows = coo_array((ones, (positions, met)), shape=(layout.size, max(2 * size, 1))).tocsr()
     return Base(size, layout, rows.indptr.astype(np.int64), rows.indices.astype(np.uint32))
 
 
-# Edges in one file that is mapped, not read: a header, then columns with room to grow, then the base.
+# Edges in one memory-mapped file: a header, then columns with room to grow, then the base.
 
 
 COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -451,12 +480,13 @@ COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
     "created": ("<i8", ()),
     "alive": ("?", ()),
 }
-"""Type and leading shape of what is kept of each edge."""
+"""The type and the leading dimensions of each column of edges."""
 
+# The header has the size of a page, so that the arrays after it are aligned.
 _FORMAT = "memlab edges 1"
 _HEADER = 4096
 MIN_ROOM, _ROOM_SHARE = 65_536, 8
-"""A file has room for this many more edges, and an eighth; holes in the file, which take no space on disk."""
+"""The room for further edges in a file: this many, or an eighth of the edges. Holes in a file take no disk space."""
 
 
 class _Header(msgspec.Struct):
@@ -470,7 +500,7 @@ class _Header(msgspec.Struct):
 
 @dataclass(frozen=True)
 class StoredEdges:
-    """What a file holds."""
+    """The contents of a file of edges."""
 
     size: int
     live: int
@@ -488,7 +518,7 @@ def write_edges(
     degree: NDArray[Any],
     base: Base,
 ) -> None:
-    """Replace the file whole. All edges are in ``base``."""
+    """Replace the file with all edges, which must be in ``base``."""
     header = _Header(
         _FORMAT,
         size,
@@ -512,7 +542,7 @@ def write_edges(
 
 
 def read_edges(path: Path) -> StoredEdges:
-    """Map a file; what is changed later stays in memory. DamagedLab if the file is not whole."""
+    """Map a file of edges, copying pages that are changed; DamagedLab if the file is not whole."""
     try:
         with path.open("rb") as file:
             sum_, described = file.read(8), file.read(_HEADER - 8)
@@ -551,7 +581,7 @@ def read_edges(path: Path) -> StoredEdges:
 
 
 def _sections(header: _Header) -> Iterator[tuple[str, str, tuple[int, ...], int]]:
-    """Name, type, shape and first byte of each array."""
+    """Yield the name, type, shape and first byte of each array in the file."""
     nodes = sum(header.layout)
     shapes = {name: (dtype, (*shape, header.room)) for name, (dtype, shape) in COLUMNS.items()}
     shapes |= {
@@ -566,11 +596,13 @@ def _sections(header: _Header) -> Iterator[tuple[str, str, tuple[int, ...], int]
 
 
 def _end(header: _Header) -> int:
+    """Return the length of the file."""
     *_, (_, dtype, shape, start) = _sections(header)
     return _padded(start + _bytes(dtype, shape))
 
 
 def _bytes(dtype: str, shape: tuple[int, ...]) -> int:
+    """Return the number of bytes of an array."""
     count = np.dtype(dtype).itemsize
     for length in shape:
         count *= length
@@ -578,4 +610,5 @@ def _bytes(dtype: str, shape: tuple[int, ...]) -> int:
 
 
 def _padded(length: int) -> int:
+    """Round a length up to a multiple of 64, so that arrays are aligned."""
     return -(-length // 64) * 64

@@ -1,4 +1,4 @@
-"""A graph without directions, relations and parallel edges, as a sparse matrix: what measures of shape look at."""
+"""Simple graphs and measures of their shape: density, clustering, communities and the strongest paths."""
 
 from __future__ import annotations
 
@@ -37,24 +37,25 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SimpleGraph:
-    """``nodes`` i64[n], those that an edge joins, ascending; ``matrix`` CSR f64[n, n], symmetric.
+    """A graph without directions, relations and parallel edges, as a sparse matrix.
 
-    An entry of the matrix is the weight that joins two nodes: edges between the same two add up.
+    ``nodes`` i64[n] are the nodes with an edge, ascending; ``matrix`` CSR f64[n, n] is symmetric. An entry is the
+    weight between two nodes: the weights of parallel edges are added.
     """
 
     nodes: Ints
     matrix: Any
 
     def places(self, rows: Ints) -> Ints:
-        """Where each of these nodes stands in ``nodes``; -1 for one that no edge joins."""
+        """Return the index of each node in ``nodes``, -1 for nodes without an edge."""
         if not len(self.nodes):
             return np.full(len(rows), -1, dtype=np.int64)
-        place = np.minimum(np.searchsorted(self.nodes, rows), len(self.nodes) - 1)
-        return np.where(self.nodes[place] == rows, place, -1)
+        index = np.minimum(np.searchsorted(self.nodes, rows), len(self.nodes) - 1)
+        return np.where(self.nodes[index] == rows, index, -1)
 
 
 def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleGraph:
-    """The simple graph of the edges that are alive, or of those of the mask ``keep`` bool[len(edges)]."""
+    """Build the simple graph of the edges that were not removed, or of those in the mask ``keep``."""
     from scipy.sparse import csr_matrix
 
     numbers = np.flatnonzero(edges.alive if keep is None else keep)
@@ -66,9 +67,7 @@ def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleG
     return SimpleGraph(nodes, csr_matrix((weight, ends), shape=(len(nodes), len(nodes))))
 
 
-# The shape of a graph: density, clustering, and what lies between communities.
-#
-# They see a simple graph: direction and relation do not count, and edges that join the same two nodes are one.
+# The shape of a graph: density, clustering, and the edges between communities. All are measured on a simple graph.
 
 
 Floats = NDArray[np.float64]
@@ -76,9 +75,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Clustering:
-    """The share of a node's pairs of neighbours that are joined (Watts and Strogatz 1998), and its mean.
+    """The local clustering coefficients of some nodes, and their mean.
 
-    ``exact`` is false where nodes were drawn at random instead of trying all.
+    A coefficient is the share of a node's pairs of neighbours that are linked (Watts and Strogatz 1998). ``exact`` is
+    false if the nodes were sampled.
     """
 
     rows: Ints
@@ -88,7 +88,7 @@ class Clustering:
 
 
 def density(edges: Edges, *, nodes: int) -> float:
-    """The share of all pairs of ``nodes`` nodes that are joined; 0 for fewer than two nodes.
+    """Return the share of all pairs of ``nodes`` nodes that are linked; 0 for fewer than two nodes.
 
     >>> edges = Edges()
     >>> edges.append([0, 1, 1], [1, 0, 2], 0, 1.0, nodes=4).tolist()
@@ -100,32 +100,39 @@ def density(edges: Edges, *, nodes: int) -> float:
 
 
 def clustering(
-    edges: Edges | SimpleGraph, rows: ArrayLike, *, most: int = 1_000, seed: int = 0
+    edges: Edges | SimpleGraph, rows: ArrayLike, *, max_rows: int = 1_000, seed: int = 0
 ) -> Clustering:
-    """The local clustering coefficient of ``rows``, 0 where there are fewer than two neighbours.
+    """Compute the local clustering coefficient of ``rows``, 0 for fewer than two neighbours.
 
-    Of more than ``most`` rows that many are drawn by ``seed``; the mean of 1,000 has a standard error of at most 0.016.
+    Of more than ``max_rows`` rows, that many are sampled with ``seed``; the mean of 1,000 has a standard error of
+    at most 0.016.
     """
     graph = edges if isinstance(edges, SimpleGraph) else simple_graph(edges)
     wanted = np.unique(to_integers("row", rows))
-    exact = len(wanted) <= most
+    exact = len(wanted) <= max_rows
     if not exact:
-        wanted = np.sort(np.random.default_rng(seed).choice(wanted, most, replace=False))
+        wanted = np.sort(np.random.default_rng(seed).choice(wanted, max_rows, replace=False))
     matrix, marked = graph.matrix, np.zeros(len(graph.nodes), dtype=np.bool_)
     coefficient = np.zeros(len(wanted))
-    for at, place in enumerate(graph.places(wanted)):
-        near = matrix.indices[matrix.indptr[place] : matrix.indptr[place + 1]] if place >= 0 else []
-        if len(near) > 1:
-            marked[near] = True
-            coefficient[at] = marked[matrix[near].indices].sum() / (len(near) * (len(near) - 1))
-            marked[near] = False
+    for index, position in enumerate(graph.places(wanted)):
+        neighbours = (
+            matrix.indices[matrix.indptr[position] : matrix.indptr[position + 1]]
+            if position >= 0
+            else []
+        )
+        if len(neighbours) > 1:
+            marked[neighbours] = True
+            coefficient[index] = marked[matrix[neighbours].indices].sum() / (
+                len(neighbours) * (len(neighbours) - 1)
+            )
+            marked[neighbours] = False
     return Clustering(wanted, coefficient, float(coefficient.mean()) if len(wanted) else 0.0, exact)
 
 
 def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
-    """What joins communities: a row for each two, with how many edges, their weight, and the strongest one's number.
+    """Return the pairs of linked communities: the number of edges, their weight, and the number of the strongest edge.
 
-    ``labels[i]`` is the community of ``rows[i]``; edges of other nodes do not count. Most weight first.
+    ``labels[i]`` is the community of ``rows[i]``; edges of other nodes do not count. The greatest weight comes first.
     """
     nodes, groups = to_integers("row", rows), to_integers("label", labels)
     if nodes.ndim != 1 or nodes.shape != groups.shape:
@@ -162,31 +169,32 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
 
 def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[NDArray[np.bool_], Ints]:
-    """Whether each node has a label, and the label."""
+    """Return whether each node has a label, and the label."""
     if not len(nodes):
         return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
-    place = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
-    return nodes[place] == wanted, groups[place]
+    index = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
+    return nodes[index] == wanted, groups[index]
 
 
 # Communities by modularity: the Louvain method of Blondel and others (2008).
 
 
 _STARTS, _STARTS_OF_LARGE = 4, 2
-"""Orders of the nodes that are tried: a single order is up to .02 of modularity below the best of four."""
+"""The number of random orders of the nodes that are tried: one order is up to .02 of modularity below the best."""
 
 _LARGE = 30_000
-"""Joined pairs beyond which two orders are tried: an order takes 0.6 s at 100,000 pairs."""
+"""Linked pairs beyond which only two orders are tried: an order takes 0.6 s at 100,000 pairs."""
 
 _SMALLEST_GAIN = 1e-12
-"""A node moves for a greater gain than this share of all weight, so that rounding moves none."""
+"""The minimum gain for which a node moves, as a share of all weight: rounding errors must not move nodes."""
 
 
 @dataclass(frozen=True)
 class Communities:
-    """``labels[i]`` is the community of node ``rows[i]``; 0 is the largest, ties by the smallest member.
+    """A partition of nodes: ``labels[i]`` is the community of node ``rows[i]``.
 
-    ``rows`` are the nodes that an edge joins, ascending. ``modularity`` is Newman's (2004), weighted.
+    Community 0 is the largest; ties go to the smallest member. ``rows`` are the nodes with an edge, ascending.
+    ``modularity`` is the weighted modularity of Newman (2004).
     """
 
     rows: Ints
@@ -194,22 +202,23 @@ class Communities:
     modularity: float
 
     def __len__(self) -> int:
+        """Return the number of communities."""
         return int(self.labels.max(initial=-1)) + 1
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row a node: ``row`` and ``community``."""
+        """A frame with one row for each node: ``row`` and ``community``."""
         return pl.DataFrame({"row": self.rows, "community": self.labels})
 
 
 def communities(
     edges: Edges, *, seed: int = 0, resolution: float = 1.0, keep: NDArray[np.bool_] | None = None
 ) -> Communities:
-    """Groups of nodes with more weight inside than chance would give, by the method of Blondel and others (2008).
+    """Find groups of nodes with more weight inside than expected at random, by the method of Blondel and others (2008).
 
-    Direction does not count, and edges that join the same two nodes add up. ``keep`` is a mask of the edges that
-    take part. A ``resolution`` above 1 gives more and smaller groups. The same edges and ``seed`` give the same
-    groups: the best of four runs, each over the nodes in another order; of two beyond 30,000 joined pairs.
+    Direction does not count, and the weights of parallel edges are added. ``keep`` is a mask of the edges to use.
+    A ``resolution`` above 1 gives more and smaller groups. The same edges and ``seed`` give the same groups: the
+    best of four runs, each with another order of the nodes, or of two runs beyond 30,000 linked pairs.
 
     >>> edges = Edges()
     >>> edges.append([0, 1, 0, 3, 4, 3, 2], [1, 2, 2, 4, 5, 5, 3], 0, 1.0, nodes=6).tolist()
@@ -219,23 +228,23 @@ def communities(
     """
     if not 0 < resolution < np.inf:
         raise InputError(f"The resolution is above 0 and finite, not {resolution}.")
-    kept = edges.alive & (edges.weight > 0)
+    used = edges.alive & (edges.weight > 0)
     if keep is not None:
-        if keep.shape != kept.shape or keep.dtype != np.bool_:
+        if keep.shape != used.shape or keep.dtype != np.bool_:
             raise InputError(
                 f"A mask of edges has {len(edges)} flags, not {keep.dtype} {keep.shape}."
             )
-        kept &= keep
-    graph = simple_graph(edges, kept)
+        used &= keep
+    graph = simple_graph(edges, used)
     if not len(graph.nodes):
         return Communities(graph.nodes, graph.nodes, 0.0)
     best, labels = -np.inf, np.arange(len(graph.nodes))
     starts = _STARTS if graph.matrix.nnz <= 2 * _LARGE else _STARTS_OF_LARGE
     for start in np.random.SeedSequence(seed).generate_state(starts):
-        found = _find_groups(graph.matrix, resolution, np.random.default_rng(start))
-        reached = _modularity(graph.matrix, found, resolution)
-        if reached > best:
-            best, labels = reached, found
+        groups = _find_groups(graph.matrix, resolution, np.random.default_rng(start))
+        modularity = _modularity(graph.matrix, groups, resolution)
+        if modularity > best:
+            best, labels = modularity, groups
     return Communities(graph.nodes, _by_size(labels), best)
 
 
@@ -257,8 +266,9 @@ def _find_groups(matrix: Any, resolution: float, rng: np.random.Generator) -> In
 
 
 def _move_nodes(matrix: Any, resolution: float, order: Ints) -> Ints:
-    """Move each node to the neighbouring group with the greatest gain; look again at the neighbours of a moved node."""
+    """Move each node to the neighbouring group with the greatest gain, revisiting neighbours of moved nodes."""
     starts, targets, weights = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
+    # Lists instead of arrays: the loop reads single numbers, which Python takes from a list five times as fast.
     strengths = np.asarray(matrix.sum(axis=1)).ravel()
     total = float(strengths.sum())
     strength, volume = strengths.tolist(), strengths.tolist()
@@ -275,11 +285,11 @@ def _move_nodes(matrix: Any, resolution: float, order: Ints) -> Ints:
                 joined[group] = joined.get(group, 0.0) + weight
         volume[own] -= strength[node]
         expected = resolution * strength[node] / total
-        best, most = own, joined[own] - expected * volume[own] + _SMALLEST_GAIN * total
+        best, greatest = own, joined[own] - expected * volume[own] + _SMALLEST_GAIN * total
         for group, weight in joined.items():
             gain = weight - expected * volume[group]
-            if gain > most:
-                best, most = group, gain
+            if gain > greatest:
+                best, greatest = group, gain
         volume[best] += strength[node]
         if best != own:
             label[node] = best
@@ -291,6 +301,7 @@ def _move_nodes(matrix: Any, resolution: float, order: Ints) -> Ints:
 
 
 def _modularity(matrix: Any, labels: Ints, resolution: float) -> float:
+    """Return the weighted modularity of a partition."""
     pairs, total = matrix.tocoo(), float(matrix.sum())
     inside = pairs.data[labels[pairs.row] == labels[pairs.col]].sum() / total
     volume = np.bincount(labels, np.asarray(matrix.sum(axis=1)).ravel()) / total
@@ -298,7 +309,7 @@ def _modularity(matrix: Any, labels: Ints, resolution: float) -> float:
 
 
 def _by_size(labels: Ints) -> Ints:
-    """The same groups: the largest is 0, ties by the smallest member."""
+    """Renumber groups so that the largest is 0, with ties by the smallest member."""
     _, first, group, size = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
@@ -312,7 +323,10 @@ def _by_size(labels: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Path:
-    """A walk from ``nodes[0]`` that meets no node twice; step ``i`` crosses ``edges[i]``, outgoing or against it."""
+    """A walk from ``nodes[0]`` that visits no node twice.
+
+    Step ``i`` crosses ``edges[i]``, in its own direction if ``outgoing[i]``.
+    """
 
     nodes: tuple[int, ...]
     edges: tuple[int, ...]
@@ -323,13 +337,13 @@ class Path:
 
     @property
     def depth(self) -> int:
-        """How many edges it crosses."""
+        """The number of edges on the path."""
         return len(self.edges)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The paths from ``node``, the strongest first. ``cut`` says that there are more than these."""
+    """The strongest paths from ``node``, strongest first. ``cut`` says whether there are more."""
 
     node: int
     paths: tuple[Path, ...]
@@ -337,7 +351,8 @@ class Trace:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row a path: ``target`` where it ends, ``depth``, ``product`` of its weights, and its steps as lists."""
+        """A frame with one row for each path: its target, depth, product of weights, and steps as lists."""
+        # The schema is given because a trace without paths would have columns without types.
         paths = self.paths
         return pl.DataFrame(
             {
@@ -363,12 +378,15 @@ class Trace:
         )
 
     def tree(self, label: Callable[[int], str] = str) -> str:
-        """The paths as a tree of text; ``label`` names a node. A path stands below the one that it goes on from."""
+        """Return the paths as a tree of text; ``label`` returns the label of a node.
+
+        Each path is below the path that it continues.
+        """
         below: dict[tuple[int, ...], list[Path]] = {}
         for path in self.paths:
             below.setdefault(path.edges[:-1], []).append(path)
         lines = [label(self.node)]
-        # depth is bounded by the caller, the stack is not the interpreter's
+        # An explicit stack, because the depth is the caller's and may exceed Python's limit of recursion.
         stack = [(path, "", at == 0) for at, path in enumerate(reversed(below.get((), [])))]
         while stack:
             path, indent, last = stack.pop()
@@ -389,53 +407,53 @@ class Trace:
         return printable(self.tree())
 
 
-def trace(edges: Edges, node: int, depth: int, *, most: int = 100) -> Trace:
-    """The ``most`` strongest simple paths of at most ``depth`` edges from ``node``, in both directions.
+def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
+    """Find the ``limit`` strongest simple paths of at most ``depth`` edges from ``node``, in both directions.
 
-    A path is as strong as the product of its weights; of equals the one of fewer edges comes first, then the one
-    whose edges have smaller numbers. Weights are at most 1, so whatever a path goes on from stands before it.
-    It looks at the edges of at most ``most`` nodes, hubs in whole. InputError: a depth or a number below 1, a relation
-    without a name.
+    The strength of a path is the product of its weights. Of equally strong paths the shorter one comes first,
+    then the one whose edges have smaller numbers. Weights are at most 1, so a path comes after the path that it
+    continues. The edges of at most ``limit`` nodes are read. Raises InputError for a depth or a number below 1,
+    or a relation without a name.
 
     >>> edges = Edges()
     >>> edges.append([0, 1, 0], [1, 2, 2], [1, 2, 1], [0.9, 0.8, 0.5], nodes=3).tolist()
     [0, 1, 2]
-    >>> print(trace(edges, 0, 2, most=3))
+    >>> print(trace(edges, 0, 2, limit=3))
     0
     ├─relates-to→ 1 (0.90)
     │ └─supersedes→ 2 (0.80)
     └─relates-to→ 2 (0.50)
     ...
     """
-    if depth < 1 or most < 1:
+    if depth < 1 or limit < 1:
         raise InputError(
-            f"A trace has at least one path of at least one edge, not {most} of {depth}."
+            f"A trace has at least one path of at least one edge, not {limit} of {depth}."
         )
     node_kinds([node])
     start = Path((node,), (), (), (), (), 1.0)
-    # strongest first, then short, then by the numbers of its edges, which no two paths share
+    # Ordered by strength, then depth, then the numbers of the edges, which are different for every path.
     waiting: list[tuple[float, int, tuple[int, ...], Path]] = [(-1.0, 0, (), start)]
-    found: list[Path] = []
-    while waiting and len(found) <= most:
+    paths: list[Path] = []
+    while waiting and len(paths) <= limit:
         path = heapq.heappop(waiting)[3]
         if path.edges:
-            found.append(path)
-        if path.depth < depth and len(found) <= most:
-            # of one path's continuations no more than are wanted can be among the strongest
-            for longer in _onward(edges, path, most + 1 - len(found)):
+            paths.append(path)
+        if path.depth < depth and len(paths) <= limit:
+            # No more continuations of one path than are wanted can be among the strongest.
+            for longer in _onward(edges, path, limit + 1 - len(paths)):
                 heapq.heappush(waiting, (-longer.product, longer.depth, longer.edges, longer))
-    return Trace(node, tuple(found[:most]), len(found) > most)
+    return Trace(node, tuple(paths[:limit]), len(paths) > limit)
 
 
-def _onward(edges: Edges, path: Path, most: int) -> list[Path]:
-    """The strongest paths of one edge more."""
+def _onward(edges: Edges, path: Path, limit: int) -> list[Path]:
+    """Return the strongest paths that continue a path by one edge."""
     crossed = edges.crossings(np.array([path.nodes[-1]]))
     new = np.flatnonzero(~np.isin(crossed.neighbour, path.nodes))
     edge = crossed.edge[new]
-    strongest = np.lexsort((edge, -path.product * edges.weight[edge]))[:most]
+    strongest = np.lexsort((edge, -path.product * edges.weight[edge]))[:limit]
     longer = []
-    for place in new[strongest].tolist():
-        number = int(crossed.edge[place])
+    for index in new[strongest].tolist():
+        number = int(crossed.edge[index])
         relation, weight = int(edges.relation[number]), float(edges.weight[number])
         if relation >= len(edges.relations):
             raise InputError(
@@ -443,11 +461,11 @@ def _onward(edges: Edges, path: Path, most: int) -> list[Path]:
             )
         longer.append(
             Path(
-                (*path.nodes, int(crossed.neighbour[place])),
+                (*path.nodes, int(crossed.neighbour[index])),
                 (*path.edges, number),
                 (*path.relations, edges.relations[relation]),
                 (*path.weights, weight),
-                (*path.outgoing, bool(crossed.outgoing[place])),
+                (*path.outgoing, bool(crossed.outgoing[index])),
                 path.product * weight,
             )
         )

@@ -1,4 +1,4 @@
-"""Spreading activation in waves, with a policy asked once a wave what passes over each edge."""
+"""Spreading activation in waves; a policy decides, once for each wave, what passes over each edge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-# One wave of spreading: which nodes leave, over which edges, and what a policy lets pass.
+# One wave of spreading: which nodes pass on, over which edges, and how much a policy lets pass.
 
 
 Ints = NDArray[np.int64]
@@ -37,11 +37,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EdgeBatch:
-    """The edges crossed in one wave, ordered by the row left, then by edge.
+    """The edges crossed in one wave, ordered by the row that is left, then by edge.
 
-    ``source`` is the node that is left and ``target`` the node that is reached, whichever way the edge points;
-    ``outgoing`` says whether it points from source to target. ``activation`` is that of the node left, ``depth``
-    the number of the wave, from 1.
+    ``source`` is the node that is left and ``target`` the node that is reached, in whichever direction the edge
+    points; ``outgoing`` says whether it points from source to target. ``activation`` is that of the source, and
+    ``depth`` the number of the wave, from 1.
     """
 
     activation: Floats
@@ -62,14 +62,16 @@ PassOn = Callable[[EdgeBatch], Floats]
 
 @dataclass(frozen=True)
 class Spread:
-    """The seeds and what was reached, by ascending node: memories first, then tags, clusters, entities.
+    """The seeds and the nodes reached, in ascending order: memories first, then tags, clusters, entities.
 
-    ``received`` is what arrived over edges (0 for none), ``activation`` what the node holds in the end, ``hops`` how
-    many edges it is from the nearest seed (0 for a seed); for a personalised PageRank, by the edges pushed over.
+    ``received`` is what arrived over edges (0 for none), ``activation`` the final activation, and ``hops`` the
+    number of edges from the nearest seed (0 for a seed). For a personalised PageRank, hops count only edges that
+    were pushed over.
 
-    What limits left out: ``unexpanded`` counts nodes that did not pass on in some wave because it had met its
-    limit of crossings, ``narrowed`` nodes that passed over their newest edges alone. ``left`` is the energy
-    that had not settled when a personalised PageRank ended: no activation is short by more.
+    Three fields say what limits left out. ``unexpanded`` counts nodes that did not pass on in some wave because
+    it had reached its limit of crossings, and ``narrowed`` counts nodes that passed over their newest edges only.
+    ``left`` is the energy that had not settled when a personalised PageRank ended: no activation is too low by
+    more than that.
     """
 
     rows: Ints
@@ -81,7 +83,7 @@ class Spread:
     left: float = 0.0
 
     def of_kind(self, kind: str) -> Spread:
-        """Only the nodes of one kind."""
+        """Return only the nodes of one kind."""
         first = NODE_KINDS.index(kind) << SHIFT
         start, stop = self.rows.searchsorted((first, first + (1 << SHIFT))).tolist()
         return Spread(
@@ -97,7 +99,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Seeds:
-    """Places in ``layout``, ascending, with an energy each."""
+    """Positions in ``layout``, ascending, each with an energy."""
 
     layout: Layout
     places: Ints
@@ -106,31 +108,31 @@ class Seeds:
 
 @dataclass
 class Limits:
-    """How much a wave may cross, and how often that was met."""
+    """The maximum number of crossings in a wave and at a node, and how often each was reached."""
 
-    most_crossings: int
+    max_crossings: int
     fan_out: int
     unexpanded: int = 0
     narrowed: int = 0
     _crowded: bool = True
-    """Whether some node that was asked about last has more edges than it may pass over."""
+    """Whether any node of the last wave has more edges than it may pass over."""
 
     def affordable(
         self, edges: Edges, nodes: Ints, activation: Floats
     ) -> NDArray[np.bool_] | slice:
-        """Which of the ascending ``nodes`` leave: by falling activation, ties by node, until one exceeds the limit."""
-        if 2 * edges.live <= min(self.fan_out, self.most_crossings):
-            self._crowded = False  # all edges together do not meet a limit
+        """Return which of the ascending ``nodes`` pass on: the most active ones within the limit of crossings."""
+        if 2 * edges.live <= min(self.fan_out, self.max_crossings):
+            self._crowded = False  # all edges together stay below both limits
             return slice(None)
         degree = edges.degree(nodes)
         narrow = degree > self.fan_out
         self._crowded = bool(narrow.any())
         degree[narrow] = self.fan_out
-        if int(degree.sum()) <= self.most_crossings:
+        if int(degree.sum()) <= self.max_crossings:
             self.narrowed += int(narrow.sum())
             return slice(None)
         leaves = np.zeros(len(nodes), dtype=np.bool_)
-        leaves[select_within(activation, degree, self.most_crossings)] = True
+        leaves[select_within(activation, degree, self.max_crossings)] = True
         self.unexpanded += int((~leaves).sum())
         self.narrowed += int((leaves & narrow).sum())
         return leaves
@@ -138,7 +140,7 @@ class Limits:
     def cross(
         self, edges: Edges, nodes: Ints, activation: Floats, depth: int, pass_on: PassOn
     ) -> tuple[Ints, Ints, Floats]:
-        """What passes from ``nodes``: the position of the node left, the node reached, the positive finite amount."""
+        """Return what passes from ``nodes``: position of the source, target, and positive finite amount."""
         crossed = edges.crossings(nodes, newest=self.fan_out if self._crowded else None)
         if not len(crossed.edge):
             return crossed.position, crossed.neighbour, np.empty(0)
@@ -162,11 +164,11 @@ class Limits:
         return crossed.position[arrives], crossed.neighbour[arrives], passed[arrives]
 
 
-def select_within(activation: Floats, degree: Ints, most: int) -> Ints:
-    """Places by falling activation, ties by place, for as long as their degrees sum to at most ``most``."""
+def select_within(activation: Floats, degree: Ints, budget: int) -> Ints:
+    """Return positions by falling activation while their degrees sum to at most ``budget``."""
     count = len(activation)
-    # most waves that meet their limit leave from a small part of their nodes: order no more than needed
-    wanted = 64 + 2 * most * count // int(degree.sum())
+    # Most waves that reach their limit leave from few of their nodes, so only that many are sorted.
+    wanted = 64 + 2 * budget * count // int(degree.sum())
     while True:
         if wanted < count:
             top = np.flatnonzero(
@@ -175,27 +177,27 @@ def select_within(activation: Floats, degree: Ints, most: int) -> Ints:
         else:
             top = np.arange(count)
         order = top[np.argsort(-activation[top], kind="stable")]
-        fits = int(np.searchsorted(np.cumsum(degree[order]), most, side="right"))
+        fits = int(np.searchsorted(np.cumsum(degree[order]), budget, side="right"))
         if fits < len(order) or len(order) == count:
             return order[:fits]
         wanted *= 4
 
 
 def unique_places(places: Ints, size: int) -> Ints:
-    """The different ones of ``places``, ascending; all lie in ``0..size - 1``."""
+    """Return the distinct values of ``places``, which are in ``0..size - 1``, ascending."""
     if len(places) * 16 < size:
         ordered = np.sort(places)
         return np.concatenate((ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]))
-    # a pass over a byte for each node is less than sorting so many
+    # For many places, one pass over a byte for each node is faster than sorting.
     met = np.zeros(size, dtype=np.bool_)
     met[places] = True
     return met.nonzero()[0]
 
 
-# Personalised PageRank around some seeds, by pushing what nodes hold in waves.
+# Personalised PageRank around some seeds, by pushing residual energy in waves.
 
 
-_FAR = np.iinfo(np.int32).max
+_FAR = np.iinfo(np.int32).max  # the hops of nodes that were not reached
 
 
 def pagerank(
@@ -208,61 +210,65 @@ def pagerank(
     threshold: float,
     damping: float,
 ) -> Spread:
-    """See ``spread``. Every node pushes at most once a wave, all at once."""
+    """Compute a personalised PageRank; see ``spread``.
+
+    In each wave, all nodes with enough residual energy push once, at the same time.
+    """
     layout, size = seeds.layout, seeds.layout.size
-    settled, held = np.zeros(size), np.zeros(size)
+    settled, residual = np.zeros(size), np.zeros(size)
     hops = np.full(size, _FAR, dtype=np.int32)
     own = np.maximum(seeds.energy, 0.0)
     total = float(own.sum())
-    held[seeds.places], hops[seeds.places] = own, 0
-    known = seeds.places
+    residual[seeds.places], hops[seeds.places] = own, 0
+    reachable = seeds.places
     for _ in range(steps):
-        codes = layout.code(known)
-        # a node without edges hands all back to the seeds at once
-        ready = (held[known] > 0) & (held[known] >= threshold * edges.degree(codes))
-        pushing, codes = known[ready], codes[ready]
-        leaves = limits.affordable(edges, codes, held[pushing])
+        codes = layout.code(reachable)
+        # A node without edges returns its energy to the seeds immediately.
+        ready = (residual[reachable] > 0) & (residual[reachable] >= threshold * edges.degree(codes))
+        pushing, codes = reachable[ready], codes[ready]
+        leaves = limits.affordable(edges, codes, residual[pushing])
         pushing, codes = pushing[leaves], codes[leaves]
         if not len(pushing):
             break
-        amount = held[pushing]
-        held[pushing] = 0.0
+        amount = residual[pushing]
+        residual[pushing] = 0.0
         settled[pushing] += (1.0 - damping) * amount
         position, target, share = limits.cross(edges, codes, np.ones(len(codes)), 1, pass_on)
         weight_of = np.bincount(position, weights=share, minlength=len(pushing))
-        places = layout.place(target)
-        np.add.at(held, places, damping * amount[position] * (share / weight_of[position]))
+        places = layout.positions(target)
+        np.add.at(residual, places, damping * amount[position] * (share / weight_of[position]))
         stuck = float(amount[weight_of == 0].sum())
         if stuck:
-            held[seeds.places] += damping * stuck * (own / total)
+            residual[seeds.places] += damping * stuck * (own / total)
         reached = unique_places(places, size)
         fresh = reached[hops[reached] == _FAR]
         np.minimum.at(hops, places, hops[pushing][position] + 1)
         if len(fresh):
-            known = unique_places(np.concatenate((known, fresh)), size)
-    activation = settled[known] + (1.0 - damping) * held[known]
+            reachable = unique_places(np.concatenate((reachable, fresh)), size)
+    activation = settled[reachable] + (1.0 - damping) * residual[reachable]
     received = activation.copy()
-    received[np.searchsorted(known, seeds.places)] -= (1.0 - damping) * own
+    received[np.searchsorted(reachable, seeds.places)] -= (1.0 - damping) * own
     return Spread(
-        layout.code(known),
+        layout.code(reachable),
         activation,
         np.maximum(received, 0.0),
-        hops[known].astype(np.int64),
+        hops[reachable].astype(np.int64),
         limits.unexpanded,
         limits.narrowed,
-        damping * float(held[known].sum()),
+        damping * float(residual[reachable].sum()),
     )
 
 
 Mode = Literal["cascade", "energy", "hops", "ppr"]
 
+# The modes of ``spread``; packs store these words.
 SPREAD_MODES: tuple[Mode, ...] = ("cascade", "energy", "hops", "ppr")
 
 MAX_CROSSINGS = 100_000
-"""Crossings in one wave unless the caller says: 5 to 10 ms of work."""
+"""The default maximum of crossings in one wave: 5 to 10 ms of work."""
 
 FAN_OUT = 10_000
-"""Edges of one node that a wave crosses unless the caller says: its newest."""
+"""The default maximum of edges of one node that a wave crosses; the newest are used."""
 
 
 def spread(
@@ -276,62 +282,64 @@ def spread(
     mode: Mode = "cascade",
     threshold: float = 0.0,
     damping: float = 0.85,
-    most_crossings: int = MAX_CROSSINGS,
+    max_crossings: int = MAX_CROSSINGS,
     fan_out: int = FAN_OUT,
-    sound: bool = False,
+    validated: bool = False,
 ) -> Spread:
-    """Carry the ``energy`` of the seeds ``rows`` over at most ``steps`` edges, in both directions.
+    """Spread the ``energy`` of the seeds ``rows`` over at most ``steps`` edges, in both directions.
 
-    Each wave asks ``pass_on`` once what passes over each edge crossed. What is not positive and finite, or below
-    ``threshold``, does not arrive. ``nodes`` says which nodes exist: a number of memories, or all kinds. Tags,
-    clusters and entities are passed through like memories and count as a hop.
+    In each wave, ``pass_on`` is called once and returns what passes over each edge. Amounts that are not positive
+    and finite, or below ``threshold``, do not arrive. ``nodes`` says which nodes exist: the number of memories,
+    or nodes of all kinds. Tags, clusters and entities are passed through like memories and count as a hop.
 
-    ``"cascade"``: breadth first. A wave leaves from the nodes that the last one reached for the first time; of
-    several arrivals a node keeps the greatest; a seed keeps its own energy as its activation.
+    ``"cascade"``: breadth first. A wave leaves from the nodes that the previous wave reached for the first time. Of
+    several amounts that arrive, a node keeps the greatest; a seed keeps its own energy as its activation.
 
-    ``"energy"``: ``activation[j] += what passes from i to j``, at every step over all edges of all nodes that
-    are active by then, at once. With ``activation * weight * damping`` as ``pass_on`` this is spreading activation
-    as in Collins and Loftus (1975).
+    ``"energy"``: at every step, each active node i adds what passes from i to j to ``activation[j]``, for all
+    nodes at the same time. With ``activation * weight * damping`` as ``pass_on`` this is spreading activation as
+    described by Collins and Loftus (1975).
 
-    ``"hops"``: breadth first, and a node takes the greatest of what arrives with the wave that first reaches it,
-    so its activation belongs to its shortest paths alone.
+    ``"hops"``: breadth first, and a node keeps the greatest amount that arrives with the wave that first reaches
+    it. So its activation depends only on its shortest paths.
 
     ``"ppr"``: personalised PageRank (Haveliwala 2002) by pushing (Andersen, Chung and Lang 2006), in waves. A
-    walker starts at the seeds in proportion to their energy, goes on with probability ``damping`` over an edge
-    drawn in proportion to what ``pass_on`` says of it (asked with activation 1 and depth 1), and back to the seeds
-    else; so it does where nothing passes. A node pushes what it holds while that is at least ``threshold`` for each
-    of its edges, which bounds the crossings of all waves together by ``energy / ((1 - damping) * threshold)``. The
-    activations are linear in the energies, fall short of the exact ones by at most ``left`` each, and sum with it
-    to the energy of the seeds.
+    walker starts at the seeds in proportion to their energy. With probability ``damping`` it follows an edge,
+    drawn in proportion to the result of ``pass_on`` (called with activation 1 and depth 1). Otherwise, and where
+    nothing passes, it returns to the seeds. A node pushes while its residual energy is at least ``threshold`` for
+    each of its edges, which bounds the crossings of all waves by ``energy / ((1 - damping) * threshold)``.
+    Activations are linear in the energies. Each is too low by at most ``left``, and together with ``left`` they
+    sum to the energy of the seeds.
 
-    A wave crosses at most ``most_crossings`` edges: nodes leave by falling activation, ties by node, until the next
-    one would exceed the limit. A node with more than ``fan_out`` edges passes over that many of the newest. Work
-    and result are deterministic and do not depend on how the edges are stored. ``sound`` seeds are known to
-    ascend, to exist and to have a finite energy.
+    A wave crosses at most ``max_crossings`` edges: nodes pass on by falling activation, ties by node, until the
+    next one would exceed the limit. A node with more than ``fan_out`` edges passes over that many of the newest.
+    Work and result are deterministic and do not depend on how the edges are stored. ``validated`` seeds are known
+    to ascend, to exist and to have a finite energy.
 
-    InputError: seeds that repeat, do not exist or have an energy that is not finite; a policy's answer of the wrong
-    length; an unknown mode.
+    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite, for a result of
+    ``pass_on`` of the wrong length, and for an unknown mode.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3).tolist()
     [0, 1]
-    >>> found = spread(edges, [0], [1.0], lambda batch: 0.5 * batch.activation, steps=2, nodes=3)
-    >>> found.rows.tolist(), found.activation.tolist(), found.hops.tolist()
+    >>> result = spread(edges, [0], [1.0], lambda batch: 0.5 * batch.activation, steps=2, nodes=3)
+    >>> result.rows.tolist(), result.activation.tolist(), result.hops.tolist()
     ([0, 1, 2], [1.0, 0.5, 0.25], [0, 1, 2])
     """
     if mode not in SPREAD_MODES:
         raise UnknownName("mode of spreading", mode, SPREAD_MODES)
-    if steps < 0 or most_crossings < 1 or fan_out < 1 or not 0 <= threshold < np.inf:
+    if steps < 0 or max_crossings < 1 or fan_out < 1 or not 0 <= threshold < np.inf:
         raise InputError(
-            f"Spreading takes steps and a threshold of at least 0 and at least one crossing, not {steps}, {threshold}, "
-            f"{most_crossings} a wave and {fan_out} a node."
+            "Spreading needs steps and a threshold of at least 0, and at least one crossing in a wave and at a node, "
+            f"not {steps}, {threshold}, {max_crossings} and {fan_out}."
         )
     if not 0 <= damping < 1:
         raise InputError(f"Damping lies in 0..1, below 1, not {damping}.")
-    codes, own = (np.asarray(rows), np.asarray(energy)) if sound else _seeds(rows, energy, nodes)
+    codes, own = (
+        (np.asarray(rows), np.asarray(energy)) if validated else _seeds(rows, energy, nodes)
+    )
     layout = edges.layout.with_room_for(codes)
-    seeds = Seeds(layout, layout.place(codes), own)
-    limits = Limits(most_crossings, fan_out)
+    seeds = Seeds(layout, layout.positions(codes), own)
+    limits = Limits(max_crossings, fan_out)
     if mode == "ppr":
         return pagerank(
             edges, seeds, pass_on, limits, steps=steps, threshold=threshold, damping=damping
@@ -349,20 +357,20 @@ def activate(
     decay: float = 0.7,
     threshold: float = 0.01,
 ) -> Spread:
-    """Spreading activation without a policy: ``A[j] += A[i] * weight * decay``, both ways, ``steps`` times.
+    """Spread activation without a policy: ``A[j] += A[i] * weight * decay``, in both directions, ``steps`` times.
 
-    ``energy`` may be one value for all seeds. What is below ``threshold`` does not arrive. Limits and errors are
+    ``energy`` may be one value for all seeds. Amounts below ``threshold`` do not arrive. Limits and errors are
     those of ``spread``.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 0.5], nodes=3).tolist()
     [0, 1]
-    >>> found = activate(edges, [0], nodes=3, steps=2, decay=0.5)
-    >>> found.rows.tolist(), found.activation.tolist()
+    >>> result = activate(edges, [0], nodes=3, steps=2, decay=0.5)
+    >>> result.rows.tolist(), result.activation.tolist()
     ([0, 1, 2], [1.25, 1.0, 0.125])
     """
     if not 0 <= decay <= 1:
-        raise InputError(f"What an edge passes on is a share 0..1, not {decay}.")
+        raise InputError(f"The decay, the share that an edge passes on, lies in 0..1, not {decay}.")
     seeds, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
     return spread(
         edges,
@@ -385,11 +393,12 @@ def _waves(
     steps: int,
     threshold: float,
 ) -> Spread:
+    """Spread in waves, in any mode but "ppr"."""
     layout, size = seeds.layout, seeds.layout.size
     with zeros(4 * size, np.float64) as numbers:
         activation, received, arrived, wave = numbers.reshape(4, size)
         activation[seeds.places], wave[seeds.places] = seeds.energy, 1
-        known = frontier = seeds.places
+        reachable = frontier = seeds.places
         for depth in range(1, steps + 1):
             codes = layout.code(frontier)
             leaves = limits.affordable(edges, codes, activation[frontier])
@@ -400,12 +409,12 @@ def _waves(
             if threshold > 0:
                 strong = passed >= threshold
                 target, passed = target[strong], passed[strong]
-            places = layout.place(target)
+            places = layout.positions(target)
             reached = unique_places(places, size)
             fresh = reached[wave[reached] == 0]
             wave[fresh] = depth + 1
             if mode == "energy":
-                # one at a time and in order, so the sum is the same however the edges are stored
+                # Added one by one in order, so that the sum does not depend on how the edges are stored.
                 np.add.at(arrived, places, passed)
                 received[reached] += arrived[reached]
                 activation[reached] += arrived[reached]
@@ -419,31 +428,31 @@ def _waves(
                 others = reached[wave[reached] > 1]  # a seed has the wave 1
                 activation[others] = received[others]
             if len(fresh):
-                known = unique_places(np.concatenate((known, fresh)), size)
-            frontier = known if mode == "energy" else fresh
+                reachable = unique_places(np.concatenate((reachable, fresh)), size)
+            frontier = reachable if mode == "energy" else fresh
             if not len(frontier):
                 break
-        found = Spread(
-            layout.code(known),
-            activation[known],
-            received[known],
-            wave[known].astype(np.int64) - 1,
+        result = Spread(
+            layout.code(reachable),
+            activation[reachable],
+            received[reachable],
+            wave[reachable].astype(np.int64) - 1,
             limits.unexpanded,
             limits.narrowed,
         )
-        # every place that was touched is known
-        activation[known], received[known], wave[known] = 0.0, 0.0, 0
-    return found
+        # Only reachable positions were changed, so zeroing these returns the scratch arrays to all zeros.
+        activation[reachable], received[reachable], wave[reachable] = 0.0, 0.0, 0
+    return result
 
 
 def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints, Floats]:
-    """The seeds that a caller gives, ascending, with their energies; InputError where they cannot be."""
-    given, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
-    if given.ndim != 1 or given.shape != own.shape or (given.size and given.dtype.kind not in "iu"):
+    """Return a caller's seeds, ascending, with their energies; InputError if they are invalid."""
+    seeds, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
+    if seeds.ndim != 1 or seeds.shape != own.shape or (seeds.size and seeds.dtype.kind not in "iu"):
         raise InputError(
-            f"Seeds are row numbers with one energy each, not {given.shape} and {own.shape}."
+            f"Seeds are row numbers with one energy each, not {seeds.shape} and {own.shape}."
         )
-    codes = given.astype(np.int64, copy=False)
+    codes = seeds.astype(np.int64, copy=False)
     if not (codes[1:] > codes[:-1]).all():
         order = np.argsort(codes, kind="stable")
         codes, own = codes[order], own[order]
@@ -457,6 +466,8 @@ def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints
     if (codes[1:] == codes[:-1]).any():
         raise InputError(f"Seed {codes[:-1][codes[1:] == codes[:-1]][0]} is given more than once.")
     if not np.isfinite(own).all():
-        at = int(np.argmax(~np.isfinite(own)))
-        raise InputError(f"The energy of seed {int(codes[at])} is {own[at]}; it must be finite.")
+        first = int(np.argmax(~np.isfinite(own)))
+        raise InputError(
+            f"The energy of seed {int(codes[first])} is {own[first]}; it must be finite."
+        )
     return codes, own

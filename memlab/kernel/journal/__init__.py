@@ -1,7 +1,7 @@
 """The journal: everything that happens to a lab, in one order, durable once acknowledged.
 
-It knows nothing of memories. It keeps events (a kind and a body), the texts and vectors that events refer to by id,
-slates joined to an event, policy sources by hash, and named values.
+The package knows nothing of memories. It stores events (a kind and a body), the texts and vectors that events
+refer to by id, slates joined to events, policy sources by hash, and named values.
 """
 
 from memlab.kernel.journal._copies import (

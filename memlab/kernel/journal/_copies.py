@@ -1,4 +1,4 @@
-"""Going through a whole journal: which rows are not what was written, and putting others in their place."""
+"""Checking a whole journal for missing and changed rows, replacing such rows, and copying a journal."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ _KEYS = {
     "source": ("hash",),
     "meta": ("key",),
 }
-"""What names a row of each table."""
+"""The key columns of each table."""
 
+# The names of rows in messages, with the values of their keys.
 _NAMES = {
     "event": "event {}",
     "payload": "text of memory {}",
@@ -73,9 +74,17 @@ _NAMES = {
 }
 
 
+_CHANGED = (
+    "was changed since it was written"  # shown by ``memlab upkeep check`` after the name of a row
+)
+
+
 @dataclass(frozen=True)
 class Fault:
-    """A row that is not what was written, or is missing; ``table`` is "database" where SQLite's own structure is."""
+    """A missing or changed row of a journal.
+
+    ``table`` is "database" if SQLite's own structure is damaged.
+    """
 
     table: str
     key: tuple[Any, ...]
@@ -87,8 +96,9 @@ class Fault:
 
 
 def find_faults(connection: sqlite3.Connection, where: Path | None) -> list[Fault]:
-    """Every row of a journal that is not what was written, in the order of tables and keys. Reads all of it, as it is
-    at one moment; ``where`` is the lab's folder, for messages.
+    """Return every missing or changed row of a journal, in the order of tables and keys.
+
+    Reads the whole journal as it is at one moment. ``where`` is the lab's folder, for messages.
     """
     with translate_errors(where):
         began = not connection.in_transaction
@@ -96,22 +106,23 @@ def find_faults(connection: sqlite3.Connection, where: Path | None) -> list[Faul
             connection.execute("BEGIN")
         try:
             problems = [line for (line,) in connection.execute("PRAGMA integrity_check(8)")]
-            found = (
+            faults = (
                 []
                 if problems == ["ok"]
                 else [Fault("database", (), " ".join(str(line).split())) for line in problems]
             )
-            found += _events(connection)
-            found += _texts(connection)
-            found += _checked(connection)
-            found += _sealed(connection)
+            faults += _events(connection)
+            faults += _texts(connection)
+            faults += _checked(connection)
+            faults += _sealed(connection)
         finally:
             if began:
                 connection.execute("ROLLBACK")
-    return found
+    return faults
 
 
 def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
+    """Yield the faults of events: missing numbers, broken chain values, and texts that do not belong to them."""
     identity = connection.execute("SELECT value FROM meta WHERE key = ?", (IDENTITY,)).fetchone()
     if identity is None or not isinstance(identity[0], str):
         yield Fault("meta", (IDENTITY,), "is missing")
@@ -124,24 +135,25 @@ def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
         for missing in range(last + 1, seq):
             yield Fault("event", (missing,), "is missing")
         if before is not None and compute_link(before, seq, at, kind, body, content) != link:
-            yield Fault("event", (seq,), "is not what was written")
+            yield Fault("event", (seq,), _CHANGED)
         elif content is not None and contents.get(seq) != content:
             yield Fault(
-                "event", (seq,), "the texts that came with it are not those that were written"
+                "event", (seq,), "the texts that came with it were changed since they were written"
             )
-        # what follows is compared with what stands here, so that one damage is one fault or two
+        # The next event is compared with the stored value, so that one damaged row causes at most two faults.
         before, last = link if isinstance(link, bytes) else None, seq
 
 
 def _contents(connection: sqlite3.Connection) -> dict[int, bytes]:
-    """What each event should keep of its texts."""
+    """Return the digest that each event should have of its texts."""
     digests: dict[int, list[bytes]] = {}
     for event, digest in connection.execute("SELECT event, digest FROM payload ORDER BY id"):
         digests.setdefault(event, []).append(digest if isinstance(digest, bytes) else b"")
-    return {event: hash_digests(of) for event, of in digests.items()}
+    return {event: hash_digests(hashes) for event, hashes in digests.items()}
 
 
 def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
+    """Yield the missing and changed texts."""
     last = 0
     for id, text, salt, digest in connection.execute(
         "SELECT id, text, salt, digest FROM payload ORDER BY id"
@@ -149,12 +161,12 @@ def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
         for missing in range(last + 1, id):
             yield Fault("payload", (missing,), "is missing")
         if not text_is_sound(id, text, salt, digest):
-            yield Fault("payload", (id,), "is not what was written")
+            yield Fault("payload", (id,), _CHANGED)
         last = id
 
 
 def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """A recall is logged with its slate, and a segment sealed with its digest: nothing is missing unnoticed."""
+    """Yield the recalls without a slate, and the segments that were changed or are incomplete."""
     digests, dropped = _digests(connection)
     rows = connection.execute(
         "SELECT seq FROM event WHERE kind = 'recall' AND seq NOT IN (SELECT seq FROM slate)"
@@ -166,19 +178,22 @@ def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
         parts = connection.execute(
             "SELECT name, data, sum FROM segment WHERE upto = ? ORDER BY name", (upto,)
         )
-        held = []
+        sound = []
         for name, data, sum in parts:
             if row_is_sound(sum, upto, name, data):
-                held.append((name, data))
+                sound.append((name, data))
             else:
-                yield Fault("segment", (upto, name), f"the part {name!r} is not what was written")
-        if digest_parts(held) != digest:
-            # named by the part that all segments have, so that a backup is asked for each that it holds
-            yield Fault("segment", (upto, ""), "is not what the chain says")
+                yield Fault("segment", (upto, name), f"the part {name!r} {_CHANGED}")
+        if digest_parts(sound) != digest:
+            # Keyed by the part "" that all segments have, so that every part is taken from a backup that has it.
+            yield Fault("segment", (upto, ""), "differs from its digest in the chain")
 
 
 def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple[int, int]]]:
-    """The digest of each segment by the last event that tells of it, and the recalls of those that were dropped."""
+    """Return the digest of each segment, and the ranges of recalls whose segments were dropped.
+
+    The digest is that of the last event about the segment.
+    """
     digests: dict[int, str] = {}
     began: dict[int, int] = {}
     dropped = []
@@ -198,16 +213,17 @@ def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple
                 else:
                     digests[upto] = digest
         except (DamagedLab, KeyError, TypeError, ValueError):
-            continue  # the event is a fault of its own
+            continue  # the event itself is reported as a fault
     return digests, dropped
 
 
 def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
+    """Yield the changed rows of tables whose rows have checksums."""
     for embedder, *values in connection.execute(
         "SELECT embedder, first_id, count, dim, data, sum FROM vector"
     ):
         if not vectors_are_sound(embedder, *values):
-            yield Fault("vector", (embedder, values[0]), "is not what was written")
+            yield Fault("vector", (embedder, values[0]), _CHANGED)
     for table, columns in (
         ("embedder", "id, fingerprint"),
         ("slate", "seq, data"),
@@ -216,20 +232,20 @@ def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
     ):
         for *values, sum in connection.execute(f"SELECT {columns}, sum FROM {table}"):
             if not row_is_sound(sum, *values):
-                yield Fault(table, (values[0],), "is not what was written")
+                yield Fault(table, (values[0],), _CHANGED)
 
 
 def replace_rows(
     connection: sqlite3.Connection, other: sqlite3.Connection, wanted: Iterable[Fault]
 ) -> int:
-    """Put the rows that ``other`` holds in the place of faulty ones, within the open transaction; how many it had."""
+    """Replace faulty rows by those of ``other`` within the open transaction; return how many it had."""
     count = 0
     for fault in wanted:
         if fault.table not in _KEYS:
             continue
         where = " AND ".join(f"{column} = ?" for column in _KEYS[fault.table])
         rows = other.execute(f"SELECT * FROM {fault.table} WHERE {where}", fault.key).fetchall()
-        if fault.table == "segment":  # a part may be missing of which no row tells
+        if fault.table == "segment":  # all parts, because a missing part has no row that names it
             rows = other.execute("SELECT * FROM segment WHERE upto = ?", fault.key[:1]).fetchall()
         for row in rows:
             marks = ",".join("?" * len(row))
@@ -238,17 +254,18 @@ def replace_rows(
     return count
 
 
-# A copy of a journal as it is at one moment, made while others read and write it.
+# Copies of a journal as it is at one moment, while others read and write it.
 
 
 _COPY_TIMEOUT = 30.0
+"""Seconds that a connection waits for SQLite's locks, the default of ``Journal.open``."""
 
 
 def copy_journal(journal: Reading, folder: Path, *, without: tuple[str, ...] = ()) -> None:
-    """Make the directory ``folder``, which must be new, a lab that holds what the journal does now.
+    """Copy the journal into the new directory ``folder``, which becomes a lab.
 
-    Writers go on meanwhile and are not in it. Every row is compared with its chain or checksum before the copy is
-    synced: DamagedLab if one is not what was written. ``without`` names values (``meta``) that stay behind.
+    Writes that end during the copy are not in it. Every row is checked before the copy is synced: DamagedLab if
+    one was changed. ``without`` names values (``meta``) that are left out.
     """
     try:
         folder.mkdir(parents=True)
@@ -262,7 +279,7 @@ def copy_journal(journal: Reading, folder: Path, *, without: tuple[str, ...] = (
         else:
             source = _database.connect(journal.path / _database.FILE, "ro", _COPY_TIMEOUT)
             with contextlib.closing(source):
-                # what is left out of a damaged tree would be missing from a sound one
+                # Rows that a damaged tree hides would be missing from a copy that looks sound.
                 _check_structure(source, journal.path)
                 source.execute("VACUUM INTO ?", (str(file),))
     with (
@@ -274,23 +291,23 @@ def copy_journal(journal: Reading, folder: Path, *, without: tuple[str, ...] = (
         _check(copy, folder)
         head = _head_of(copy)
     with writing(f"The copy {folder.name}"):
-        beside = HeadFile(folder / _database.HEAD)
+        head_file = HeadFile(folder / _database.HEAD)
         try:
-            beside.write(head)
-            beside.sync()
+            head_file.write(head)
+            head_file.sync()
         finally:
-            beside.close()
+            head_file.close()
         sync(file)
         sync(folder)
 
 
 def stamp_copy(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
-    """Make a copy by ``VACUUM INTO`` a journal, as that leaves out of what format it is, and give it ``values``."""
+    """Set the format of a copy made by ``VACUUM INTO``, which does not copy it, and the given named values."""
     columns = [name for _, name, *_ in copy.execute("PRAGMA table_info(event)")]
     checked = "chain" in columns
     copy.execute(f"PRAGMA application_id={_database.APPLICATION}")
     if checked:
-        _database.mark_format(copy)  # a copy of format 2 is one of today
+        _database.mark_format(copy)  # a copy of format 2 gets the current format
     else:
         copy.execute("PRAGMA user_version=1")
     for key, value in values.items():
@@ -300,7 +317,8 @@ def stamp_copy(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
 
 
 def _head_of(connection: sqlite3.Connection) -> Head:
-    named = dict(
+    """Return the record of the last event of a journal."""
+    values = dict(
         connection.execute(
             "SELECT key, value FROM meta WHERE key IN (?, ?)", (IDENTITY, GENERATION)
         )
@@ -308,14 +326,14 @@ def _head_of(connection: sqlite3.Connection) -> Head:
     last = connection.execute(
         "SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1"
     ).fetchone() or (0, b"")
-    return Head(named[IDENTITY], int(named[GENERATION]), last[0], last[1].hex())
+    return Head(values[IDENTITY], int(values[GENERATION]), last[0], last[1].hex())
 
 
 @contextlib.contextmanager
 def open_connection(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-    """A connection of its own to the journal of the lab at ``folder``; who writes needs the writer's lock.
+    """Open a separate connection to the journal of the lab at ``folder``; writing needs the writer's lock.
 
-    NewerLab where its format is a later one: read as this one it would be misread, and copied as it is.
+    Raises NewerLab for a later format, which would be misread, and copied as the current one.
     """
     file = folder / _database.FILE
     mode: Mode = "rw" if write else "ro"
@@ -329,7 +347,7 @@ def open_connection(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Co
 
 
 def read_head(folder: Path) -> Head:
-    """The last event of the journal of the lab at ``folder``; DamagedLab unless every row is what was written."""
+    """Return the last event of the journal of the lab at ``folder``; DamagedLab if any row is damaged."""
     with open_connection(folder) as connection:
         if connection.execute("PRAGMA user_version").fetchone() == (1,):
             with contextlib.closing(copy_to_memory(connection, folder, None)) as copy:
@@ -338,7 +356,8 @@ def read_head(folder: Path) -> Head:
 
 
 def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
-    connection.execute("BEGIN")  # what is checked is what is reported
+    """Return the record of the last event after checking all rows."""
+    connection.execute("BEGIN")  # the check and the result are of the same moment
     try:
         _check(connection, folder)
         return _head_of(connection)
@@ -347,7 +366,7 @@ def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
 
 
 def is_intact(folder: Path) -> bool:
-    """Whether every row of the journal of the lab at ``folder`` is what was written."""
+    """Return whether no row of the journal of the lab at ``folder`` is missing or changed."""
     try:
         read_head(folder)
     except LabError:
@@ -356,13 +375,15 @@ def is_intact(folder: Path) -> bool:
 
 
 def _check_structure(connection: sqlite3.Connection, folder: Path) -> None:
+    """Raise DamagedLab if SQLite finds the structure of the database damaged."""
     (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if problem != "ok":
         raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({problem}). {RESTORE}")
 
 
 def _check(connection: sqlite3.Connection, folder: Path) -> None:
-    found = find_faults(connection, folder)
-    if found:
-        more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
-        raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({found[0]}{more}). {RESTORE}")
+    """Raise DamagedLab if any row is missing or changed."""
+    problems = find_faults(connection, folder)
+    if problems:
+        more = f" and {len(problems) - 1:,} more" if len(problems) > 1 else ""
+        raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({problems[0]}{more}). {RESTORE}")

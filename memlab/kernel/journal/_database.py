@@ -1,4 +1,4 @@
-"""The database file: its schema, its creation in one step, its connections, and what SQLite's errors mean here."""
+"""The database file: its schema, creation, connections and migrations, and what SQLite's errors mean for a lab."""
 
 from __future__ import annotations
 
@@ -67,24 +67,27 @@ __all__ = [
 ]
 
 
+# The files of a lab's directory: the database, the writer's lock, the record of the last event.
 FILE, LOCK, HEAD = "journal.db", "lock", "head"
-_DRAFT = "journal.db.new"
-_DERIVED_LOCK = "derived.lock"
+_DRAFT = "journal.db.new"  # renamed when it is complete
+_DERIVED_LOCK = (
+    "derived.lock"  # left by ``storage.purging``; a folder that holds only locks may become a lab
+)
 
 APPLICATION = 0x6D656D6C  # "meml"
 VERSION = 4
-"""The format of a journal, SQLite's ``user_version``. ``check_format`` refuses a later one.
+"""The format of a journal, stored as SQLite's ``user_version``. ``check_format`` refuses a later one.
 
-Format 1 has neither chain nor checksums. Format 2 has the tables of today but ``segment``. Format 3 has the same tables
-and ``FORMAT_BY``; a memlab that knows only format 2 refuses it, and does not blame texts of packs that it cannot read.
-Format 4 has sealed slates in ``segment``, which an earlier memlab would take for lost.
+Format 1 has neither chain nor checksums. Format 2 has all tables of today except ``segment``. Format 3 has the same
+tables and the value ``FORMAT_BY``: a memlab that knows only format 2 refuses it, instead of reporting texts of packs
+that it cannot read. Format 4 has sealed slates in ``segment``, which an earlier memlab would report as lost.
 """
 
 Synchronous = Literal["OFF", "NORMAL", "FULL"]
 Mode = Literal["rw", "ro", "immutable"]
 
-# Not without rowids where values are large: to compare a key SQLite then reads the whole row, so that among blocks of
-# half a megabyte one more vector took 2 ms to find its place, and 0.05 in a table whose index has the keys alone.
+# Tables with large values keep their rowids. Without them SQLite reads whole rows to compare keys: inserting a vector
+# among blocks of half a megabyte took 2 ms, and takes 0.05 ms in a table whose index holds only the keys.
 SCHEMA = """
 CREATE TABLE event (
     seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, body BLOB NOT NULL,
@@ -111,21 +114,21 @@ SCHEMA += _SEGMENT.format("")
 """``event.content`` covers the digests of the payloads whose ``event`` it is; see ``_sums``."""
 
 IDENTITY, GENERATION, FORMAT_BY = "lab", "generation", "format-by"
-"""Values of ``meta``: what tells this journal from others, drawn once; how often a purge has rewritten it; and which
-version of memlab gave it its format, for the message of an earlier one."""
+"""Keys of ``meta``: the identity of the journal, drawn once; how often a purge has rewritten it; and the version of
+memlab that set its format, for the message of an earlier version."""
 
 _LONGEST_VERSION = 40
-"""Characters of a version of memlab that a message repeats."""
+"""Maximum number of characters of a version that a message repeats, because the file may be damaged."""
 
 
 def write_identity(connection: sqlite3.Connection, identity: str | None = None) -> None:
-    """Give a new journal its identity."""
+    """Give a new journal its identity, random by default."""
     for key, value in ((IDENTITY, identity or secrets.token_hex(16)), (GENERATION, "0")):
         connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, checksum(key, value)))
 
 
 def mark_format(connection: sqlite3.Connection) -> None:
-    """Give a journal with the tables of today the number of today's format, within the transaction that is open."""
+    """Add the missing tables and set the current format, within the open transaction."""
     connection.execute(_SEGMENT.format(""))
     row = (FORMAT_BY, __version__, checksum(FORMAT_BY, __version__))
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
@@ -133,21 +136,21 @@ def mark_format(connection: sqlite3.Connection) -> None:
 
 
 def refuse_newer(connection: sqlite3.Connection, folder: Path) -> None:
-    """Raise NewerLab where the open database of the lab in ``folder`` has a format that this memlab does not read."""
+    """Raise NewerLab if the database of the lab in ``folder`` has a later format than this memlab reads."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise NewerLab.of_format(str(folder), version, VERSION, written_by=_format_by(connection))
 
 
 def add_missing_tables(connection: sqlite3.Connection) -> None:
-    """Let what reads the tables of today read a journal of format 2 or 3, which is not written."""
+    """Create the tables that formats 2 and 3 lack as temporary ones, so that a journal can be read."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version in (2, 3):
         connection.execute(_SEGMENT.format("TEMP "))
 
 
 def _format_by(connection: sqlite3.Connection) -> str:
-    """The version of memlab that gave a journal its format; empty where a later format does not say it as this one."""
+    """Return the version of memlab that set a journal's format; empty if it is not recorded."""
     try:
         row = connection.execute(
             "SELECT value, sum FROM meta WHERE key = ?", (FORMAT_BY,)
@@ -159,6 +162,7 @@ def _format_by(connection: sqlite3.Connection) -> str:
 
 
 def create_in_memory() -> sqlite3.Connection:
+    """Return a connection to an empty journal in memory."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection.executescript(SCHEMA)
     write_identity(connection)
@@ -167,7 +171,7 @@ def create_in_memory() -> sqlite3.Connection:
 
 
 def make_directory(folder: Path) -> None:
-    """Make ``folder``, and its parents, durably."""
+    """Create ``folder`` and its parents durably."""
     missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -178,9 +182,9 @@ def make_directory(folder: Path) -> None:
 
 
 def create_database(folder: Path) -> None:
-    """Make the directory ``folder`` a lab unless it is one; under the writer's lock.
+    """Make the directory ``folder`` a lab unless it is one; the caller holds the writer's lock.
 
-    The database is written and synced under another name, then renamed, so ``journal.db`` is never half made.
+    The database is written and synced under another name and then renamed, so ``journal.db`` is never incomplete.
     """
     if lab_exists(folder):
         return
@@ -196,7 +200,7 @@ def create_database(folder: Path) -> None:
             mark_format(connection)
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode=WAL").fetchone()
-        sync(draft)  # SQLite has synced it, but on macOS only to the drive's cache
+        sync(draft)  # SQLite has synced the file, but on macOS only to the drive's cache
         draft.rename(folder / FILE)
         sync(folder)
     except OSError as error:
@@ -204,20 +208,20 @@ def create_database(folder: Path) -> None:
 
 
 def lab_exists(folder: Path) -> bool:
-    """Whether ``folder`` holds a lab; False if one can be made there, NotALab if neither."""
+    """Return whether ``folder`` holds a lab; NotALab if it neither holds one nor can become one."""
     try:
         if not folder.exists():
             return False
         if not folder.is_dir():
             raise NotALab(f"{folder} is a file. A lab is a directory: give another path.")
         names = {entry.name for entry in folder.iterdir()}
-    except OSError as error:  # no permission, a disk of the network that is gone
+    except OSError as error:  # no permission, or a network disk that is unavailable
         raise LabUnavailable.at(folder, error.strerror or "cannot be read") from None
     if FILE in names:
         return True
     left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
     if left:
-        raise DamagedLab(f"{folder} has no {FILE}, but {left[0]}: the journal is gone. {RESTORE}")
+        raise DamagedLab(f"{folder} has {left[0]} but no {FILE}: the journal is missing. {RESTORE}")
     others = sorted(
         name for name in names if name not in (LOCK, _DERIVED_LOCK) and not name.startswith(_DRAFT)
     )
@@ -229,10 +233,10 @@ def lab_exists(folder: Path) -> bool:
 
 
 def connect(path: Path, mode: Mode, timeout: float) -> sqlite3.Connection:
-    """A connection to a database that exists. Only ``mode="rw"`` may write."""
+    """Open a connection to an existing database; only ``mode="rw"`` may write."""
     connection = _open(path, mode, timeout)
     if mode == "rw":
-        # wal_autocheckpoint would checkpoint in the middle of a commit; fullfsync is what makes macOS keep the promise
+        # wal_autocheckpoint would checkpoint in the middle of a commit; macOS syncs to the disk only with fullfsync.
         connection.executescript(
             "PRAGMA wal_autocheckpoint=0; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;"
         )
@@ -240,6 +244,7 @@ def connect(path: Path, mode: Mode, timeout: float) -> sqlite3.Connection:
 
 
 def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
+    """Open a connection by URI, which can express the mode."""
     option = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
     return sqlite3.connect(
         f"file:{quote(str(path))}?{option}",
@@ -251,9 +256,9 @@ def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> int:
-    """The format of an open database; NotALab, NewerLab or DamagedLab unless it is a whole one of ours.
+    """Return the format of an open database; NotALab, NewerLab or DamagedLab unless it is complete and memlab's.
 
-    All is asked of SQLite: to open and close the file beside it would drop this process's POSIX locks on it.
+    Only SQLite is asked: opening and closing the file separately would drop this process's POSIX locks on it.
     """
     if path.stat().st_size == 0:
         raise DamagedLab(f"{path} is empty: it was truncated. {RESTORE}")
@@ -264,21 +269,17 @@ def check_format(connection: sqlite3.Connection, path: Path) -> int:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         wal = path.with_name(f"{FILE}-wal")
-        # pages that are still in the log need not be in the file; SQLite checks those when it reads them
+        # Pages in the log need not be in the file yet; SQLite checks them when it reads them.
         complete = path.stat().st_size >= pages * page_size or (
             wal.exists() and wal.stat().st_size > 0
         )
         if application != APPLICATION:
-            raise NotALab(
-                f"{path} is an SQLite database of something else than memlab. Give another path."
-            )
+            raise NotALab(f"{path} is an SQLite database of another program. Give another path.")
         refuse_newer(connection, path.parent)
     finally:
         connection.execute("COMMIT")
     if version < 1:
-        raise DamagedLab(
-            f"{path} says that its format is {version}, which there never was. {RESTORE}"
-        )
+        raise DamagedLab(f"{path} has format {version}, which does not exist. {RESTORE}")
     if not complete:
         raise DamagedLab(
             f"{path} is truncated: {path.stat().st_size:,} of {pages * page_size:,} bytes. {RESTORE}"
@@ -288,7 +289,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> int:
 
 @contextlib.contextmanager
 def translate_errors(folder: Path | None) -> Iterator[None]:
-    """Raise what SQLite reports as an error of memlab's tree."""
+    """Raise SQLite's errors within the block as memlab's."""
     try:
         yield
     except sqlite3.Error as error:
@@ -296,14 +297,14 @@ def translate_errors(folder: Path | None) -> Iterator[None]:
 
 
 def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | InputError:
-    """What an error of SQLite says of the lab in ``folder``, or of one in memory."""
+    """Return the error of memlab for an error of SQLite in the lab at ``folder``, None for one in memory."""
     where = folder or Path("the lab in memory")
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
     if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == _SHORT_READ:
         return DamagedLab(f"{where}: {FILE} is damaged ({error}). {RESTORE}")
     if primary is None or primary == sqlite3.SQLITE_ERROR:
-        # a table that is missing, text that is not UTF-8
+        # A missing table, or text that is not UTF-8.
         return DamagedLab(f"{where}: {FILE} does not hold what memlab wrote ({error}). {RESTORE}")
     if primary == sqlite3.SQLITE_FULL:
         return LabError(
@@ -316,21 +317,24 @@ def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | Inp
             f"{where} is locked by a program that is not memlab ({error}). Close it and try again."
         )
     if primary == sqlite3.SQLITE_CONSTRAINT:
-        return InputError(f"{where}: an id or key that was to be written exists already ({error}).")
+        return InputError(f"{where}: the id or key to be written exists already ({error}).")
     if primary == sqlite3.SQLITE_TOOBIG:
         return InputError(
             f"{where}: a text, vector block or slate is larger than SQLite's limit of 1 GB."
         )
+    # A disk that went away is not damage: the lab is usable again when the disk is back.
     name = getattr(error, "sqlite_errorname", "unknown")
     if folder is not None and primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
         return LabUnavailable.at(folder, f"SQLite failed with {name}: {error}")
     return LabError(f"{where}: SQLite failed with {name} ({error}).")
 
 
+# An extended code: of SQLite's input/output errors only this one means a truncated file.
 _SHORT_READ = sqlite3.SQLITE_IOERR_SHORT_READ
 
 
 def _refused(folder: Path, error: OSError) -> LabError:
+    """Return the error for a directory in which no lab can be created."""
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         return ReadOnlyLab(
             f"No lab can be created at {folder}: {error.strerror}. Give a path that can be written."
@@ -342,16 +346,17 @@ def _refused(folder: Path, error: OSError) -> LabError:
     return LabError(f"No lab can be created at {folder}: {error.strerror}.")
 
 
-# Bringing a journal of an earlier format to that of today, in one transaction.
+# Migrating a journal of an earlier format to the current one, in one transaction.
 #
-# Formats 2 and 3 have the tables of today but ``segment``, which is made. Format 1 had neither chain nor checksums.
-# What it holds is taken as it is, and ``mend`` is asked of each event what its body should have been, because earlier
-# versions could commit events that cannot be applied.
+# Formats 2 and 3 lack only the table ``segment``, which is created. Format 1 had neither chain nor checksums: its rows
+# are trusted, and ``mend`` may correct the body of each event, because earlier versions could commit events that
+# cannot be applied.
 
 
 RepairEvent = Callable[[Event], dict[str, Any] | None]
-"""The body that an event should have had; None where it is right."""
+"""A function that returns the corrected body of an event, or None if it is correct."""
 
+# Rows migrated at a time, so that a large lab fits in memory; and the tables of format 1.
 _AT_ONCE = 1000
 _TABLES = ("event", "payload", "embedder", "vector", "slate", "source", "meta")
 _CHECKED = {
@@ -361,18 +366,18 @@ _CHECKED = {
     "source": ("hash", "text"),
     "meta": ("key", "value"),
 }
-"""The tables whose rows have a checksum over these columns."""
+"""The columns that the checksum of each table's rows covers."""
 
 
 def migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | None) -> None:
-    """Migrate the open database unless another process has; under the writer's lock."""
+    """Migrate the open database unless another process has; the caller holds the writer's lock."""
     connection.create_function(
         "memlab_sum", -1, lambda *values: checksum(*values), deterministic=True
     )
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        refuse_newer(connection, path)  # another process may have raised it since it was asked
+        refuse_newer(connection, path)  # another process may have raised the format in the meantime
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == 1:
             _migrate(connection, path, mend)
@@ -382,14 +387,14 @@ def migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | None
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        # it would be reset by the next write otherwise, but that one sets only what it knows to have changed
+        # The next write sets the level only if it differs from the one that it set last.
         connection.execute("PRAGMA synchronous=FULL")
 
 
 def copy_to_memory(
     reader: sqlite3.Connection, path: Path, mend: RepairEvent | None
 ) -> sqlite3.Connection:
-    """What the database holds, migrated in memory: a lab that may not be written can be read all the same."""
+    """Return a migrated copy of the database in memory, so that a read-only lab can be read."""
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     reader.backup(copy)
     migrate(copy, path, mend)
@@ -397,6 +402,7 @@ def copy_to_memory(
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | None) -> None:
+    """Migrate format 1: copy all rows into the new tables with checksums and a chain."""
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(event)")]
     if columns != ["seq", "at", "kind", "body"]:
         raise DamagedLab(
@@ -411,7 +417,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | Non
         connection.execute(
             f"INSERT INTO {table} SELECT {listed}, memlab_sum({listed}) FROM old_{table}"
         )
-    # the same for every copy of one lab, so that its backups are known for its own
+    # Derived from the first events, so that all copies of a lab get the same identity and recognise its backups.
     began = connection.execute(
         "SELECT at, kind, body FROM old_event ORDER BY seq LIMIT 2"
     ).fetchall()
@@ -427,7 +433,11 @@ def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | Non
 
 
 def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
-    """Which event a text came with is not known here: the last one covers all of them."""
+    """Copy the texts with digests, and fill gaps in the ids with blank texts and zero vectors.
+
+    Format 1 does not record which event a text came with, so the last event covers all of them.
+    """
+    # Gaps come from interrupted writes of early versions; later formats require ids without gaps.
     rows = connection.execute("SELECT id, text FROM old_payload ORDER BY id")
     while some := rows.fetchmany(_AT_ONCE):
         salted = [(id, text, last, os.urandom(SALT_BYTES)) for id, text in some]
@@ -461,16 +471,17 @@ def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
 
 
 def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The runs (first, count) that others leave out, from 1 on: ids that an interrupted write left out."""
-    following, found = 1, []
+    """Return the runs (first, count) of ids, from 1 on, that the given runs leave out."""
+    following, gaps = 1, []
     for first, count in runs:
         if first > following:
-            found.append((following, first - following))
+            gaps.append((following, first - following))
         following = first + count
-    return found
+    return gaps
 
 
 def _migrate_events(connection: sqlite3.Connection, last: int, mend: RepairEvent | None) -> None:
+    """Copy the events with corrected bodies and the chain."""
     (identity,) = connection.execute("SELECT value FROM meta WHERE key = 'lab'").fetchone()
     digests = connection.execute(
         "SELECT digest FROM payload WHERE event = ? ORDER BY id", (last,)

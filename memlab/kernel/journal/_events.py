@@ -1,9 +1,11 @@
-"""What tells that a row is as it was written: a chain over events, salted digests of texts, checksums of the rest.
+"""Events, their bytes, and what shows that a row is as it was written.
 
-The chain value of an event covers its own row, the texts that came with it, and the chain value before it; the first
-stands on the identity of the journal. So two journals have the same value at an event only if they hold the same up to
-there. A text is covered by a digest with a random salt of its own: once text and salt are deleted, nobody can confirm
-from what is left what the text was, however short.
+A chain covers the events, salted digests cover the texts, and checksums cover other rows. The chain value of an event
+covers its row, the texts that came with it and the chain value before it. The first chain value follows from the
+identity of the journal. So two journals have the same value at an event only if they are equal up to that event.
+
+The digest of a text has a random salt of its own. Once text and salt are deleted, a person can no longer test a guess
+of the text, however short it was.
 """
 
 from __future__ import annotations
@@ -38,14 +40,15 @@ __all__ = [
 
 
 RESTORE = "`memlab upkeep check` says what is damaged, and `memlab upkeep restore` puts a backup in its place."
-"""What every message about damage ends with."""
+"""The last sentence of every message about damage."""
 
+# 128 bits: no two texts or events share a digest by accident, and salts cannot be guessed.
 CHAIN_BYTES = SALT_BYTES = 16
 _ROW = struct.Struct("<qqqq")
 
 
 def initial_chain(identity: str) -> bytes:
-    """The chain value before the first event."""
+    """Return the chain value before the first event of a journal."""
     return hashlib.blake2b(
         identity.encode(), digest_size=CHAIN_BYTES, person=b"memlab journal"
     ).digest()
@@ -54,7 +57,7 @@ def initial_chain(identity: str) -> bytes:
 def chain_event(
     before: bytes, seq: int, at: int, kind: str, body: bytes, content: bytes | None
 ) -> bytes:
-    """The chain value of an event; ``content`` is that of the texts that came with it."""
+    """Return the chain value of an event; ``content`` is the digest of the texts that came with it."""
     name, texts = kind.encode(), content or b""
     hashed = hashlib.blake2b(before, digest_size=CHAIN_BYTES)
     hashed.update(_ROW.pack(seq, at, len(name), len(texts)))
@@ -65,12 +68,12 @@ def chain_event(
 
 
 def hash_digests(digests: Iterable[bytes]) -> bytes:
-    """What an event keeps of the digests of its texts, in the order of their ids."""
+    """Return the digest of the digests of an event's texts, in the order of their ids."""
     return hashlib.blake2b(b"".join(digests), digest_size=CHAIN_BYTES).digest()
 
 
 def digest_text(salt: bytes, id: int, text: str) -> bytes:
-    """The digest of the text of one id."""
+    """Return the salted digest of the text with this id."""
     hashed = hashlib.blake2b(
         text.encode(), digest_size=CHAIN_BYTES, salt=salt, person=id.to_bytes(8, "little")
     )
@@ -78,7 +81,7 @@ def digest_text(salt: bytes, id: int, text: str) -> bytes:
 
 
 def digest_parts(parts: Iterable[tuple[str, bytes]]) -> str:
-    """The digest of a sealed segment, of its parts in the order of their names; it stands in the chain."""
+    """Return the digest of a sealed segment's parts, given in the order of their names; it is in the chain."""
     hashed = hashlib.blake2b(digest_size=32)
     for name, data in parts:
         hashed.update(b"%d:%d:" % (len(name.encode()), len(data)))
@@ -88,7 +91,7 @@ def digest_parts(parts: Iterable[tuple[str, bytes]]) -> str:
 
 
 def checksum(*values: int | str | bytes) -> int:
-    """The CRC-32 of a row's values: 0.4 ns a byte, where a digest takes 2."""
+    """Return the CRC-32 of a row's values, at 0.4 ns a byte; a cryptographic digest takes 2."""
     crc = 0
     for value in values:
         data = value if isinstance(value, bytes) else str(value).encode()
@@ -96,11 +99,11 @@ def checksum(*values: int | str | bytes) -> int:
     return crc
 
 
-# One event, and its bytes.
+# Events and their bytes.
 
 
 class Event(msgspec.Struct, frozen=True):
-    """What happened ``seq``-th, ``at`` microseconds UTC. A batch is one event with columns in its body."""
+    """The event number ``seq``, at ``at`` microseconds UTC. A batch is one event with columns in its body."""
 
     seq: int
     at: Micros
@@ -113,7 +116,10 @@ _decoder = msgspec.msgpack.Decoder(dict[str, Any])
 
 
 def encode_body(kind: str, body: dict[str, Any]) -> bytes:
-    """The msgpack of a body: None, bool, int of 64 bits, float, str, bytes, lists and dicts."""
+    """Return the msgpack of a body; InputError if it cannot be encoded.
+
+    A body is a dict with str keys of None, bool, 64-bit int, float, str, bytes, lists and dicts.
+    """
     if not isinstance(body, dict) or set(map(type, body)) - {str}:
         raise InputError(
             f'The body of an event "{kind}" must be a dict with str keys, not {type(body).__name__}.'
@@ -128,6 +134,7 @@ def encode_body(kind: str, body: dict[str, Any]) -> bytes:
 
 
 def decode_body(seq: int, blob: bytes) -> dict[str, Any]:
+    """Return the body of an event from its msgpack; DamagedLab if the bytes are not msgpack of a dict."""
     try:
         return _decoder.decode(blob)
     except (msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError) as error:
@@ -137,6 +144,7 @@ def decode_body(seq: int, blob: bytes) -> dict[str, Any]:
 
 
 def _encodable(value: object) -> bool:
+    """Return whether msgpack can encode a value."""
     try:
         _encoder.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -144,15 +152,15 @@ def _encodable(value: object) -> bool:
     return True
 
 
-# The version of an event's body: the field that holds it, and its check.
+# The version of an event's body.
 
 
 FORMAT = "format"
-"""The field of a body that holds its version. A body of version 1 has no such field."""
+"""The field of a body that holds its version; a body of version 1 has no such field."""
 
 
-def check_event_format(event: Event, known: int) -> None:
-    """Raise NewerLab where the body of an event is of a later version of its kind than the ``known`` one."""
+def check_event_format(event: Event, newest: int) -> None:
+    """Raise NewerLab if the body of an event has a later version than ``newest``."""
     number = event.body.get(FORMAT, 1)
-    if number != 1 and number > known:
-        raise NewerLab.of_format(f"Event {event.seq} ({event.kind})", number, known)
+    if number != 1 and number > newest:
+        raise NewerLab.of_format(f"Event {event.seq} ({event.kind})", number, newest)

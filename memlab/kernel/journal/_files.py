@@ -1,6 +1,7 @@
-"""The writer's lock: one at a time, over threads, handles and processes.
+"""The writer's lock of a lab, and its file ``head``.
 
-SQLite's own lock is not enough: 3.7.0 to 3.51.2 may corrupt a WAL that two connections write or checkpoint at once.
+One writer holds the lock at a time, over threads, handles and processes. SQLite's own lock is not enough: versions
+3.7.0 to 3.51.2 may corrupt a WAL that two connections write or checkpoint at once.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ __all__ = ["RESTORED", "Head", "HeadFile", "WriterLock"]
 
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.002
-"""Seconds between two attempts; a writer holds the lock for about half a millisecond."""
+"""Seconds between two attempts to take the lock; a writer holds it for about half a millisecond."""
 
 
 class WriterLock:
-    """``flock`` on a file, under a thread lock. Without a path (a journal in memory) only the thread lock.
+    """A lock by ``flock`` on a file, under a thread lock; without a path (a journal in memory) only the thread lock.
 
-    The kernel lets the lock go when its holder dies. The file holds the pid of the last holder, for the message.
+    The kernel releases the lock when its holder dies. The file holds the process id of the last holder, for messages.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -41,11 +42,11 @@ class WriterLock:
 
     @contextlib.contextmanager
     def hold(self, timeout: float) -> Iterator[None]:
-        """Hold the lock; LabBusy after ``timeout`` seconds of waiting."""
+        """Hold the lock within the block; LabBusy after ``timeout`` seconds of waiting."""
         deadline = time.monotonic() + timeout
-        # both halves in one block: each generator more would cost a write some microseconds
-        with self._threads.held(self._patience(timeout)) as taken:
-            self._check_taken(taken, timeout)
+        # Both halves are in one function because each further generator would cost a write some microseconds.
+        with self._threads.hold(self._patience(timeout)) as acquired:
+            self._check_taken(acquired, timeout)
             if self._name is None or self._path is None:
                 yield
                 return
@@ -54,19 +55,19 @@ class WriterLock:
                     _take(file.fileno(), self._path, max(0.0, deadline - time.monotonic()))
                     yield
                 finally:
-                    # a process forked meanwhile has the same open file: closing alone would leave it locked
+                    # A process forked in the meantime shares the open file, so closing it would not unlock it.
                     fcntl.flock(file, fcntl.LOCK_UN)
 
     @contextlib.contextmanager
     def against_threads(self, timeout: float) -> Iterator[None]:
-        """The first half: no other thread writes through this handle."""
-        with self._threads.held(self._patience(timeout)) as taken:
-            self._check_taken(taken, timeout)
+        """Hold only the thread lock, so that no other thread writes through this handle."""
+        with self._threads.hold(self._patience(timeout)) as acquired:
+            self._check_taken(acquired, timeout)
             yield
 
     @contextlib.contextmanager
     def against_processes(self, timeout: float) -> Iterator[None]:
-        """The second half: no other handle or process writes."""
+        """Hold only the file lock, so that no other handle or process writes."""
         if self._name is None or self._path is None:
             yield
             return
@@ -78,19 +79,25 @@ class WriterLock:
                 fcntl.flock(file, fcntl.LOCK_UN)
 
     def _patience(self, timeout: float) -> float:
+        """Return ``timeout``; LabError if this thread holds the lock already."""
         if self._threads.owned:
             raise LabError(
                 "A write is already open in this thread: use its transaction, or end it first."
             )
         return timeout
 
-    def _check_taken(self, taken: bool, timeout: float) -> None:
-        if not taken:
+    def _check_taken(self, acquired: bool, timeout: float) -> None:
+        """Raise LabBusy if the thread lock was not acquired."""
+        if not acquired:
             raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
 
 
 def _opened(name: str) -> FileIO:
-    """The lock file: an object and no number, so that it is closed even if an interrupt strikes before it is used."""
+    """Open the lock file, creating it if needed.
+
+    The result is a file object and not a descriptor, so that it is closed even if an interrupt strikes before its
+    use.
+    """
     try:
         return open(name, "r+b", buffering=0, opener=_created)
     except OSError as error:
@@ -103,17 +110,20 @@ def _opened(name: str) -> FileIO:
 
 
 def _created(path: str, flags: int) -> int:
+    """Open a file for ``open``, creating it; forked programs do not inherit it."""
     return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
 def _take(descriptor: int, path: Path, timeout: float) -> None:
-    """Take the lock, and leave this process's number in the file, for the message of those that wait."""
+    """Acquire the file lock, and write this process's id into the file for messages of waiting processes."""
     deadline = time.monotonic() + timeout
     pause = _FIRST_PAUSE
     while not _try_lock(descriptor):
         if time.monotonic() >= deadline:
             holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-            where = "" if _is_here(holder) else " of another machine, as none here has that number"
+            where = (
+                "" if _is_here(holder) else " of another machine, because none here has that number"
+            )
             raise LabBusy(
                 f"{path.parent} is being written by process {holder or '(unknown)'}{where}, which has held the "
                 f"writer's lock for more than {timeout:.3g} s. Nothing was written. Try again, or end that process."
@@ -124,6 +134,7 @@ def _take(descriptor: int, path: Path, timeout: float) -> None:
 
 
 def _try_lock(descriptor: int) -> bool:
+    """Return whether the file lock was acquired without waiting."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -132,7 +143,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _is_here(holder: str) -> bool:
-    """Whether a process of that number runs on this machine; True where nobody can tell."""
+    """Return whether a process with that id runs on this machine; True if that cannot be determined."""
     if not holder.isdecimal() or not int(holder):
         return True
     try:
@@ -144,25 +155,24 @@ def _is_here(holder: str) -> bool:
     return True
 
 
-# The head file: how far a lab had come when it was last written, so that a shorter journal is noticed.
+# The file ``head`` records the last event that was written, so that a shorter journal is noticed.
 #
-# SQLite takes a write-ahead log that was cut or damaged for one that ended there, without a word. So the last event
-# and its chain value are written to a small file of their own after each commit. It is synced where the log is moved
-# into the database, at a backup and on closing, not at each commit: what it tells is what a killed process had
-# acknowledged. After a power loss it may be older than the journal (which is as good as none), or name recalls that
-# were never synced.
+# SQLite silently takes a write-ahead log that was cut or damaged for one that ended there. So the last event and its
+# chain value are written to a small file of their own after each commit. The file is synced when the log is moved into
+# the database, at a backup and on closing, but not at each commit: it protects what a killed process had acknowledged.
+# After a power loss it may be older than the journal, which does no harm, or name recalls that were never synced.
 
 
 _BYTES = 512
-"""The length of the record, written in place at once: a block of a disk, so that it is not written by halves."""
+"""The length of the record: one disk block, so that it is never half written."""
 
 
 RESTORED = "restored"
-"""What a restored journal knows of itself: the text of the head that was given up for it."""
+"""The value of a restored journal that holds the record of ``head`` that was abandoned for it, as text."""
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The last event of a journal. ``lost`` says what was found missing, until ``memlab restore`` settles it."""
+    """The last event of a journal. ``lost`` says what was found missing, until ``memlab restore`` accepts the loss."""
 
     lab: str
     generation: int
@@ -172,7 +182,7 @@ class Head(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """It as one line."""
+        """The record as one line of JSON."""
         return msgspec.json.encode(self).decode()
 
 
@@ -184,8 +194,8 @@ class HeadFile:
         self._descriptor: int | None = None
 
     def read(self) -> Head | None:
-        """What was last written; None if there is no such file. DamagedLab if it is not what was written."""
-        for attempt in range(3):  # another process may be writing it at this moment
+        """Return the last record, None if there is no such file; DamagedLab if the file was changed."""
+        for attempt in range(3):  # another process may be writing the file at this moment
             try:
                 data = self.path.read_bytes()
             except FileNotFoundError:
@@ -193,22 +203,22 @@ class HeadFile:
             except OSError as error:
                 raise DamagedLab(f"{self.path} cannot be read: {error.strerror}.") from None
             if not data:
-                return None  # made, and not yet written
+                return None  # created, and not written yet
             if len(data) == _BYTES and data[:8] == b"%08x" % zlib.crc32(data[8:]):
                 break
             if attempt == 2:
-                raise DamagedLab(f"{self.path} is not what was written.")
+                raise DamagedLab(f"{self.path} was changed since it was written.")
         try:
             return msgspec.json.decode(data[8:].rstrip(), type=Head)
         except msgspec.MsgspecError:
-            raise DamagedLab(f"{self.path} is not what was written.") from None
+            raise DamagedLab(f"{self.path} was changed since it was written.") from None
 
     def write(self, head: Head) -> None:
-        """Put ``head`` in the place of what was there: ten microseconds. OSError where the disk refuses."""
+        """Replace the record, in ten microseconds; OSError if the disk refuses."""
         encoded = msgspec.json.encode(head)[: _BYTES - 8].ljust(_BYTES - 8)
         record = b"%08x" % zlib.crc32(encoded) + encoded
         if self._descriptor is not None and not os.fstat(self._descriptor).st_nlink:
-            self.close()  # somebody removed the file
+            self.close()  # the file was removed
         if self._descriptor is None:
             new = not self.path.exists()
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -219,12 +229,12 @@ class HeadFile:
         os.pwrite(self._descriptor, record, 0)
 
     def sync(self) -> None:
-        """Make what was written durable. OSError where the disk refuses."""
+        """Make the record durable; OSError if the disk refuses."""
         if self._descriptor is not None:
             sync_open(self._descriptor)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The journal: what a lab reads, and the one way in which it is written."""
+"""The journal of a lab: reading it, and the single way to write it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ __all__ = ["Journal", "JournalView"]
 
 
 _WAL_LIMIT = 4_000_000
-"""Bytes of write-ahead log from which the next write first moves it into the database (about 10 ms)."""
+"""The size of the write-ahead log, in bytes, at which the next write first moves it into the database (10 ms)."""
 
+# One statement instead of four saves a write some ten microseconds.
 _LAST = (
     "SELECT (SELECT max(seq) FROM event), (SELECT chain FROM event ORDER BY seq DESC LIMIT 1), "
     "(SELECT value FROM meta WHERE key = 'generation'), (SELECT coalesce(max(id), 0) + 1 FROM payload)"
@@ -55,15 +56,16 @@ _LAST = (
 
 
 _NOTHING_HIDDEN: contextlib.nullcontext[None] = contextlib.nullcontext()
-"""On a disk a reader has a connection of its own, which does not see what is not committed."""
+"""A context that does nothing: on a disk, readers have a connection of their own and see only committed rows."""
 
 
 class Journal(Reading):
-    """An append-only log of events and what they refer to, in a lab's directory or in memory.
+    """An append-only log of events and the content they refer to, in a lab's directory or in memory.
 
-    One writer at a time, over threads and processes; readers never wait for it, and see whole writes only. A long
-    read goes by chunks, each its own snapshot: rows are only ever added, so the whole is that of the moment it began.
-    Every method may be called from any thread. A journal does not survive ``fork``: open another in the child.
+    There is one writer at a time, over threads and processes. Readers never wait for it and see whole writes
+    only. A long read goes by chunks, each with its own snapshot; because rows are only ever added, the result is
+    that of the moment it began. Every method may be called from any thread. A journal does not survive ``fork``:
+    open another in the child.
 
     >>> journal = Journal.open(None)
     >>> with journal.write() as tx:
@@ -82,7 +84,7 @@ class Journal(Reading):
         synchronous: Synchronous,
         immutable: bool,
     ) -> None:
-        """Use ``Journal.open``."""
+        """Initialise a journal on open connections; use ``Journal.open`` instead."""
         self._guard = ThreadLock()
         super().__init__(path, reader, self._guard)
         self.read_only = writer is None
@@ -102,9 +104,12 @@ class Journal(Reading):
         self._identity: str | None = None
         self._lost_is_written = False
         self.hash_paths: HashPaths = no_hashes
-        """Where the bodies of events hold content hashes, which are not screened for secrets: the store knows."""
+        """The function that returns the paths to content hashes in a kind of event, set by the store.
+
+        Content hashes are not screened for secrets.
+        """
         self.lost = ""
-        """What is known to be missing from this journal, as a sentence; empty if nothing is."""
+        """A sentence that says what is missing from this journal; empty if nothing is known to be."""
         try:
             self._compare_head()
         except BaseException:
@@ -123,17 +128,18 @@ class Journal(Reading):
         mend: RepairEvent | None = None,
         _synchronous: Synchronous = "FULL",
     ) -> Journal:
-        """Open the lab at the directory ``path``, creating it where there is nothing; None keeps it in memory.
+        """Open the lab at the directory ``path``, and create it if there is none; None keeps it in memory.
 
-        ``timeout`` is how many seconds a write waits for another writer. ``immutable=True`` (with ``read_only``) opens
-        a cleanly closed lab on a disk where SQLite cannot keep its index of the log: nobody, on any machine, may write
-        it meanwhile, as nothing would notice. A journal of an older format is brought to this one, and ``mend`` asked
-        what the events of format 1 should have held; with ``read_only`` a copy in memory is, or, where only the number
-        differs, nothing. What was acknowledged and is missing
-        is given by ``lost``. Raises NotALab, NewerLab, DamagedLab, ReadOnlyLab.
+        ``timeout`` is how many seconds a write waits for another writer. ``immutable=True`` (with ``read_only``)
+        opens a cleanly closed lab on a disk where SQLite cannot write the index of its log. No process, on any
+        machine, may write the lab meanwhile, because that would go unnoticed.
+
+        A journal of an older format is migrated; ``mend`` returns corrected bodies of the events of format 1. With
+        ``read_only`` a copy in memory is migrated, if its tables differ. The attribute ``lost`` says which
+        acknowledged events are missing. Raises NotALab, NewerLab, DamagedLab or ReadOnlyLab.
         """
         if immutable and not read_only:
-            raise InputError("immutable=True is a way of reading: give read_only=True as well.")
+            raise InputError("immutable=True is for reading only: give read_only=True as well.")
         if path is None:
             if read_only:
                 raise InputError(
@@ -153,7 +159,7 @@ class Journal(Reading):
             with WriterLock(path / _database.LOCK).hold(timeout):
                 _database.create_database(path)
         file = path / _database.FILE
-        # asked of the kernel, which also knows of read-only mounts and immutable files; SQLite would notice at a write
+        # The operating system also knows of read-only mounts and immutable files, which SQLite notices at a write.
         if not read_only and not (os.access(file, os.W_OK) and os.access(path, os.W_OK)):
             raise ReadOnlyLab(f"{path} cannot be written. Open it with read_only=True.")
         with contextlib.ExitStack() as opened, translate_errors(path):
@@ -178,27 +184,28 @@ class Journal(Reading):
             opened.pop_all()
         return journal
 
-    # -- what is missing ------------------------------------------------------------------------------------------
+    # -- Missing events -------------------------------------------------------------------------------------------
 
     def _compare_head(self) -> None:
-        """Find out whether the journal holds all that was last written to it, and bring the head file up to it."""
+        """Find out whether acknowledged events are missing, and update the ``head`` file."""
         if self._head is None:
             return
         self.lost = self._lost_by(self._recorded_head())
         if self._writer is not None:
-            # another process may have committed since the head was read, and it writes the head itself
+            # Another process may have committed since ``head`` was read; it then writes that file itself.
             with contextlib.suppress(LabBusy), self._lock.hold(0.0):
                 self.lost = self._lost_by(self._recorded_head() if self.lost else None)
                 self._write_head()
 
     def _lost_by(self, recorded: Head | None) -> str:
-        """What is missing, by the head file, that was not given up when the journal was restored."""
+        """Return what is missing by the ``head`` file, unless a restore has accepted the loss."""
         lost = "" if recorded is None else recorded.lost or self._missing(recorded)
         return (
             "" if lost and recorded is not None and self.meta(RESTORED) == recorded.text else lost
         )
 
     def _recorded_head(self) -> Head | None:
+        """Return the record of the ``head`` file, or None with a warning if it is damaged."""
         assert self._head is not None
         try:
             return self._head.read()
@@ -211,26 +218,26 @@ class Journal(Reading):
             return None
 
     def _missing(self, recorded: Head) -> str:
-        """What the head file knows and the journal does not, as a sentence."""
+        """Return a sentence that says which recorded events the journal lacks; empty if it has all."""
         head, generation = self.head, self.generation
         if recorded.lab != self.identity:
-            return f"the journal is not that of this lab, which had come to event {recorded.seq:,}"
+            return f"the journal is not that of this lab, whose last event was {recorded.seq:,}"
         if recorded.generation > generation:
             return (
-                f"the journal is a copy from before a purge, and holds again what was purged; this lab had come to "
-                f"event {recorded.seq:,}, and the copy ends at event {head:,}"
+                f"the journal is a copy from before a purge, and holds again what was purged; the last event of this "
+                f"lab was {recorded.seq:,}, and the copy ends at event {head:,}"
             )
         if head < recorded.seq:
-            return f"events {head + 1:,} to {recorded.seq:,} were acknowledged and are gone from the journal"
+            return f"events {head + 1:,} to {recorded.seq:,} were acknowledged and are missing from the journal"
         link = self.chain(recorded.seq)
         if recorded.generation == generation and (link is None or link.hex() != recorded.chain):
-            return f"the journal has gone another way than up to event {recorded.seq:,}, which was last written here"
+            return f"the journal differs from the one that was last written here, at event {recorded.seq:,} or before"
         return ""
 
     def _write_head(
         self, last: tuple[int, bytes] | None = None, generation: int | None = None
     ) -> None:
-        """Write the head file, under the writer's lock. An error of the disk is recorded, not raised."""
+        """Write the ``head`` file under the writer's lock; an error of the disk is recorded, not raised."""
         if self._head is None:
             return
         seq = self.head if last is None else last[0]
@@ -240,47 +247,47 @@ class Journal(Reading):
         try:
             if self.lost and self._lost_is_written:
                 recorded = self._head.read()
-                # somebody else may have settled it
+                # Another process may have accepted the loss.
                 self.lost = self.lost if recorded is None else recorded.lost
             generation = self.generation if generation is None else generation
             self._head.write(Head(self._identity, generation, seq, link.hex(), self.lost))
             self._lost_is_written = bool(self.lost)
         except (OSError, DamagedLab) as error:
             warnings.warn(
-                f"{self.path}: the file head cannot be written ({error}). Events that a damaged log loses would not "
-                "be noticed.",
+                f"{self.path}: the file head cannot be written ({error}). If a damaged log loses events, that will "
+                "not be noticed.",
                 DamageWarning,
                 stacklevel=3,
             )
 
     def faults(self) -> list[Fault]:
-        """Every row that is not what was written."""
+        """Return every missing or changed row."""
         self._check_usable()
         with self._reading:
             return find_faults(self._reader, self.path)
 
     def settle(self) -> None:
-        """Accept the journal as it is: what was missing is no longer reported."""
+        """Accept the journal as it is, so that missing events are no longer reported."""
         with self._lock.hold(self._timeout):
             self.lost, self._lost_is_written = "", False
             self._write_head()
             self.sync_head()
 
     def sync_head(self) -> None:
-        """Make the head file durable."""
+        """Make the ``head`` file durable."""
         if self._head is not None:
             with writing(f"{self.path}: the file head"):
                 self._head.sync()
 
-    # -- writing --------------------------------------------------------------------------------------------------
+    # -- Writing --------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """Write under the writer's lock: all of it when the block ends, nothing if it raises.
+        """Write under the writer's lock: everything when the block ends, and nothing if it raises.
 
-        A durable write is on the disk when the block has ended. One with ``durable=False`` is with the operating
-        system: it survives the death of this process, and reaches the disk no later than the next durable write,
-        in order. Raises LabBusy after ``timeout`` seconds, ReadOnlyLab, and LabError when the disk is full.
+        A durable write is on the disk when the block has ended. A write with ``durable=False`` is with the operating
+        system: it survives the death of this process, and reaches the disk no later than the next durable write, in
+        order. Raises LabBusy after ``timeout`` seconds, ReadOnlyLab, and LabError if the disk is full.
         """
         self._check_open()
         writer = self._writer
@@ -292,21 +299,21 @@ class Journal(Reading):
             with contextlib.ExitStack() if self.path is None else _NOTHING_HIDDEN as hidden:
 
                 def apply(tx: Transaction) -> Reading:
-                    # in memory the reader is the same connection, and must not see what is not committed
+                    # In memory the reader uses the same connection, and must not see uncommitted rows.
                     if hidden is not None:
-                        hidden.enter_context(self._guard.held())
+                        hidden.enter_context(self._guard.hold())
                     with translate_errors(self.path):
                         tx._apply(writer)
                     return Reading(self.path, writer, contextlib.nullcontext())
 
                 try:
                     try:
-                        # before the write and not after: a failure here must not look like that of a committed write
+                        # Before the write, because a failure afterwards would look like one of a committed write.
                         self._checkpoint_if_due(writer)
                         self._begin(
                             writer, self._durable_level if durable else _lower(self._durable_level)
                         )
-                        # asked of the writer, whose pages are good; a reader must read them again after every write
+                        # From the writer, whose cached pages stay valid; a reader rereads them after every write.
                         head, link, generation, next_id = writer.execute(_LAST).fetchone()
                     except sqlite3.Error as error:
                         raise translate_error(error, self.path) from error
@@ -322,7 +329,7 @@ class Journal(Reading):
                     finally:
                         tx._open = False
                     if hidden is not None:
-                        hidden.enter_context(self._guard.held())
+                        hidden.enter_context(self._guard.hold())
                     try:
                         wrote = tx._apply(writer)
                         writer.execute("COMMIT" if wrote else "ROLLBACK")
@@ -336,9 +343,10 @@ class Journal(Reading):
                             _undo(writer)
 
     def expunge(self) -> None:
-        """Leave nothing of what was overwritten in the journal's files. Takes as much room again meanwhile.
+        """Remove every overwritten byte from the journal's files, which takes as much disk space again meanwhile.
 
-        ReadOnlyLab; LabBusy if another process reads an old state of the journal for longer than the timeout.
+        Raises ReadOnlyLab, and LabBusy if another process reads an old state of the journal for longer than the
+        timeout.
         """
         writer = self._writer
         if writer is None:
@@ -352,18 +360,18 @@ class Journal(Reading):
             (busy, _, _) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise LabBusy(
-                f"{self.path} is read by another process that keeps an old state of it: what was overwritten can be "
-                "read from its files until that process ends its reading and the lab is opened again."
+                f"{self.path} is being read by another process, which still uses an old state of it. Overwritten "
+                "content stays in the files until that process has finished and the lab is opened again."
             )
 
     def close(self) -> None:
-        """Move the log into the database and let the files go. Closing twice is the same as once."""
+        """Move the log into the database and close all files; closing twice has no further effect."""
         if self.closed:
             return
         if self._process != os.getpid():
-            self.closed = True  # the connections are those of the parent
+            self.closed = True  # the connections belong to the parent process
             return
-        # another process that writes will checkpoint when it closes: do not wait for it
+        # Another process that writes will checkpoint when it closes, so do not wait for it.
         with self._lock.against_threads(self._timeout), contextlib.ExitStack() as stack:
             if self._writer is not None:
                 with contextlib.suppress(LabBusy, LabUnavailable, ReadOnlyLab):
@@ -371,8 +379,8 @@ class Journal(Reading):
             with self._guard:
                 self.closed = True
                 self._reader.close()
-            # The last connection checkpoints and removes the log as it closes, which belongs under the lock. One that
-            # never read does not know of the log: let it read; what is damaged has been reported, or will be.
+            # The last connection checkpoints and removes the log as it closes, which needs the lock. A connection that
+            # never read does not know of the log, so it reads first; damage has been reported already, or will be.
             if self._writer is not None and self.path is not None:
                 with contextlib.suppress(sqlite3.DatabaseError):
                     self._writer.execute("PRAGMA schema_version").fetchone()
@@ -394,15 +402,17 @@ class Journal(Reading):
     ) -> None:
         self.close()
 
-    # -- within ---------------------------------------------------------------------------------------------------
+    # -- Private --------------------------------------------------------------------------------------------------
 
     def _check_usable(self) -> None:
+        """Raise an error if the journal is closed, was forked, or its file is missing."""
         self._check_open()
-        # what is open is still read and written after its folder was moved or a disk was let go
+        # Open files can still be read and written after their folder was moved or a disk was unmounted.
         if self._database is not None and not os.access(self._database, os.F_OK):
             raise self._gone()
 
     def _check_open(self) -> None:
+        """Raise LabError if the journal is closed or was opened by the parent of this process."""
         if self.closed:
             raise LabError(
                 f"The journal of {self.path or 'the lab in memory'} was closed. Open it again."
@@ -414,31 +424,36 @@ class Journal(Reading):
             )
 
     def _gone(self) -> LabUnavailable:
+        """Return the error for a journal whose file is missing."""
         assert self.path is not None
-        return LabUnavailable.at(self.path, "its journal is not there any more")
+        return LabUnavailable.at(self.path, "its journal is no longer there")
 
     def _check_in_place(self) -> None:
-        """LabError if the database is not the file that was opened: what is written would be in a file without name."""
+        """Raise LabError if the database file was replaced: writes would go to a deleted file."""
         if self._file is None or self._database is None:
             return
-        found = _inode(self._database)
-        if found is None:
+        inode = _inode(self._database)
+        if inode is None:
             raise self._gone()
-        if found != self._file:
+        if inode != self._file:
             raise LabError(
                 f"{self.path}: {_database.FILE} was replaced or removed since it was opened. Close the lab and open it "
                 "again."
             )
 
     def _begin(self, writer: sqlite3.Connection, level: Synchronous) -> None:
-        _undo(writer)  # what an interrupt before the write's own handlers may have left open
+        """Begin a transaction with a level of durability."""
+        _undo(
+            writer
+        )  # an interrupt before the write's own handlers may have left a transaction open
         if level != self._level:
-            self._level = None  # not known, should an interrupt strike here
+            self._level = None  # unknown if an interrupt strikes before the next line has run
             writer.execute(f"PRAGMA synchronous={level}")
             self._level = level
         writer.execute("BEGIN IMMEDIATE")
 
     def _checkpoint_if_due(self, writer: sqlite3.Connection) -> None:
+        """Move the write-ahead log into the database if it has grown beyond its limit."""
         if self._wal is None:
             return
         try:
@@ -453,19 +468,20 @@ class Journal(Reading):
             (busy, _, _) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
             writer.execute(f"PRAGMA busy_timeout={round(self._timeout * 1000)}")
-        # a reader that keeps an old snapshot keeps the log: try again when as much has come on top
+        # A reader of an old snapshot keeps the log; the next attempt is made when as much has been added again.
         self._checkpoint_at = size + _WAL_LIMIT if busy else _WAL_LIMIT
 
 
 def _open_reader(
     path: Path, immutable: bool, timeout: float, opened: contextlib.ExitStack
 ) -> sqlite3.Connection:
+    """Open a read-only connection; ReadOnlyLab if SQLite needs a writable disk for it."""
     file = path / _database.FILE
     wal = path / f"{_database.FILE}-wal"
     if immutable and wal.exists() and wal.stat().st_size > 0:
         raise ReadOnlyLab(
-            f"{path} was not closed: immutable=True would miss what is in {wal.name}. Copy the lab to a disk that can "
-            "be written and open the copy."
+            f"{path} was not closed: immutable=True would miss the events in {wal.name}. Copy the lab to a writable "
+            "disk and open the copy."
         )
     mode: Mode = "immutable" if immutable else "ro"
     reader = opened.enter_context(contextlib.closing(_database.connect(file, mode, timeout)))
@@ -476,38 +492,40 @@ def _open_reader(
             path, os.W_OK
         ):
             raise ReadOnlyLab(
-                f"{path} is on a disk that cannot be written: SQLite cannot keep its log's index there. If nobody, "
-                "on any machine, writes to it meanwhile, open it with read_only=True, immutable=True; else copy it."
+                f"{path} is on a read-only disk, where SQLite cannot write the index of its log. If no process, on any "
+                "machine, writes to the lab meanwhile, open it with read_only=True, immutable=True; otherwise copy it."
             ) from None
         raise
     return reader
 
 
 def _inode(file: str) -> tuple[int, int] | None:
-    """What tells a file from another that is put in its place."""
+    """Return the identity of a file, which another file put in its place does not have; None if it is missing."""
     try:
-        found = os.stat(file)  # noqa: PTH116  a Path costs as much again
+        status = os.stat(file)  # noqa: PTH116  a Path costs as much again
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _undo(writer: sqlite3.Connection) -> None:
+    """Roll back an open transaction."""
     if writer.in_transaction:
         writer.execute("ROLLBACK")
 
 
 def _lower(level: Synchronous) -> Synchronous:
+    """Return the level of durability of writes that need not be on the disk."""
     return "NORMAL" if level == "FULL" else level
 
 
-# A journal as it was after one of its events: everything that came later is not there, and nothing can be written.
+# A journal as it was after one of its events: read-only, and without later events.
 
 
 class JournalView:
-    """What ``journal`` held when ``head`` was its last event. The journal stays its owner's to close.
+    """The part of ``journal`` up to the event ``head``, read-only. The owner of the journal closes it.
 
-    Texts and vectors are known by id, and an id is known by its event, so those of later ones are out of sight.
+    Texts and vectors are found by id, and ids are known from events, so those of later events are out of reach.
     """
 
     read_only = True
@@ -520,59 +538,75 @@ class JournalView:
 
     @property
     def path(self) -> Path | None:
+        """The directory of the lab, None in memory."""
         return self._journal.path
 
     @property
     def closed(self) -> bool:
+        """Whether the view or its journal is closed."""
         return self._closed or self._journal.closed
 
     def events(
         self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None
     ) -> Iterator[Event]:
+        """Yield the events with ``after < seq <= upto`` in order; see ``Reading.events``."""
         return self._journal.events(after, upto=self._capped(upto), kinds=kinds)
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield the slates of events in order; see ``Reading.slates``."""
         return self._journal.slates(after, upto=self._capped(upto))
 
     def segments(self) -> dict[int, str | None]:
+        """Return the digests of segments; see ``Reading.segments``."""
         return self._journal.segments()
 
     def segment_part(self, upto: int, name: str) -> bytes:
+        """Return one part of a segment; see ``Reading.segment_part``."""
         return self._journal.segment_part(upto, name)
 
     def texts(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each id; see ``Reading.texts``."""
         return self._journal.texts(ids)
 
     def vectors(
         self, fingerprint: str, *, after_id: int = 0
     ) -> Iterator[tuple[int, NDArray[np.int8]]]:
+        """Yield the vectors of one embedder; see ``Reading.vectors``."""
         return self._journal.vectors(fingerprint, after_id=after_id)
 
     @property
     def identity(self) -> str:
+        """The identity of the journal, which its copies share."""
         return self._journal.identity
 
     def chain(self, seq: int) -> bytes | None:
+        """Return the chain value at an event, or None if it is not part of the view."""
         return self._journal.chain(seq) if seq <= self.head else None
 
     def source(self, hash: str) -> str:
+        """Return the policy source stored under ``hash``."""
         return self._journal.source(hash)
 
     def meta(self, key: str) -> str | None:
+        """Return a named value, or None if it was never set."""
         return self._journal.meta(key)
 
     def last_at(self, instant: int) -> int:
+        """Return the ``seq`` of the last event at or before ``instant``, within the view."""
         return min(self._journal.last_at(instant), self.head)
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
+        """Raise ReadOnlyLab: the past cannot be written."""
         raise ReadOnlyLab(
             f"This is the lab as it was after event {self.head:,}: the past cannot be written."
         )
         yield  # what makes it a context manager
 
     def close(self) -> None:
+        """Close the view; the journal stays open."""
         self._closed = True
 
     def _capped(self, upto: int | None) -> int:
+        """Return ``upto``, but not beyond the view."""
         return self.head if upto is None else min(upto, self.head)

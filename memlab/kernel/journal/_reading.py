@@ -1,4 +1,4 @@
-"""Reading a journal: every row is compared with the chain or checksum that was written with it."""
+"""Reading a journal; every row is checked against the chain or the checksum that was written with it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ __all__ = [
 ]
 
 SEALING = ("seal", "thin")
-"""The kinds of events that hold the digests of segments: of one that was written, and of some that were thinned."""
+"""The kinds of events that hold digests of segments: of a new one, and of segments that were thinned."""
 
+# One row for each kind of content: name, number of rows, bytes. The names are shown by ``memlab du``.
 _USAGE = """
 SELECT 'events: ' || kind, count(*), sum(length(body)) FROM event GROUP BY kind UNION ALL
 SELECT 'texts', count(*), sum(length(CAST(text AS BLOB))) FROM payload UNION ALL
@@ -50,16 +51,18 @@ SELECT 'sealed slates: ' || CASE WHEN name IN ('', 'recalls', 'memory_id', 'scor
     FROM segment GROUP BY 1
 """
 
+# Reads go in chunks, so that a long one neither blocks writers nor fills memory: 256 events, 900 ids (below SQLite's
+# limit of 999 parameters), 32,768 vectors of some 400 bytes, or 4 MB of slates.
 _HEAD = "SELECT coalesce(max(seq), 0) FROM event"
 _EVENTS_AT_ONCE, _IDS_AT_ONCE = 256, 900
-_ROWS_AT_ONCE = 32_768
-_SLATE_BYTES_AT_ONCE = 4_000_000
+_ROWS_AT_ONCE = 32_768  # of some 400 bytes
+_SLATE_BYTES_AT_ONCE = 4_000_000  # some 120 slates
 _UNREADABLE = (TypeError, ValueError, AttributeError, OverflowError)
-"""What comes of values of other types than were written."""
+"""The errors that damaged rows cause, whose values have other types than were written."""
 
 
 class Reading:
-    """What a connection to a journal's database shows. DamagedLab wherever that is not what was written."""
+    """The contents of a journal's database through one connection; DamagedLab where rows were changed."""
 
     def __init__(
         self,
@@ -70,47 +73,50 @@ class Reading:
         self.path = path
         self._reader, self._reading = reader, guard
         self._verified = 0
-        """Events up to this one were compared with the chain by this object."""
+        """The number of the last event that this object has compared with the chain."""
 
-    # -- what it is -----------------------------------------------------------------------------------------------
+    # -- Identity -------------------------------------------------------------------------------------------------
 
     @property
     def head(self) -> int:
-        """The ``seq`` of the last event, 0 if there is none; 4 microseconds, less than asking whether it changed."""
+        """The ``seq`` of the last event, 0 if there is none. Reading it takes 4 microseconds."""
         return int(self._rows(_HEAD)[0][0])
 
     @property
     def identity(self) -> str:
-        """What tells this journal from all others; a copy has the same."""
+        """The identity of the journal, which its copies share."""
         return self.meta(IDENTITY) or ""
 
     @property
     def generation(self) -> int:
-        """How often a purge has rewritten it."""
+        """How often a purge has rewritten the journal."""
         return int(self.meta(GENERATION) or 0)
 
     def chain(self, seq: int) -> bytes | None:
-        """The chain value at an event (0: before the first), None where there is no such event.
+        """Return the chain value at an event, or None if there is no such event; 0 means before the first.
 
-        Two journals have the same one only if they hold the same events and texts up to there.
+        Two journals have the same value only if they hold the same events and texts up to that event.
         """
         if seq == 0:
             return initial_chain(self.identity)
         rows = self._rows("SELECT chain FROM event WHERE seq = ?", (seq,))
         return bytes(rows[0][0]) if rows and isinstance(rows[0][0], bytes) else None
 
-    # -- rows -----------------------------------------------------------------------------------------------------
+    # -- Rows -----------------------------------------------------------------------------------------------------
 
     def events(
         self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None
     ) -> Iterator[Event]:
-        """The events with ``after < seq <= upto``, in order; up to the head of now if ``upto`` is None."""
+        """Yield the events with ``after < seq <= upto`` in order.
+
+        Without ``upto``, they end with the last event at the time of the call. ``kinds`` selects kinds of events.
+        """
         upto = self.head if upto is None else upto
         if kinds is None:
             for seq, at, kind, body in self._chained(after, upto):
                 yield Event(seq, at, kind, decode_body(seq, body))
             return
-        # an event whose kind is damaged would not be among them
+        # An event whose kind is damaged would be missed by the selection below.
         self.verify_events(upto)
         chosen = list(kinds)
         while after < upto:
@@ -126,12 +132,12 @@ class Reading:
             after = rows[-1][0]
 
     def verify_events(self, upto: int) -> None:
-        """Compare the events up to ``upto`` with the chain, those that this has not read yet."""
+        """Compare the events up to ``upto`` with the chain, except those verified before."""
         for _ in self._chained(self._verified, upto):
             pass
 
     def _chained(self, after: int, upto: int) -> Iterator[tuple[int, int, str, bytes]]:
-        """The rows of events as they are stored, none missing, each compared with the chain."""
+        """Yield the rows of events, each compared with the chain; DamagedLab if one is missing or changed."""
         before = self.chain(after) if after < upto else None
         while after < upto:
             rows = self._rows(
@@ -139,22 +145,24 @@ class Reading:
                 (after, upto, _EVENTS_AT_ONCE),
             )
             if rows and _follows(before, after, rows[0]) is None:
-                before = self.chain(after)  # a purge in another process may have rewritten it since
+                before = self.chain(
+                    after
+                )  # a purge in another process may have rewritten the chain
             for row in rows:
                 link = _follows(before, after, row)
                 if link is None:
                     raise DamagedLab(
-                        f"{self._name}: event {after + 1} is not what was written. {RESTORE}"
+                        f"{self._name}: event {after + 1} was changed since it was written. {RESTORE}"
                     )
                 after, before = row[0], link
                 yield row[0], row[1], row[2], row[3]
             if not rows:
-                raise DamagedLab(f"{self._name}: event {after + 1} is gone. {RESTORE}")
+                raise DamagedLab(f"{self._name}: event {after + 1} is missing. {RESTORE}")
             if self._verified >= rows[0][0] - 1:
                 self._verified = max(self._verified, after)
 
     def count(self, kind: str) -> int:
-        """How many events of this kind there are."""
+        """Return the number of events of this kind."""
         head = self.head
         self.verify_events(head)
         return int(
@@ -162,50 +170,58 @@ class Reading:
         )
 
     def last_at(self, instant: int) -> int:
-        """The ``seq`` of the last event that happened at ``instant`` (microseconds UTC) or before; 0 if none did."""
+        """Return the ``seq`` of the last event at or before ``instant`` (microseconds UTC), or 0."""
         self.verify_events(self.head)
         return int(
             self._rows("SELECT coalesce(max(seq), 0) FROM event WHERE at <= ?", (instant,))[0][0]
         )
 
     def texts(self, ids: Sequence[int]) -> list[str]:
-        """The text of each id, in the order given; a ``range`` is read in one sweep. UnknownName if one has none."""
+        """Return the text of each id, in the order of ``ids``; a ``range`` is read in one sweep.
+
+        Raises UnknownName if an id has no text.
+        """
         ids = ids if isinstance(ids, range) else [int(id) for id in ids]
-        found: dict[int, str] = {}
+        stored: dict[int, str] = {}
         columns = "SELECT id, text, salt, digest FROM payload WHERE id"
         if isinstance(ids, range) and ids.step == 1:
-            found.update(
+            stored.update(
                 self._texts(self._rows(f"{columns} >= ? AND id < ?", (ids.start, ids.stop)))
             )
         else:
             for start in range(0, len(ids), _IDS_AT_ONCE):
                 some = ids[start : start + _IDS_AT_ONCE]
-                found.update(self._texts(self._rows(f"{columns} IN ({_marks(some)})", tuple(some))))
+                stored.update(
+                    self._texts(self._rows(f"{columns} IN ({_marks(some)})", tuple(some)))
+                )
         try:
-            return [found[id] for id in ids]
+            return [stored[id] for id in ids]
         except KeyError as error:
             raise self._no_text(int(error.args[0])) from None
 
     def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, str]]:
+        """Yield the id and the text of each row; DamagedLab if a row was changed."""
         for id, text, salt, digest in rows:
             if not text_is_sound(id, text, salt, digest):
                 raise DamagedLab(
-                    f"{self._name}: the text of memory {id} is not what was written. {RESTORE}"
+                    f"{self._name}: the text of memory {id} was changed since it was written. {RESTORE}"
                 )
             yield id, text
 
     def vectors(
         self, fingerprint: str, *, after_id: int = 0
     ) -> Iterator[tuple[int, NDArray[np.int8]]]:
-        """The vectors of one embedder in order of id, as ``(first_id, matrix of shape (n, dim))``, read-only.
+        """Yield the vectors of one embedder in order of id, as ``(first_id, matrix of shape (n, dim))``, read-only.
 
-        Blocks that follow one another come as one. A gap between two matrices is a gap in the ids.
+        Adjacent blocks are joined. A gap between two matrices is a gap in the ids.
         """
         embedder = self._rows("SELECT id, sum FROM embedder WHERE fingerprint = ?", (fingerprint,))
         if not embedder:
             return
         if embedder[0][1] != checksum(embedder[0][0], fingerprint):
-            raise DamagedLab(f"{self._name}: an embedder is not what was written. {RESTORE}")
+            raise DamagedLab(
+                f"{self._name}: an embedder was changed since it was written. {RESTORE}"
+            )
         first = after_id + 1
         while True:
             blocks = self._rows(
@@ -220,7 +236,8 @@ class Reading:
             for block in blocks:
                 if not vectors_are_sound(embedder[0][0], *block):
                     raise DamagedLab(
-                        f"{self._name}: the vectors from memory {block[0]} on are not what was written. {RESTORE}"
+                        f"{self._name}: the vectors from memory {block[0]} on were changed since they were written. "
+                        f"{RESTORE}"
                     )
             for begin, matrix in _joined(blocks):
                 cut = max(0, first - begin)
@@ -228,7 +245,7 @@ class Reading:
             first = blocks[-1][0] + blocks[-1][1]
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """``(seq, bytes)`` of each event with a slate, ``after < seq <= upto``, in order."""
+        """Yield ``(seq, bytes)`` of each event with a slate, ``after < seq <= upto``, in order."""
         upto = self.head if upto is None else upto
         while True:
             rows = self._rows(
@@ -241,50 +258,54 @@ class Reading:
             for seq, data, _, sum in rows:
                 if not row_is_sound(sum, seq, data):
                     raise DamagedLab(
-                        f"{self._name}: the slate of event {seq} is not what was written. {RESTORE}"
+                        f"{self._name}: the slate of event {seq} was changed since it was written. {RESTORE}"
                     )
                 yield seq, data
             after = rows[-1][0]
 
     def segments(self) -> dict[int, str | None]:
-        """The digest of each segment of sealed slates that was ever written, by its last recall; None where it was
-        dropped.
+        """Return the digest of each segment of sealed slates ever written, by the number of its last recall.
+
+        The digest is None if the segment was dropped.
         """
-        found: dict[int, str | None] = {}
+        digests: dict[int, str | None] = {}
         for event in self.events(kinds=SEALING):
             if event.kind == "seal":
-                found[event.body["upto"]] = event.body["digest"]
+                digests[event.body["upto"]] = event.body["digest"]
             else:
-                found |= dict(zip(event.body["upto"], event.body["digest"], strict=True))
-        return dict(sorted(found.items()))
+                digests |= dict(zip(event.body["upto"], event.body["digest"], strict=True))
+        return dict(sorted(digests.items()))
 
     def segment_parts(self, upto: int) -> dict[str, bytes]:
-        """The parts of a segment of sealed slates as they stand here: their digest says whether they are sound."""
+        """Return the parts of a segment of sealed slates by name, unchecked.
+
+        Their digest shows whether they are sound.
+        """
         rows = self._rows("SELECT name, data FROM segment WHERE upto = ? ORDER BY name", (upto,))
         return {
             name: data for name, data in rows if isinstance(name, str) and isinstance(data, bytes)
         }
 
     def segment_part(self, upto: int, name: str) -> bytes:
-        """One part of a segment of sealed slates."""
+        """Return one part of a segment of sealed slates; DamagedLab if it is missing or was changed."""
         rows = self._rows("SELECT data, sum FROM segment WHERE upto = ? AND name = ?", (upto, name))
         if not rows or not row_is_sound(rows[0][1], upto, name, rows[0][0]):
             raise DamagedLab(
-                f"{self._name}: the sealed slates up to recall {upto} are not what was written. {RESTORE}"
+                f"{self._name}: the sealed slates up to recall {upto} were changed since they were written. {RESTORE}"
             )
         return bytes(rows[0][0])
 
     def usage(self) -> list[tuple[str, int, int]]:
-        """What takes the space of the database: each thing, how many there are, and their bytes."""
-        found = [(what, int(count), int(size or 0)) for what, count, size in self._rows(_USAGE)]
+        """Return what takes the space of the database: name, number of rows and bytes."""
+        contents = [(name, int(count), int(size or 0)) for name, count, size in self._rows(_USAGE)]
         (pages,), (page,) = (
             self._rows("PRAGMA freelist_count")[0],
             self._rows("PRAGMA page_size")[0],
         )
-        return [*found, ("free pages", pages, pages * page)]
+        return [*contents, ("free pages", pages, pages * page)]
 
     def unsealed(self) -> int:
-        """How many slates are in no segment yet."""
+        """Return how many slates are in no segment yet."""
         return int(
             self._rows(
                 "SELECT count(*) FROM slate WHERE seq > (SELECT coalesce(max(upto), 0) FROM segment)"
@@ -292,39 +313,43 @@ class Reading:
         )
 
     def without_slate(self) -> list[int]:
-        """The logged recalls that have neither a slate nor the question of one."""
+        """Return the logged recalls that have neither a slate nor the query of one."""
         self.verify_events(self.head)
         gone = "SELECT seq FROM event WHERE kind = 'recall' AND seq NOT IN (SELECT seq FROM slate)"
         return [seq for (seq,) in self._rows(gone)]
 
     def source(self, hash: str) -> str:
-        """The policy source kept under ``hash``; UnknownName if there is none."""
+        """Return the policy source stored under ``hash``; UnknownName if there is none."""
         rows = self._rows("SELECT text, sum FROM source WHERE hash = ?", (hash,))
         if not rows:
             raise UnknownName(
-                "policy source", hash, [known for (known,) in self._rows("SELECT hash FROM source")]
+                "policy source",
+                hash,
+                [stored for (stored,) in self._rows("SELECT hash FROM source")],
             )
         if not row_is_sound(rows[0][1], hash, rows[0][0]):
             raise DamagedLab(
-                f"{self._name}: the policy source {hash[:12]} is not what was written. {RESTORE}"
+                f"{self._name}: the policy source {hash[:12]} was changed since it was written. {RESTORE}"
             )
         return str(rows[0][0])
 
     def meta(self, key: str) -> str | None:
-        """A named value, None if it was never set."""
+        """Return a named value, or None if it was never set."""
         rows = self._rows("SELECT value, sum FROM meta WHERE key = ?", (key,))
         if rows and not row_is_sound(rows[0][1], key, rows[0][0]):
-            raise DamagedLab(f'{self._name}: the value "{key}" is not what was written. {RESTORE}')
+            raise DamagedLab(
+                f'{self._name}: the value "{key}" was changed since it was written. {RESTORE}'
+            )
         return str(rows[0][0]) if rows else None
 
-    # -- within ---------------------------------------------------------------------------------------------------
+    # -- Private --------------------------------------------------------------------------------------------------
 
     @property
     def _name(self) -> str:
         return str(self.path or "the lab in memory")
 
     def _check_usable(self) -> None:
-        """Raise where the connection cannot be used."""
+        """Raise an error if the connection cannot be used; subclasses override this."""
 
     def _rows(
         self,
@@ -333,7 +358,7 @@ class Reading:
         *,
         budget: tuple[int, int] | None = None,
     ) -> list[tuple[Any, ...]]:
-        """All rows, or those until the sum of column ``budget[0]`` reaches ``budget[1]``."""
+        """Return all rows, or rows until the sum of column ``budget[0]`` reaches ``budget[1]``."""
         self._check_usable()
         try:
             with self._reading:
@@ -353,6 +378,7 @@ class Reading:
             raise translate_error(error, self.path) from error
 
     def _no_text(self, id: int) -> UnknownName:
+        """Return the error for an id without a text, which suggests the nearest ids."""
         below = self._rows("SELECT max(id) FROM payload WHERE id < ?", (id,))
         above = self._rows("SELECT min(id) FROM payload WHERE id > ?", (id,))
         return UnknownName(
@@ -363,16 +389,19 @@ class Reading:
 
 
 def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
-    """The chain value of a row if it is the event after ``after`` as it was written."""
+    """Return the chain value of a row if it is the unchanged event after ``after``, and None otherwise."""
     link: bytes = row[5]
-    right = before is not None and row[0] == after + 1 and compute_link(before, *row[:5]) == link
-    return link if right else None
+    is_next = before is not None and row[0] == after + 1 and compute_link(before, *row[:5]) == link
+    return link if is_next else None
 
 
 def compute_link(
     before: bytes, seq: Any, at: Any, kind: Any, body: Any, content: Any
 ) -> bytes | None:
-    """The chain value of an event with these values; None if no event has such values."""
+    """Return the chain value of an event with these values.
+
+    None means that no event has such values, so that the row is damaged.
+    """
     try:
         return chain_event(before, seq, at, kind, body, content)
     except (*_UNREADABLE, struct.error):
@@ -380,7 +409,7 @@ def compute_link(
 
 
 def text_is_sound(id: int, text: Any, salt: Any, digest: Any) -> bool:
-    """Whether a row of ``payload`` is as it was written. One that was purged has no salt and no text."""
+    """Return whether a row of ``payload`` is unchanged; a purged one has neither salt nor text."""
     if salt is None:
         return (
             text == "" and isinstance(digest, bytes) and len(digest) == len(digest_text(b"", 0, ""))
@@ -392,7 +421,7 @@ def text_is_sound(id: int, text: Any, salt: Any, digest: Any) -> bool:
 
 
 def vectors_are_sound(embedder: Any, first: Any, count: Any, dim: Any, data: Any, sum: Any) -> bool:
-    """Whether a row of ``vector`` is as it was written."""
+    """Return whether a row of ``vector`` is unchanged."""
     if not (
         isinstance(count, int)
         and isinstance(dim, int)
@@ -404,18 +433,19 @@ def vectors_are_sound(embedder: Any, first: Any, count: Any, dim: Any, data: Any
 
 
 def row_is_sound(sum: Any, *values: Any) -> bool:
-    """Whether the values of a row have the checksum that was written with them."""
+    """Return whether the values of a row have the checksum that was written with them."""
     return all(isinstance(value, int | str | bytes) for value in values) and bool(
         sum == checksum(*values)
     )
 
 
 def _marks(values: Sequence[object]) -> str:
+    """Return as many SQL parameter marks as there are values."""
     return ",".join("?" * len(values))
 
 
 def _joined(blocks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, NDArray[np.int8]]]:
-    """Runs of blocks whose ids follow one another, each as one matrix."""
+    """Yield runs of blocks with adjacent ids, each as one matrix with its first id."""
     start = 0
     for stop in range(1, len(blocks) + 1):
         first, count, dim = blocks[stop - 1][:3]

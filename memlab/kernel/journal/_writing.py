@@ -1,6 +1,6 @@
-"""One write: rows are gathered and checked, then written in one go when the ``with`` block ends.
+"""One write: rows are collected and checked, then written together when the ``with`` block ends.
 
-Until then the database is untouched, so readers (this thread as well, in memory as on disk) see the state before.
+Until then the database is unchanged, so all readers see the previous state: also in this thread and also in memory.
 """
 
 from __future__ import annotations
@@ -42,20 +42,21 @@ if TYPE_CHECKING:
 __all__ = ["HashPaths", "Scrub", "Transaction", "no_hashes", "rechain"]
 
 
-# Taking content out of a journal that otherwise only grows, so that no byte of it is left in its files.
+# Removing content from a journal that otherwise only grows, so that no byte of it stays in the files.
 #
-# What is taken out is overwritten in one transaction; then ``Journal.expunge`` empties the log and writes the database
-# again, because SQLite leaves old bytes in free pages, in the gaps of pages and in the log.
+# The content is overwritten in one transaction. Then ``Journal.expunge`` empties the log and rewrites the database,
+# because SQLite leaves old bytes in free pages, in the gaps of pages and in the log.
 
 
 _AT_ONCE = 900
+"""Ids in one statement; SQLite allows 999 parameters."""
 
 
 @dataclass(frozen=True)
 class Scrub:
-    """What stands in the place of what is taken out: other bodies for events and other slates, by ``seq``.
+    """Replacements for content that is removed: other bodies of events and other slates, by ``seq``.
 
-    The texts of ``ids`` become empty, and their vectors zero, of every embedder.
+    The texts of ``ids`` become empty, and their vectors zero, for every embedder.
     """
 
     bodies: Mapping[int, dict[str, Any]] = field(default_factory=dict)
@@ -63,10 +64,12 @@ class Scrub:
     ids: Sequence[int] = ()
 
     def apply(self, connection: sqlite3.Connection) -> bytes:
-        """Overwrite, within the transaction that is open, and chain what comes after again: another generation of the
-        journal, so that nothing that was made of the one before is taken for its own. Returns the last chain value.
+        """Overwrite the content within the open transaction, and return the last chain value.
+
+        The events that follow are chained again as another generation of the journal. So files that were derived
+        from the generation before, such as snapshots, are no longer accepted.
         """
-        # freed bytes are zeroed at once: if the disk is too full for a new database, the old one holds little already
+        # Freed bytes are zeroed immediately: if the disk is too full for a new database, the old one holds little.
         connection.execute("PRAGMA secure_delete=ON")
         bodies = [(encode_body("rewritten", body), seq) for seq, body in self.bodies.items()]
         connection.executemany("UPDATE event SET body = ? WHERE seq = ?", bodies)
@@ -74,9 +77,9 @@ class Scrub:
         connection.executemany("UPDATE slate SET data = ?, sum = ? WHERE seq = ?", slates)
         emptied: set[int] = set()
         for id in self.ids:
-            found = connection.execute("SELECT event FROM payload WHERE id = ?", (id,)).fetchone()
-            emptied.update(found or ())
-        # another digest too: the old one is in no chain that could be asked whether a guess was right
+            row = connection.execute("SELECT event FROM payload WHERE id = ?", (id,)).fetchone()
+            emptied.update(row or ())
+        # The digests are replaced too, so that no chain confirms a guess of a removed text.
         blank = [(os.urandom(CHAIN_BYTES), id) for id in self.ids]
         connection.executemany(
             "UPDATE payload SET text = '', salt = NULL, digest = ? WHERE id = ?", blank
@@ -88,8 +91,9 @@ class Scrub:
 def rechain(
     connection: sqlite3.Connection, changed: Collection[int], refilled: Collection[int]
 ) -> bytes:
-    """Chain again from the first of the events whose rows ``changed`` or whose texts did (``refilled``) on, as another
-    generation of the journal; returns the last chain value.
+    """Recompute the chain from the first changed event on, as another generation of the journal.
+
+    ``changed`` are events whose rows changed, and ``refilled`` those whose texts did. Returns the last chain value.
     """
     (identity,) = connection.execute("SELECT value FROM meta WHERE key = ?", (IDENTITY,)).fetchone()
     (generation,) = connection.execute(
@@ -110,8 +114,8 @@ def rechain(
         "SELECT seq, at, kind, body, content FROM event WHERE seq >= ? ORDER BY seq", (first,)
     )
     links = []
-    for seq, at, kind, body, known in rows:
-        content = contents.get(seq, known)
+    for seq, at, kind, body, stored in rows:
+        content = contents.get(seq, stored)
         link = chain_event(link, seq, at, kind, body, content)
         links.append((content, link, seq))
     connection.executemany("UPDATE event SET content = ?, chain = ? WHERE seq = ?", links)
@@ -119,7 +123,7 @@ def rechain(
 
 
 def _contents(connection: sqlite3.Connection, events: Sequence[int]) -> dict[int, bytes]:
-    """What these events keep of their texts: a sweep over all texts for each nine hundred of them."""
+    """Return the digest of each event's texts: one sweep over all texts for every 900 events."""
     digests: dict[int, list[bytes]] = {}
     for start in range(0, len(events), _AT_ONCE):
         some = events[start : start + _AT_ONCE]
@@ -128,10 +132,11 @@ def _contents(connection: sqlite3.Connection, events: Sequence[int]) -> dict[int
             f"SELECT event, digest FROM payload WHERE event IN ({marks}) ORDER BY id", some
         ):
             digests.setdefault(event, []).append(digest)
-    return {event: hash_digests(of) for event, of in digests.items()}
+    return {event: hash_digests(hashes) for event, hashes in digests.items()}
 
 
 def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> None:
+    """Set the vectors of these ids to zero, for every embedder."""
     blocks = connection.execute("SELECT embedder, first_id, count, dim FROM vector").fetchall()
     for embedder, first, count, dim in blocks:
         start, stop = np.searchsorted(ids, [first, first + count])
@@ -142,7 +147,7 @@ def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> No
         data, sum = connection.execute(query, key).fetchone()
         if not vectors_are_sound(embedder, first, count, dim, data, sum):
             raise DamagedLab(
-                f"The vectors from memory {first} on are not what was written. {RESTORE}"
+                f"The vectors from memory {first} on were changed since they were written. {RESTORE}"
             )
         matrix = np.frombuffer(data, dtype=np.int8).reshape(count, dim).copy()
         matrix[ids[start:stop] - first] = 0
@@ -154,8 +159,9 @@ def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> No
 
 
 HashPaths = Callable[[str], Collection[tuple[str, ...]]]
-"""The names that lead to each content hash in the body of a kind of event."""
+"""A function that returns the paths of names to each content hash in the body of a kind of event."""
 
+# SQLite's integers have 64 bits with a sign. The statements are constants because each is the key of its rows.
 _LAST_ID = 2**63 - 1
 _EVENT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 _PAYLOAD = "INSERT INTO payload VALUES (?, ?, ?, ?, ?)"
@@ -166,19 +172,20 @@ _DROP, _DROP_SLATES = (
     "DELETE FROM segment WHERE upto = ?",
     "DELETE FROM slate WHERE seq > ? AND seq <= ?",
 )
+# Values of ``meta`` are the only rows that are replaced.
 _META = "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, sum = excluded.sum"
 
 
 def no_hashes(kind: str) -> Collection[tuple[str, ...]]:
-    """Return no path: every string of the event is screened."""
+    """Return no path, so that every string of the event is screened for secrets."""
     return ()
 
 
 class Transaction:
-    """What ``with journal.write() as tx`` gives.
+    """The write of a ``with journal.write() as tx`` block.
 
-    ``head`` is the last event before this write, ``next_id`` the first id that no text has: ids are the journal's to
-    give, so that two writers, or one that was interrupted, never give the same twice.
+    ``head`` is the last event before this write, and ``next_id`` the first id without a text. Ids are assigned by the
+    journal, so that two writers, or an interrupted one, never assign the same id twice.
     """
 
     def __init__(
@@ -194,7 +201,7 @@ class Transaction:
         self._preview = apply
         self._hash_paths = hash_paths
         self.slates = 0
-        """How many slates this write adds."""
+        """The number of slates that this write adds."""
         self._next = head + 1
         self._open, self._applied = True, False
         self._events: list[tuple[int, int, str, bytes]] = []
@@ -206,11 +213,11 @@ class Transaction:
 
     @property
     def events(self) -> list[Event]:
-        """The events of this write as a reader of the journal will see them, without asking the database."""
+        """The events of this write, as a reader of the journal will see them."""
         return self.events_after(0)
 
     def events_after(self, seq: int) -> list[Event]:
-        """Those of them that come after the event ``seq``."""
+        """Return the events of this write that come after the event ``seq``."""
         first = 0 if seq <= self.head else bisect_right(self._events, seq, key=itemgetter(0))
         return [
             Event(own, at, kind, decode_body(own, blob))
@@ -219,33 +226,34 @@ class Transaction:
 
     @property
     def rewrites(self) -> bool:
-        """Whether this write changes what earlier ones stored."""
+        """Whether this write changes rows of earlier ones."""
         return bool(self._scrubs)
 
     @property
     def last(self) -> tuple[int, bytes]:
-        """The last event once this write is applied, and its chain value."""
+        """The last event once this write is applied, with its chain value."""
         return self._next - 1, self._chain
 
     def preview(self) -> Reading:
-        """The journal as it will be once this write is committed. Nothing can be added to the write after that."""
+        """Return the journal as it will be after this write, to which nothing can be added any more."""
         return self._preview(self)
 
     def texts(self, ids: range) -> list[str] | None:
-        """The texts that this write stores for ``ids``; None unless it has every one of them."""
+        """Return the texts that this write stores for ``ids``; None unless it stores all of them."""
         stored = dict(self._payloads)
         return [stored[id] for id in ids] if all(id in stored for id in ids) else None
 
     def vectors_from(
         self, fingerprint: str, first_id: int
     ) -> list[tuple[int, NDArray[np.int8]]] | None:
-        """The vectors of one embedder that this write stores from ``first_id`` on; None unless they follow one another
-        from there.
+        """Return the vectors of one embedder that this write stores from ``first_id`` on.
+
+        None means that the write does not store an unbroken run of vectors from there.
         """
         blocks, expected = [], first_id
-        for first, known, matrix in self._vectors:
-            # what was settled before is read already
-            if known == fingerprint and first + len(matrix) > first_id:
+        for first, embedder, matrix in self._vectors:
+            # Vectors before ``first_id`` were settled and read already.
+            if embedder == fingerprint and first + len(matrix) > first_id:
                 if first != expected:
                     return None
                 blocks.append((first, matrix))
@@ -253,18 +261,21 @@ class Transaction:
         return blocks or None
 
     def vectors_of(self, fingerprint: str) -> list[tuple[int, NDArray[np.int8]]]:
-        """All vectors of one embedder that this write stores, in the order in which they were given."""
-        return [(first, matrix) for first, known, matrix in self._vectors if known == fingerprint]
+        """Return all vectors of one embedder that this write stores, in the order of the calls."""
+        return [
+            (first, matrix) for first, embedder, matrix in self._vectors if embedder == fingerprint
+        ]
 
     def source_of(self, hash: str) -> str | None:
-        """The policy source that this write stores under ``hash``; None if it stores none."""
+        """Return the policy source that this write stores under ``hash``, or None."""
         return dict(self._sources).get(hash)
 
     def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:
-        """Append an event and return its ``seq``. ``body`` holds what msgpack can: bytes and lists included.
+        """Append an event and return its ``seq``.
 
-        PrivacyError if any string in it holds a secret: what is text is redacted before it gets here. Content hashes in
-        the fields that ``Journal.hash_paths`` names are no text.
+        ``body`` holds values that msgpack can encode, bytes and lists included. Raises PrivacyError if any string in
+        it holds a secret, because texts are redacted before they get here. Content hashes in the fields that
+        ``Journal.hash_paths`` names are not screened.
         """
         if not isinstance(kind, str) or not _text(kind, "kind"):
             raise InputError(f"The kind of an event must be a word, not {kind!r}.")
@@ -280,7 +291,7 @@ class Transaction:
         return seq
 
     def payloads(self, ids: Sequence[int], texts: Sequence[Screened]) -> None:
-        """Store a text for each id. Ids must be new; texts come from the privacy gate."""
+        """Store a text for each id; ids must be new, and texts must have passed the privacy gate."""
         if len(ids) != len(texts):
             raise InputError(
                 f"There are {len(ids):,} ids and {len(texts):,} texts: give one text for each id."
@@ -292,7 +303,10 @@ class Transaction:
         self._payloads += checked
 
     def vectors(self, first_id: int, fingerprint: str, matrix: NDArray[np.int8]) -> None:
-        """Store int8 vectors, shape (n, dim), of the ids from ``first_id`` on. They replace what those ids had."""
+        """Store int8 vectors, shape (n, dim), for the ids from ``first_id`` on.
+
+        They replace earlier vectors of the same embedder.
+        """
         first_id = _id(first_id)
         if (
             not isinstance(matrix, np.ndarray)
@@ -308,7 +322,7 @@ class Transaction:
             self._vectors.append((first_id, _text(fingerprint, "fingerprint"), matrix.copy()))
 
     def slate(self, seq: int, blob: bytes) -> None:
-        """Join bytes to the event ``seq``, of this write or an earlier one that has none yet."""
+        """Attach the bytes of a slate to the event ``seq``, which has none yet."""
         if not 1 <= seq < self._next:
             raise InputError(
                 f"There is no event {seq} to join a slate to; the last is {self._next - 1}."
@@ -320,7 +334,7 @@ class Transaction:
     def segment(
         self, upto: int, parts: Mapping[str, bytes], questions: Mapping[int, bytes]
     ) -> None:
-        """Keep a segment in the place of slates, of which the questions stay, or in that of the segment before."""
+        """Store a segment that replaces slates, whose queries stay, or an earlier form of the segment."""
         self._add(_DROP, [(upto,)])
         self._add(
             _SEGMENT,
@@ -329,12 +343,12 @@ class Transaction:
         self._add(_QUESTION, [(data, checksum(seq, data), seq) for seq, data in questions.items()])
 
     def drop_slates(self, after: int, upto: int) -> None:
-        """Remove the segment that ends at ``upto``, with the questions of its recalls."""
+        """Remove the segment that ends at ``upto``, with the queries of its recalls."""
         self._add(_DROP, [(upto,)])
         self._add(_DROP_SLATES, [(after, upto)])
 
     def source(self, hash: str, text: str) -> None:
-        """Keep the source of a policy under its hash; keeping it twice is the same as once."""
+        """Store the source of a policy under its hash; storing it again has no effect."""
         self._check_open()
         refuse(_text(text, "source"), "source of a policy")
         self._sources.append((_text(hash, "hash"), text))
@@ -346,20 +360,22 @@ class Transaction:
         self._add(_META, [(*row, checksum(*row))])
 
     def scrub(self, scrub: Scrub) -> None:
-        """Overwrite what earlier writes stored; ``Journal.expunge`` then removes the bytes."""
+        """Overwrite rows of earlier writes; ``Journal.expunge`` then removes the bytes."""
         self._check_open()
         self._scrubs.append(scrub)
 
     def _add(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
+        """Add rows for a statement."""
         self._check_open()
         self._rows.setdefault(statement, []).extend(rows)
 
     def _check_open(self) -> None:
+        """Raise LabError if the block of this write has ended."""
         if not self._open:
             raise LabError("This write has ended. Open another with journal.write().")
 
     def _apply(self, connection: sqlite3.Connection) -> bool:
-        """Write everything into the open SQLite transaction; False if there was nothing."""
+        """Write all rows into the open SQLite transaction, and return whether there were any."""
         if self._applied:
             return True
         self._open = False
@@ -383,12 +399,14 @@ class Transaction:
         )
 
     def _put_events(self, connection: sqlite3.Connection) -> None:
-        """The events, each with its link of the chain; texts go with the first of them."""
+        """Insert the events, each with its chain value; texts are covered by the first event."""
         salts = os.urandom(SALT_BYTES * len(self._payloads))
-        event = self.head + 1 if self._events else 0  # 0: covered by its digest alone
+        event = (
+            self.head + 1 if self._events else 0
+        )  # 0: the texts are covered only by their digests
         texts = []
-        for place, (id, text) in enumerate(self._payloads):
-            salt = salts[SALT_BYTES * place : SALT_BYTES * (place + 1)]
+        for number, (id, text) in enumerate(self._payloads):
+            salt = salts[SALT_BYTES * number : SALT_BYTES * (number + 1)]
             texts.append((id, text, event, salt, digest_text(salt, id, text)))
         if texts:
             texts.sort()
@@ -402,6 +420,7 @@ class Transaction:
 
 
 def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:
+    """Insert the source of a policy; InputError if its hash belongs to another source."""
     row = (hash, text, checksum(hash, text))
     connection.execute("INSERT INTO source VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row)
     if connection.execute("SELECT text FROM source WHERE hash = ?", (hash,)).fetchone() != (text,):
@@ -411,9 +430,10 @@ def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:
 def _put_vectors(
     connection: sqlite3.Connection, first: int, fingerprint: str, matrix: NDArray[np.int8]
 ) -> None:
+    """Insert a block of vectors, cutting earlier blocks that it overlaps."""
     embedder = _embedder(connection, fingerprint)
     stop = first + len(matrix)
-    # blocks never overlap, so at most one that begins before this one reaches into it
+    # Blocks never overlap, so at most one block that begins before this one reaches into it.
     overlapping = connection.execute(
         "SELECT first_id, count, dim, data, sum FROM vector "
         "WHERE embedder = ?1 AND first_id < ?3 AND first_id >= coalesce("
@@ -424,7 +444,7 @@ def _put_vectors(
     for begin, count, dim, data, sum in overlapping:
         if not vectors_are_sound(embedder, begin, count, dim, data, sum):
             raise DamagedLab(
-                f"The vectors from memory {begin} on are not what was written. {RESTORE}"
+                f"The vectors from memory {begin} on were changed since they were written. {RESTORE}"
             )
         connection.execute(
             "DELETE FROM vector WHERE embedder = ? AND first_id = ?", (embedder, begin)
@@ -438,12 +458,12 @@ def _put_vectors(
 
 
 def _embedder(connection: sqlite3.Connection, fingerprint: str) -> int:
-    """The number of an embedder; a new one gets the next."""
-    known = connection.execute(
+    """Return the number of an embedder, assigning the next one to a new embedder."""
+    row = connection.execute(
         "SELECT id FROM embedder WHERE fingerprint = ?", (fingerprint,)
     ).fetchone()
-    if known is not None:
-        return int(known[0])
+    if row is not None:
+        return int(row[0])
     (number,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM embedder").fetchone()
     connection.execute(
         "INSERT INTO embedder VALUES (?, ?, ?)",
@@ -453,12 +473,14 @@ def _embedder(connection: sqlite3.Connection, fingerprint: str) -> int:
 
 
 def _id(id: int) -> int:
+    """Return an id as an int; InputError if it is not one."""
     if isinstance(id, bool | float | str) or not 1 <= id <= _LAST_ID:
         raise InputError(f"An id must be an int from 1 on, not {id!r}.")
     return int(id)
 
 
 def _text(text: str, what: str) -> str:
+    """Return a text if it is valid Unicode, and raise InputError otherwise."""
     if not isinstance(text, str):
         raise InputError(f"The {what} must be a str, not {type(text).__name__}.")
     try:
@@ -471,6 +493,7 @@ def _text(text: str, what: str) -> str:
 
 
 def _kind_of(value: object) -> str:
+    """Describe the type of a value for a message."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of shape {value.shape}"
     return type(value).__name__

@@ -1,13 +1,17 @@
-"""The privacy gate: what may not reach the disk is replaced before the journal sees it.
+"""The privacy gate: secrets are replaced before the journal stores a text.
 
-``screen`` finds credentials: those of a known form (a prefix, a key block, a URL with a password), values that are
-given to a telling name (``password = ...``, "my password is '...'", in several languages), what stands where command
-lines and files of passwords have it, and the words of a wallet. Each becomes ``[REDACTED: kind]``. A text is also read
-as it would be without its disguises: escapes, encodings, look-alike letters, broken lines. What is redacted is what
-stands in the text itself. The result has the type ``Screened``, the only one that the journal stores, so a type checker
-finds text that went round the gate; ``refuse_strings`` is for everything else that an event holds.
+``screen`` finds four sorts of credentials. Some have a known form, such as a prefix, a key block or a URL with a
+password. Some are given to a telling name (``password = ...``, "my password is '...'"), in several languages.
+Some are where command lines and password files have them, and some are the words of a wallet. Each becomes
+``[REDACTED: kind]``.
 
-The gate is a net with known holes; docs/secrets.md says which. Personal identifiers are looked for where a pack says.
+A text is also read without disguises such as escapes, encodings, look-alike letters and broken lines. The
+redacted part is always that of the original text. The result has the type ``Screened``, the only one that the
+journal stores, so a type checker finds texts that bypass the gate. ``refuse_strings`` checks all other strings of
+an event.
+
+The gate has known gaps, which docs/secrets.md lists. Personal identifiers are redacted where a pack's settings
+say so.
 """
 
 from memlab.kernel.privacy._disguises import MAX_ENCODED, VIEWS, Edit, View, read_views

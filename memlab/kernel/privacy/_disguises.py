@@ -1,8 +1,8 @@
-"""Reading a text without its disguises: as views, bounded in number, depth and bytes.
+"""Reading a text without its disguises, as views that are bounded in number, depth and bytes.
 
-A text is read as it is; with plain letters; without line breaks within a token; and with spelled-out characters
-joined. In the second and third, escapes and encodings are undone up to ``DEPTH`` times over. So at most
-``VIEWS`` are looked at, none longer than the text: nothing that is decoded grows.
+A text is read in four ways: as it is, with plain letters, without line breaks within tokens, and with spelled-out
+characters joined. For the second and the third, escapes and encodings are undone up to ``DEPTH`` times. So there
+are at most ``VIEWS`` views, none longer than the text, because decoding never makes a text longer.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ __all__ = [
 ]
 
 
-# A text with parts replaced, which knows where each of its characters stood before.
+# A text with replaced parts, which maps each of its characters to the original.
 
 
 class Edit(NamedTuple):
-    """What stood from ``start`` to ``end`` reads ``text``."""
+    """A replacement of the characters from ``start`` to ``end`` by ``text``."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class Edit(NamedTuple):
 
 
 class View:
-    """A way to read a text. ``origin`` maps a span of it to the span of the original that it was read from."""
+    """A way to read a text. ``origin`` maps a span of it to the span of the original text."""
 
     __slots__ = ("_before", "_edited", "_origins", "_starts", "text")
 
@@ -55,7 +55,7 @@ class View:
         self._edited: list[int] = []
 
     def edited(self, edits: Iterable[Edit]) -> View:
-        """This text with each edit made; they ascend and do not overlap."""
+        """Return this text with each edit made; edits ascend and do not overlap."""
         parts, starts, origins, lengths = [], [], [], []
         position = length = 0
         for start, end, new in edits:
@@ -81,44 +81,46 @@ class View:
         return view
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Where in the original the characters from ``start`` to ``end`` come from."""
+        """Return the span of the original text from which the characters ``start`` to ``end`` come."""
         if self._before is None:
             return start, end
         assert self._starts is not None
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, end - 1) - 1
-        # what was replaced stands as a whole for each of its characters
+        # A replaced part maps as a whole, whichever of its characters are in the span.
         begin = self._origins[first] + (0 if self._edited[first] else start - self._starts[first])
         stop = self._origins[last] + (self._edited[last] or end - self._starts[last])
         return self._before.origin(begin, stop)
 
 
 DEPTH = 4
-"""How many encodings within one another are undone, all escapes counted as one of them."""
+"""The maximum number of nested encodings that are undone; all escapes together count as one."""
 
 VIEWS = 4 + 2 * DEPTH
-"""Ways to read one text, at most."""
+"""The maximum number of views of one text."""
 
 MAX_ENCODED = 1_000_000
-"""Of how much encoded text, in characters, one way to read a text undoes the encoding."""
+"""The maximum number of encoded characters that are decoded in one view, so that large texts take bounded time."""
 
 Way = Literal["as it is", "joined"]
 
+# Eight or more characters one by one, such as "g h p _ 4 x 1 z".
 SPELLED = r"(?:(?<!\S)|(?<=[^\w\s]))[!-~](?> (?: {2})?\S(?!\S)){7,}+(?: \S(?=[^\w\s]))?"
 _SPELLING = r"(\S)(?: ( {2})?)?"
-# a line that goes on: no space before, and what follows is no "name =" or "name:"
+# A line that continues: no space before the break, and no "name =" or "name:" after it.
 _BROKEN = (
     r"(?<=[A-Za-z0-9_+/=.$&%@!#*~:-])(?:[\"'][ \t]{0,20}[+.\\]?)?[ \t]{0,20}\\?\r?\n[ \t>|#*]{0,40}(?:[+.][ \t]{0,20})?"
     r"[\"']?(?P<next>(?![A-Za-z_][\w.-]{0,64}[ \t]{0,4}[:=](?!=?(?:\Z|[\s;\"',)&\]}])))[A-Za-z0-9_+/=.$&%@!#*~-]{2,}+)"
 )
 _HALVES = r"(?<=[^\s\"'])([\"'])[ \t]{0,20}[+.&]?[ \t]{0,20}\1(?=[^\n\"'])"
+# What distinguishes the second part of a token from the first word of a line.
 _ODD = (
     r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|_[A-Za-z]|[A-Za-z0-9][!@#%^*~+=&$]|[A-Za-z0-9+/]{24}"
 )
 
 
 def read_views(text: str) -> Iterator[tuple[View, Way]]:
-    """The ways to read ``text``, and which each is."""
+    """Yield the views of ``text``, each with the way in which it reads the text."""
     own = View(text)
     yield own, "as it is"
     plain = _plain(own)
@@ -133,16 +135,17 @@ def read_views(text: str) -> Iterator[tuple[View, Way]]:
 
 
 def strip_disguise(text: str) -> str:
-    """Without invisible characters, and with a Latin letter for each that looks like one."""
+    """Return a text without invisible characters, with Latin letters for look-alike ones."""
     return _plain(View(text)).text
 
 
 def has_broken_token(text: str) -> bool:
-    """Whether a token may run over the end of a line."""
+    """Return whether a token may continue over the end of a line."""
     return _joined(View(text)) is not None
 
 
 def _decoded(view: View) -> Iterator[View]:
+    """Yield views with one more layer of escapes or encodings undone each."""
     left = MAX_ENCODED
     for _ in range(DEPTH):
         edits, left = _decoding(view.text, left)
@@ -152,8 +155,9 @@ def _decoded(view: View) -> Iterator[View]:
         yield view
 
 
-# -- characters ----------------------------------------------------------------------------------------------------
+# -- Characters ----------------------------------------------------------------------------------------------------
 
+# Soft hyphens, joiners, direction marks, variation selectors and tags, which no font draws.
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
@@ -166,11 +170,12 @@ _ALIKE = {
     "q": "ԛզ", "r": "гᴦ", "s": "ѕꜱ", "t": "тτ", "u": "υսᴜ", "v": "νѵ", "w": "ԝѡ", "x": "хχ", "y": "уγү", "z": "ᴢ",
     "3": "З", "-": "‐‑‒–—−﹘﹣", ".": "․", ":": "։꞉∶", "/": "∕⁄⧸", "=": "꞊",
 }  # fmt: skip
-"""Latin characters, and letters of Cyrillic, Greek, Armenian and the phonetic alphabet that look like them."""
+"""Latin characters with the letters of other alphabets that look like them."""
 
 
-@cache
+@cache  # built when a text first has a character outside ASCII
 def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
+    """Return the pattern of invisible characters, and the table from look-alike to Latin letters."""
     table = {ord(foreign): latin for latin, alike in _ALIKE.items() for foreign in alike}
     table |= {0xFF01 + offset: chr(0x21 + offset) for offset in range(94)}
     for first, count, latin in (
@@ -187,7 +192,7 @@ def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
 
 
 def _plain(view: View) -> View:
-    """Without invisible characters, and with a Latin letter for each that looks like one."""
+    """Return a view without invisible characters, with Latin letters for look-alike ones."""
     if view.text.isascii():
         return view
     invisible, table = _plain_of()
@@ -200,17 +205,17 @@ def _plain(view: View) -> View:
 
 
 def _replaced(view: View, text: str) -> View:
-    """Another text of the same length, character for character."""
+    """Return a view of another text of the same length, character for character."""
     same = view.edited(())
     same.text = text
     return same
 
 
-# -- broken lines, spelled characters ------------------------------------------------------------------------------
+# -- Broken lines and spelled-out characters -----------------------------------------------------------------------
 
 
 def _joined(view: View) -> View | None:
-    """Tokens that run over the end of a line, or that a program puts together, in one; None if there are none."""
+    """Return a view with broken tokens and concatenated strings joined; None if there are none."""
     text, edits = view.text, []
     if "\n" in text:
         broken = (match for match in re.finditer(_BROKEN, text) if re.search(_ODD, match["next"]))
@@ -220,28 +225,30 @@ def _joined(view: View) -> View | None:
         edits.sort()
         edits = [
             edit
-            for place, edit in enumerate(edits)
-            if not place or edit.start >= edits[place - 1].end
+            for index, edit in enumerate(edits)
+            if not index or edit.start >= edits[index - 1].end
         ]
     return view.edited(edits) if edits else None
 
 
 def _spelled(view: View) -> View | None:
-    """Characters that stand one by one, joined: "g h p _ 4" reads "ghp_4"; None if there are none."""
+    """Return a view with spelled-out characters joined ("g h p _ 4" reads "ghp_4"); None if there are none."""
     edits = [
         Edit(
-            *match.span(), re.sub(_SPELLING, lambda one: one[1] + (" " if one[2] else ""), match[0])
+            *match.span(),
+            re.sub(_SPELLING, lambda pair: pair[1] + (" " if pair[2] else ""), match[0]),
         )
         for match in re.finditer(SPELLED, view.text)
     ]
     return view.edited(edits) if edits else None
 
 
-# -- escapes and encodings -----------------------------------------------------------------------------------------
+# -- Escapes and encodings -----------------------------------------------------------------------------------------
 
 
-@cache
+@cache  # ordinary texts never need the pattern
 def _escapes() -> re.Pattern[str]:
+    """Return the pattern of escapes: percent, HTML entities, backslashes, quoted-printable."""
     return re.compile(
         r"(?P<percent>(?:%[0-9A-Fa-f]{2})++)"
         r"|(?P<entity>(?:&(?:\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,24});)++)"
@@ -252,8 +259,9 @@ def _escapes() -> re.Pattern[str]:
     )
 
 
-@cache
+@cache  # ordinary texts never need the pattern
 def _encodings() -> re.Pattern[str]:
+    """Return the pattern of encodings: pairs of hexadecimal digits, and base64."""
     return re.compile(
         r"(?P<pairs>(?<![0-9A-Za-z])(?:(?:0x)?[0-9A-Fa-f]{2}[ :,]{1,2}){7,}+(?:(?:0x)?[0-9A-Fa-f]{2})?)"
         r"|(?P<base64>[A-Za-z0-9+/_-]{11,}+(?:={1,2}(?![0-9A-Za-z=]))?)"
@@ -261,9 +269,11 @@ def _encodings() -> re.Pattern[str]:
 
 
 def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
-    """What is to be replaced in ``text``, of at most ``left`` characters, and how many may still be: escapes, or
-    encodings where there are no escapes any more.
+    """Return the edits that undo one layer, and how many characters may still be decoded.
+
+    Encodings are decoded only if there are no escapes. At most ``left`` characters are decoded.
     """
+    # Escapes first: an escaped text may contain an encoding, whose characters are complete only afterwards.
     edits: list[Edit] = []
     for pattern in (_escapes(), _encodings()):
         for match in pattern.finditer(text):
@@ -282,49 +292,55 @@ def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
 
 
 def _pieces(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """All of it; and of base64, which may follow a path, what stands between slashes."""
+    """Yield the span of a match, and for base64 after a path the spans between slashes."""
     yield match.span()
     if match.lastgroup == "base64" and "/" in match[0]:
         yield from (piece.span() for piece in _PIECE.finditer(match.string, *match.span()))
 
 
-def _percent(found: str) -> str | None:
-    return _readable(unquote_to_bytes(found))
+def _percent(escaped: str) -> str | None:
+    """Decode percent escapes."""
+    return _readable(unquote_to_bytes(escaped))
 
 
-def _entity(found: str) -> str | None:
-    read = html.unescape(found)
-    return None if read == found else read
+def _entity(escaped: str) -> str | None:
+    """Decode HTML entities."""
+    read = html.unescape(escaped)
+    return None if read == escaped else read
 
 
-def _escape(found: str) -> str | None:
-    codes = re.findall(r"\\[uUx]\{?([0-9A-Fa-f]+)\}?", found)
+def _escape(escaped: str) -> str | None:
+    """Decode backslash escapes."""
+    codes = re.findall(r"\\[uUx]\{?([0-9A-Fa-f]+)\}?", escaped)
     return "".join(
-        chr(code) if (code := int(one, 16)) < 0xD800 or 0xE000 <= code < 0x110000 else "?"
-        for one in codes
+        chr(code) if (code := int(code_text, 16)) < 0xD800 or 0xE000 <= code < 0x110000 else "?"
+        for code_text in codes
     )
 
 
-def _quoted(found: str) -> str | None:
-    return _readable(binascii.a2b_qp(found))
+def _quoted(escaped: str) -> str | None:
+    """Decode quoted-printable."""
+    return _readable(binascii.a2b_qp(escaped))
 
 
-def _pairs(found: str) -> str | None:
-    return _readable(bytes.fromhex(re.sub(r"0x|[ :,]", "", found)))
+def _pairs(encoded: str) -> str | None:
+    """Decode pairs of hexadecimal digits."""
+    return _readable(bytes.fromhex(re.sub(r"0x|[ :,]", "", encoded)))
 
 
-def _base64(found: str) -> str | None:
-    """Hexadecimal digits, or base64 of either alphabet, that make a text; an odd length is one that was cut."""
-    body = found.rstrip("=")
+def _base64(encoded: str) -> str | None:
+    """Decode hexadecimal digits, or base64 of either alphabet that may have been cut; None if it is no text."""
+    body = encoded.rstrip("=")
     if _HEXADECIMAL.fullmatch(body) and (read := _readable(bytes.fromhex(body))) is not None:
         return read
-    if len(body) < 16 and not found.endswith("="):
+    if len(body) < 16 and not encoded.endswith("="):
         return None
     usual = body.translate(_USUAL)
     usual = usual[: len(usual) - (len(usual) % 4 == 1)]
     return _readable(base64.b64decode(usual + "=" * (-len(usual) % 4)))
 
 
+# Pieces of base64 between slashes; hexadecimal digits; the usual alphabet of base64; a reader for each group.
 _PIECE = re.compile(r"[A-Za-z0-9+_-]{16,}={0,2}")
 _HEXADECIMAL = re.compile(r"(?:[0-9A-Fa-f]{2}){8,}")
 _USUAL = str.maketrans("-_", "+/")
@@ -341,7 +357,7 @@ _READERS = {
 
 
 def _readable(data: bytes) -> str | None:
-    """Bytes as a text, if they are one that a person could have written."""
+    """Decode bytes as UTF-8 or UTF-16; None if the text has unprintable characters."""
     wide = len(data) >= 8 and not any(data[1::2]) and len(data) % 2 == 0
     try:
         text = data.decode("utf-16-le" if wide else "utf-8")
@@ -351,4 +367,5 @@ def _readable(data: bytes) -> str | None:
 
 
 def _is_written(character: str) -> bool:
+    """Return whether a character is printable or a line break or tab."""
     return character.isprintable() or character in "\n\r\t"

@@ -1,4 +1,4 @@
-"""Files that hold secrets, by their paths, and those that a project says are nobody's business."""
+"""Files that hold secrets, recognised by their paths, and files that a project's ignore files exclude."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ __all__ = [
     "split_sensitive",
 ]
 
+# ``.secretsignore`` is memlab's own, for files that are in version control and must not be read.
 IGNORE_FILES = (".gitignore", ".secretsignore")
 
 SENSITIVE = """
@@ -82,18 +83,19 @@ wallet.dat
 .psql_history
 .mysql_history
 """.strip()
-"""Paths of files that hold secrets, as .gitignore writes patterns."""
+"""Patterns of files that hold secrets, in the syntax of .gitignore."""
 
 
-@cache
+@cache  # compiling the patterns takes a millisecond, and most memories point to no file
 def _sensitive() -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec  # late: most memories point to no file
+    """Return the compiled patterns of sensitive files."""
+    from pathspec import GitIgnoreSpec  # imported late, because most memories point to no file
 
     return GitIgnoreSpec.from_lines(SENSITIVE.lower().splitlines())
 
 
 def is_sensitive(path: str) -> bool:
-    """Whether a file of this path holds secrets, by its name or its folder; case and kind of slash do not count.
+    """Return whether the name or the folder of a file shows that it holds secrets; case and kind of slash do not matter.
 
     >>> is_sensitive("deploy/.env"), is_sensitive("src/.env.example"), is_sensitive("~/.ssh/id_rsa")
     (True, False, True)
@@ -104,18 +106,18 @@ def is_sensitive(path: str) -> bool:
 
 
 def split_sensitive(paths: Iterable[str] | None) -> tuple[list[str] | None, tuple[str, ...]]:
-    """The paths that may be stored (None if there are none), and those that may not."""
+    """Return the paths that may be stored, None for none of them, and the sensitive paths."""
     if not paths:
         return None, ()
-    given = list(paths)
-    held = tuple(path for path in given if is_sensitive(path))
-    return [path for path in given if path not in held] or None, held
+    listed = list(paths)
+    sensitive = tuple(path for path in listed if is_sensitive(path))
+    return [path for path in listed if path not in sensitive] or None, sensitive
 
 
 class Ignored:
-    """What a folder's .gitignore and .secretsignore leave out, and every sensitive file.
+    """The files that a folder's .gitignore and .secretsignore exclude, and every sensitive file.
 
-    Only the folder's own two files are read, not those of folders within it.
+    Only the two files of the folder itself are read, not those of its subfolders.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -125,29 +127,29 @@ class Ignored:
             if (file := folder / name).is_file()
             for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
         ]
-        from pathspec import GitIgnoreSpec  # late, as above
+        from pathspec import GitIgnoreSpec  # imported late, as above
 
         self._spec = GitIgnoreSpec.from_lines(lines)
 
     def __contains__(self, path: str) -> bool:
-        """Whether the file of this path, relative to the folder, is left out."""
+        """Return whether the file of this path, relative to the folder, is excluded."""
         return is_sensitive(path) or self._spec.match_file(path)
 
 
 _MOST_FOLDERS = 40
-"""Folders above a file whose rules are read."""
+"""The maximum number of folders above a file whose ignore files are read."""
 
 
 def find_ignore_file(path: str) -> Path | None:
-    """Return the .gitignore or .secretsignore that leaves a file out, or None.
+    """Return the .gitignore or .secretsignore that excludes a file, or None.
 
-    The rules of each folder above the file count, up to the root of its repository (the folder that holds .git). A
-    relative path counts where there is such a file below the working directory; a path whose folder is not on this
-    machine is left out by nothing.
+    The rules of each folder above the file count, up to the root of its repository (the folder that holds .git).
+    A relative path is resolved if such a file exists below the working directory. A path whose folder is not on
+    this machine is excluded by nothing.
     """
-    given = Path(path.replace("\\", "/"))
+    written = Path(path.replace("\\", "/"))
     try:
-        file = given.expanduser()
+        file = written.expanduser()
         if not file.is_absolute():
             if not file.exists():
                 return None
@@ -163,12 +165,13 @@ def find_ignore_file(path: str) -> Path | None:
         OSError,
         RuntimeError,
         ValueError,
-    ):  # a name that this system cannot have is no file of it
+    ):  # a path that this system cannot have names no file here
         return None
     return None
 
 
 def _rules(file: Path) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec  # late, as above
+    """Return the compiled patterns of an ignore file."""
+    from pathspec import GitIgnoreSpec  # imported late, as above
 
     return GitIgnoreSpec.from_lines(file.read_text(encoding="utf-8", errors="replace").splitlines())

@@ -1,9 +1,9 @@
 # ruff: noqa: E501  (a kind a line)
-"""The kinds of credentials that have a form of their own, one a line.
+"""The kinds of credentials that have a form of their own, one for each line.
 
-Forms are those that vendors publish; some patterns follow Yelp's detect-secrets (Apache-2.0), see NOTICE. Every
-pattern begins with one of its literals, in small letters in ``begins``, or has it near its start, so that a text
-without them costs nothing; every repetition is bounded or can be matched in one way only.
+The forms are those that vendors publish; some patterns follow Yelp's detect-secrets (Apache-2.0), see NOTICE. Every
+pattern has one of the literals ``begins``, in lower case, at or near its start, so that a text without them costs
+nothing. Every repetition is bounded or can match in only one way, so that matching takes linear time.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ Accept = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class Kind:
-    """What to look for, where one of ``begins`` occurs. The secret is the group 1 of ``form``, or all that it matches.
+    """A kind of credential: ``form`` is searched in texts that contain one of ``begins``.
 
-    ``full_length`` is the least length of a secret that was not cut; what is shorter may go on in the next line.
+    The secret is group 1 of ``form``, or the whole match. ``full_length`` is the minimum length of a complete
+    secret; a shorter one may continue on the next line.
     """
 
     name: str
@@ -48,9 +49,11 @@ class Kind:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
+        """The compiled form."""
         return re.compile(self.form, self.flags)
 
 
+# Alphabets of tokens, as parts of a regular expression's class.
 _WORD = "A-Za-z0-9_"
 _DASHED = r"A-Za-z0-9_\-"
 _PLAIN = "A-Za-z0-9"
@@ -58,22 +61,24 @@ _HEX = "a-f0-9"
 
 
 _IN_A_WORD = "(?<![A-Za-z0-9+]{2})"
-"""At most one letter before: in a long word, letters make a short prefix by chance."""
+"""Allows at most one letter before a prefix, because longer words contain short prefixes at random."""
 
 
-def _token(name: str, prefixes: str, letters: str, least: int, full: int, most: int = 0) -> Kind:
-    """A prefix and what looks random after it: at least ``least`` of these letters, ``full`` when it is whole.
+def _token(
+    name: str, prefixes: str, letters: str, minimum: int, full: int, maximum: int = 0
+) -> Kind:
+    """Declare a prefix followed by random characters: at least ``minimum`` of ``letters``, ``full`` if complete.
 
-    In any case and with a letter in front: what follows says enough.
+    The prefix matches in any case and after one letter, because what follows it is sufficient evidence.
     """
     words = sorted(prefixes.split(), key=lambda word: (-len(word), word))
     forms = [
         re.escape(word) if len(word) >= 4 and not word.isalnum() else _IN_A_WORD + re.escape(word)
         for word in words
     ]
-    form = f"(?:{'|'.join(forms)})[{letters}]{{{least},{most or full}}}+"
-    least_prefix = min(map(len, words))
-    size = least_prefix + full
+    form = f"(?:{'|'.join(forms)})[{letters}]{{{minimum},{maximum or full}}}+"
+    shortest_prefix = min(map(len, words))
+    size = shortest_prefix + full
     begins = tuple(word.lower() for word in words)
     accept = is_random if all(word.isalnum() for word in words) else looks_generated
     return Kind(
@@ -82,7 +87,7 @@ def _token(name: str, prefixes: str, letters: str, least: int, full: int, most: 
         form,
         f"{prefixes.split()[0]}...",
         size,
-        lambda found: accept(found[least_prefix:]),
+        lambda match: accept(match[shortest_prefix:]),
     )
 
 
@@ -95,7 +100,7 @@ def _at(
     example: str,
     cased: bool = False,
 ) -> Kind:
-    """Where something stands says what it is: the group 1 of ``form``."""
+    """Declare a kind that is recognised by its surroundings; the secret is group 1 of ``form``."""
     return Kind(
         name,
         tuple(begins.split()),
@@ -115,27 +120,33 @@ def _form(
     example: str,
     full_length: int,
 ) -> Kind:
-    """The form is that of the secret itself."""
+    """Declare a kind whose secret has a form of its own."""
     return Kind(name, tuple(begins.split()), form, example, full_length, accept)
 
 
+# Case and non-ASCII letters do not matter in configuration files and command lines.
 _FOLDED = re.IGNORECASE | re.ASCII
 
 
 def _real(value: str) -> bool:
+    """Return whether a value is no placeholder."""
     return not is_placeholder(value)
 
 
 def _digits(value: str) -> bool:
+    """Return whether a value has a digit or is random, and is no placeholder."""
     return (has_digit(value) or is_random(value)) and not is_placeholder(value)
 
 
 def _session(value: str) -> bool:
+    """Return whether a value of a cookie looks like the id of a session."""
     return is_random(value) or (
         has_digit(value) and len(value) >= 24 and "_" not in value and not is_path(value)
     )
 
 
+# Name, prefixes, alphabet, minimum length, full length, maximum length. A minimum below the full length finds tokens
+# that were cut, such as by the end of a line.
 _TOKENS = (
     _token("AWS access key", "AKIA ASIA ABIA ACCA", "A-Z0-9", 16, 16),
     _token("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", _PLAIN, 16, 36, 255),
@@ -209,6 +220,7 @@ _TOKENS = (
     _token("Facebook token", "EAAG EAAB", _PLAIN, 60, 150, 300),
 )  # fmt: skip
 
+# Name, literals, pattern, check of the match. Patterns are not wrapped, so that each can be compared with its source.
 _SECRETS = (
     _form("AWS access key", "akia asia", r"(?-i:(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9]))", example="AKIA...", full_length=20),
     _form("SendGrid key", "sg.", r"(?<![A-Za-z0-9+]{2})SG\.[\w-]{16,32}\.[\w-]{20,50}+", is_random, example="SG.xxx.xxx", full_length=69),
@@ -248,4 +260,5 @@ _SECRETS = (
     _form("API key", "sk-", r"(?<![A-Za-z0-9]{2})sk-[\w-]{20,200}+", is_random, example="sk-...", full_length=0),
 )  # fmt: skip
 
+# The order decides the kind of overlapping findings: the first one that starts there.
 KINDS: tuple[Kind, ...] = (*_TOKENS, *_SECRETS)

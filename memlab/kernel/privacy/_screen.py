@@ -1,4 +1,4 @@
-"""Redacting and refusing: where findings become a text without secrets, or an error; and which texts are ordinary."""
+"""Screening texts: redacting or refusing secrets, and a fast test for ordinary texts."""
 
 from __future__ import annotations
 
@@ -39,15 +39,16 @@ __all__ = [
 ]
 
 
-# Whether a text is ordinary: without anything that the gate would look at. Most texts are, and cost no more.
+# Most texts are ordinary: they have nothing that the gate would examine, and cost only this test.
 #
-# An ordinary text has no telling word, no long run of characters but words, no escape, no line that a token could run
-# over, no characters one by one and no twelve words of a wallet.
+# An ordinary text has no telling word, no long run of characters except words, no escape, no line break within a token,
+# no spelled-out characters and no twelve words of a seed phrase.
 
 
 LONG = 14
-"""Characters without a space from which a run may be a credential."""
+"""The minimum length of a run without spaces that may be a credential."""
 
+# Telling words without those that contain another one, and the other literals that kinds of credentials begin with.
 _NAMED = tuple(
     word
     for word in TELLING_NAMES
@@ -77,10 +78,12 @@ _STEMS_TEXT = """
     authorization bearer
 """
 _STEMS = (*_STEMS_TEXT.split(), "mot de", "pin code", "cle api", "curl ", "login ")
-"""Half as many pieces, one of which stands in each of those words."""
+"""Stems, one of which occurs in each of those words: half as many searches for most texts."""
 
+# Telling words outside ASCII, which are searched only in texts outside ASCII.
 _OTHER = tuple(word for word in _NAMED if not word.isascii())
 
+# Escapes; runs of ordinary words and punctuation, which need no screening; the beginnings of personal identifiers.
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|&#|&[A-Za-z]{2,8};|\\[uUx_*.-]|=[0-9A-F]{2}")
 _PROSE = re.compile(
     r"[^\w@$%&=~+#\\]{0,4}+(?:(?:[A-Z]?[a-z]{1,24}+|[A-Z]{1,12}+)(?:[^\w@$%&=~+#\\]{1,4}+|\Z)){1,8}+\Z"
@@ -89,7 +92,8 @@ _PERSONAL = re.compile(r"@|[0-9](?:[^0-9A-Za-z]{0,2}[0-9]){6}|[A-Za-z]{2}[0-9]{2
 
 
 def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
-    """Whether the gate has nothing to look at."""
+    """Return whether the gate has nothing to examine in a text."""
+    # The cheapest tests come first: most texts are decided by the stems and the lengths of their words.
     if not text.isascii():
         low = text.lower()
         for word in _OTHER:
@@ -122,15 +126,15 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
     return not (personal and _PERSONAL.search(text))
 
 
-@cache
+@cache  # needed only for batches of texts
 def _odd() -> str:
-    """A pattern of Polars for all that ``is_ordinary`` does not let through by a word, and for somewhat more."""
+    """Return a Polars pattern for everything, and somewhat more, that ``is_ordinary`` rejects without a word."""
     seed = rf"(?:[A-Za-z]{{3,8}}[^A-Za-z]{{1,12}}){{{MIN_SEED_WORDS - 1}}}"
     return rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|\+|\" \"|' '|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"
 
 
 def are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
-    """``is_ordinary`` of each, where that can be decided for many at once; False where it has to be asked."""
+    """Return ``is_ordinary`` of each text if it can be decided for a batch, and False otherwise."""
     column = pl.Series(texts, dtype=pl.String)
     odd = column.str.contains_any(list(_ASCII), ascii_case_insensitive=True) | column.str.contains(
         _odd()
@@ -141,20 +145,21 @@ def are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[b
 
 
 Screened = NewType("Screened", str)
-"""Text that went through ``screen``: holds no credential that the gate knows."""
+"""Text that has passed ``screen``, and has no credential that the gate recognises."""
 
 _TOGETHER = 16
-"""Texts from which it is quicker to ask Polars which of them are ordinary."""
+"""The minimum number of texts for which Polars finds the ordinary ones faster than a loop."""
 
 
 _CLEAN: set[bytes] = set()
-"""Digests of texts that ``refuse`` found no secret in. Each lab that opens asks about the sources of its pack again."""
+"""Digests of texts without secrets: each lab that opens checks the same sources of its pack again."""
 
 _REMEMBERED = 4096
+"""The number of digests at which the set is cleared, some 400 kB."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One secret: what it is, and where it stood in the original text. The secret itself is not kept."""
+    """A secret: its kind, and its span in the original text. The secret itself is not stored."""
 
     type: str
     start: int
@@ -162,7 +167,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Screening(msgspec.Struct, frozen=True):
-    """Text after the gate, and what the gate took out, in order of place."""
+    """The screened text and the secrets that were replaced, in order of position."""
 
     text: Screened
     findings: tuple[Finding, ...] = ()
@@ -172,14 +177,14 @@ def screen(text: str, *, personal: Collection[str] = ()) -> Screening:
     """Replace each secret in ``text`` by ``[REDACTED: type]``.
 
     ``personal`` names kinds of personal identifiers that are replaced too (see ``memlab.kernel.privacy.PERSONAL``).
-    Screening twice changes nothing more. Linear in the length of the text.
+    Screening a screened text changes nothing. The time is linear in the length of the text.
 
     >>> screen("the password is 'hunter2', mail me").text
     "the password is '[REDACTED: password]', mail me"
     """
     if is_ordinary(text, personal):
         return Screening(Screened(text))
-    findings = merge_findings(_found(text, personal))
+    findings = merge_findings(_find_all(text, personal))
     if not findings:
         return Screening(Screened(text))
     parts, position = [], 0
@@ -191,7 +196,7 @@ def screen(text: str, *, personal: Collection[str] = ()) -> Screening:
 
 
 def screen_many(texts: Iterable[str], *, personal: Collection[str] = ()) -> list[Screening]:
-    """``screen`` for each text, in order: about a microsecond for an ordinary turn of conversation."""
+    """Screen each text, in order, at about a microsecond for an ordinary turn of a conversation."""
     texts = list(texts)
     if len(texts) < _TOGETHER:
         return [screen(text, personal=personal) for text in texts]
@@ -202,9 +207,9 @@ def screen_many(texts: Iterable[str], *, personal: Collection[str] = ()) -> list
 
 
 def refuse(text: str, what: str) -> None:
-    """Raise PrivacyError if ``text`` holds a secret: for places where redaction would change the meaning.
+    """Raise PrivacyError if ``text`` holds a secret, where redaction would change the meaning.
 
-    ``what`` names the place in the message, such as ``"tag"`` or ``"source of policy recall-score"``.
+    ``what`` names the text in the message, such as ``"tag"`` or ``"source of policy recall-score"``.
     """
     if is_ordinary(text, ()):
         return
@@ -219,20 +224,24 @@ def refuse(text: str, what: str) -> None:
         column = first.start - text.rfind("\n", 0, first.start)
         raise PrivacyError(
             f"The {what} holds what looks like a secret ({first.type}, line {line}, column {column}){more}. "
-            "It would be stored as given: take the secret out."
+            "It cannot be redacted here and would be stored as it is: remove the secret."
         )
     if len(_CLEAN) >= _REMEMBERED:
         _CLEAN.clear()
     _CLEAN.add(digest)
 
 
-def merge_findings(found: list[Finding]) -> tuple[Finding, ...]:
-    """Overlapping findings become one, of the type that starts first (the longer one, then the earlier rule)."""
-    if not found:
+def merge_findings(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Merge overlapping findings.
+
+    The result has the kind of the finding that starts first, of the longer one if several do, and then of the
+    earlier rule.
+    """
+    if not findings:
         return ()
-    found.sort(key=lambda finding: (finding.start, -finding.end))
-    merged = [found[0]]
-    for finding in found[1:]:
+    findings.sort(key=lambda finding: (finding.start, -finding.end))
+    merged = [findings[0]]
+    for finding in findings[1:]:
         last = merged[-1]
         if finding.start >= last.end:
             merged.append(finding)
@@ -241,28 +250,30 @@ def merge_findings(found: list[Finding]) -> tuple[Finding, ...]:
     return tuple(merged)
 
 
-# -- what is found -------------------------------------------------------------------------------------------------
+# -- Finding secrets -----------------------------------------------------------------------------------------------
 
 
-def _found(text: str, wanted: Collection[str]) -> list[Finding]:
-    """Every finding, of every way to read the text, where it stands in the text itself."""
-    found: list[Finding] = []
+def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
+    """Return the findings of all views of a text, as spans of the text itself."""
+    findings: list[Finding] = []
     full_length: dict[int, int] = {}
     for view, way in read_views(text):
         for kind, start, end, is_full in _found_in(view.text, wanted):
             begin, stop = view.origin(start, end)
             if way == "as it is" and is_full:
                 full_length[begin] = stop
-            # what is whole does not go on in the next line
+            # A complete secret does not continue on the next line.
             if way != "joined" or begin not in full_length:
-                found.append(Finding(kind, begin, stop))
-    return found
+                findings.append(Finding(kind, begin, stop))
+    return findings
 
 
 def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, int, bool]]:
-    """Kind, start, end, and whether that is all of it."""
+    """Yield the kind, the span and whether it is complete for each secret in one view."""
     low = text.lower()
-    if len(low) != len(text):  # the dotted capital I is the only character that grows
+    if len(low) != len(
+        text
+    ):  # the dotted capital I is the only character whose lower case is longer
         low = text.replace("\u0130", "I").lower()
     for number in sorted(
         {number for begin, numbers in _BEGINS if begin in low for number in numbers}
@@ -272,25 +283,26 @@ def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, in
             yield kind.name, start, end, 0 < kind.full_length <= end - start
     if "private key" in low or "PuTTY-User-Key" in text:
         yield from (("private key", start, end, True) for start, end in find_private_keys(text))
-    yield from ((*found, False) for found in find_named_secrets(text, low))
-    yield from ((*found, True) for found in find_seed_phrases(low))
+    yield from ((*match, False) for match in find_named_secrets(text, low))
+    yield from ((*match, True) for match in find_seed_phrases(low))
     if wanted:
-        yield from ((*found, True) for found in find_personal(text, wanted))
+        yield from ((*match, True) for match in find_personal(text, wanted))
 
 
 def _begins() -> list[tuple[str, list[int]]]:
-    """Each literal that one of KINDS begins with, and the numbers of those kinds."""
-    known: dict[str, list[int]] = {}
+    """Return each literal that a kind begins with, and the numbers of these kinds."""
+    numbers_by_literal: dict[str, list[int]] = {}
     for number, kind in enumerate(KINDS):
         for begin in kind.begins:
-            known.setdefault(begin, []).append(number)
-    return list(known.items())
+            numbers_by_literal.setdefault(begin, []).append(number)
+    return list(numbers_by_literal.items())
 
 
-_BEGINS = _begins()
+_BEGINS = _begins()  # many kinds share a literal, which is searched once
 
 
 def _matches(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a kind of credential in a text."""
     pattern, group = kind.pattern, 1 if kind.pattern.groups else 0
     for match in pattern.finditer(text):
         start, end = match.span(group)
@@ -298,22 +310,23 @@ def _matches(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-# Every string of an event: names, reasons and whatever else is stored as it was given.
+# All strings of an event, such as names and reasons, which are stored without redaction.
 
 
 Path = tuple[str, ...]
 
+# Strings of up to 200 characters are cached, up to 20,000 of them: some 3 MB.
 _LONGEST, _MOST = 200, 20_000
-_HASH = re.compile(r"[0-9a-f]{64}")
+_HASH = re.compile(r"[0-9a-f]{64}")  # the form of memlab's content hashes
 _passed: set[str] = set()
-"""Strings that hold no secret: names come again and again."""
+"""Strings without secrets, because most events repeat the same names."""
 
 
 def refuse_strings(value: Any, what: str, *, hashes: Collection[Path] = ()) -> None:
-    """Raise PrivacyError if any string in ``value``, however deep, holds a secret; ``what`` holds it.
+    """Raise PrivacyError if any string in ``value``, at any depth, holds a secret; ``what`` names the value.
 
-    ``hashes`` are the names that lead to fields of content hashes, ``*`` for any name. What has the exact form of one
-    there is not looked at: by chance a hash looks like a token.
+    ``hashes`` are paths to fields of content hashes, with ``*`` for any name. Strings in the exact form of a hash
+    are not examined there, because a hash may look like a token.
 
     >>> refuse_strings({"project": "api", "ids": [1, 2]}, "event")
     """
@@ -324,16 +337,18 @@ def refuse_strings(value: Any, what: str, *, hashes: Collection[Path] = ()) -> N
     strings -= _passed
     if not strings:
         return
-    given = list(strings)
-    if any(screening.findings for screening in screen_many(given)):
-        for path, text in _named(value, ()):
+    fresh = list(strings)
+    if any(screening.findings for screening in screen_many(fresh)):
+        for path, text in _list_strings(value, ()):
             refuse(text, f"{what}, field {path}" if path else what)
     if len(_passed) > _MOST:
         _passed.clear()
-    _passed.update(text for text in given if len(text) <= _LONGEST)
+    _passed.update(text for text in fresh if len(text) <= _LONGEST)
 
 
 def _gather(value: Any, into: set[str]) -> None:
+    """Add all strings within a value to a set."""
+    # Exact types and sets of types are compared because bodies of events may hold a million numbers.
     kind = type(value)
     if kind is dict:
         into.update(value)
@@ -347,7 +362,7 @@ def _gather(value: Any, into: set[str]) -> None:
         if kinds == {str}:
             into.update(value)
         elif kinds <= {list, tuple, type(None)}:
-            if kinds:  # lists of lists, such as the tags of each row: as one
+            if kinds:  # lists of lists, such as the tags of each row, are searched as one list
                 _gather(list(chain.from_iterable(part for part in value if part)), into)
         elif not kinds <= _NUMBERS:
             for part in value:
@@ -359,7 +374,8 @@ def _gather(value: Any, into: set[str]) -> None:
 
 
 def _without_hashes(value: Any, paths: Collection[Path]) -> Any:
-    """Return ``value`` with None for each content hash in the fields at ``paths``; names of fields stay."""
+    """Return ``value`` with None for each content hash in the fields at ``paths``; keys stay."""
+    # A path is followed one name at a time; the empty path means that the value itself may be a hash.
     if type(value) in _NUMBERS:
         return value
     if isinstance(value, str):
@@ -370,24 +386,25 @@ def _without_hashes(value: Any, paths: Collection[Path]) -> Any:
         return value
     screened = dict(value)
     for name in {path[0] for path in paths if path}:
-        for known in list(value) if name == "*" else [name]:
-            if known in value:
-                rests = [path[1:] for path in paths if path and path[0] in (known, "*")]
-                screened[known] = _without_hashes(value[known], rests)
+        for member in list(value) if name == "*" else [name]:
+            if member in value:
+                rests = [path[1:] for path in paths if path and path[0] in (member, "*")]
+                screened[member] = _without_hashes(value[member], rests)
     return screened
 
 
+# Types that hold no string.
 _NUMBERS = frozenset((int, float, bool, bytes, type(None)))
 
 
-def _named(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Each string with the names that lead to it."""
+def _list_strings(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield each string with the path of names that leads to it."""
     if isinstance(value, str):
         yield ".".join(path), value
     elif isinstance(value, Mapping):
         for name, part in value.items():
             yield ".".join(path), str(name)
-            yield from _named(part, (*path, str(name)))
+            yield from _list_strings(part, (*path, str(name)))
     elif isinstance(value, list | tuple):
         for part in value:
-            yield from _named(part, path)
+            yield from _list_strings(part, path)

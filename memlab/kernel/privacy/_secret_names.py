@@ -1,5 +1,7 @@
-"""Secrets without a form of their own: values that are given to a telling name, in code or in a sentence; the words of
-a wallet; blocks of private keys; personal identifiers.
+"""Secrets without a form of their own.
+
+These are values given to a telling name in code or in a sentence, the words of a wallet, blocks of private keys, and
+personal identifiers.
 """
 
 from __future__ import annotations
@@ -34,8 +36,10 @@ __all__ = [
 ]
 
 
-Found = tuple[str, int, int]
+Match = tuple[str, int, int]
+"""The kind of a secret, and the start and end of its value."""
 
+# Telling names in the languages of the field's users. A text without one costs a single search for each name.
 _PASSWORDS = (
     *(
         "password",
@@ -124,6 +128,7 @@ _KEYS = (
         "apiキー",
     ),
 )
+# The kind that a finding reports for each name, in the order in which the names are searched.
 _KIND = {
     **dict.fromkeys(_PASSWORDS, "password"),
     **dict.fromkeys(_SECRETS, "secret"),
@@ -131,9 +136,10 @@ _KIND = {
     **dict.fromkeys(_KEYS, "API key"),
 }
 
-# -- assigned ------------------------------------------------------------------------------------------------------
+# -- Assignments in code, configuration and chat -------------------------------------------------------------------
 
-# "SECRET_KEY_BASE", "DB_PASSWORD_PROD"; other endings ("token_type", "password_length") name something else
+# "SECRET_KEY_BASE", "DB_PASSWORD_PROD"; other endings ("token_type", "password_length") name other things. The rest
+# are the parts of an assignment: operator, quoted or bare value, and the forms of values that are code.
 _ENDING = r"(?:[ _-]?(?:access[ _-]?)?key(?:_base)?)?(?:_(?:prod|production|dev|staging|test|base64|\d{1,3}))?"
 _OPERATOR = (
     r"""\\?["'`*\u201d]{0,3}[ \t]{0,3}"""
@@ -155,7 +161,7 @@ _Accept = Callable[[str, "re.Match[str]", str], bool]
 
 
 def _is_password(value: str, match: re.Match[str], text: str) -> bool:
-    """The value of a name that means a password: anything quoted; bare, what is neither code nor a word of prose."""
+    """Return whether the value of a password's name is a secret: quoted, or neither code nor a word of prose."""
     if is_placeholder(value) or is_path(value):
         return False
     if match["bare"] is None:
@@ -166,13 +172,17 @@ def _is_password(value: str, match: re.Match[str], text: str) -> bool:
         return False
     if has_digit(value) or has_symbol(value):
         return True
-    # a word after "=": code, unless an env file, a query, a connection string or a command line gives it
+    # A word after "=" is code, except in an env file, a URL's query, a connection string or a command line.
     before = text[max(0, match.start() - 1) : match.start()]
     return match["op"] == "=" and (_in_env(match, text) or before in {"?", "&", ";", "-"})
 
 
 def _is_key(value: str, match: re.Match[str], text: str) -> bool:
-    """The value of a name such as token or secret, which code and prose use for much else: it must look random."""
+    """Return whether the value of a name such as "token" or "secret" is a secret.
+
+    Code and prose use these names for many other things, so the value must look random.
+    """
+    # Bare values need more evidence than quoted ones, and values in env files less than those in prose.
     bare = match["bare"] is not None
     env = bare and match["op"] == "=" and _in_env(match, text)
     if len(value) < (16 if bare and not env else 8) or is_placeholder(value) or is_path(value):
@@ -191,7 +201,7 @@ def _is_key(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
-    """As ``_is_key``, where the word before "key" says that it opens something: api, access, private ..."""
+    """Apply ``_is_key`` if the word before "key" says that it gives access: "api", "access", "private"."""
     start = match.start()
     return _KEY_OWNER.search(text[max(0, start - 12) : start].lower()) is not None and _is_key(
         value, match, text
@@ -199,7 +209,7 @@ def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _in_env(match: re.Match[str], text: str) -> bool:
-    """Whether name and value stand as in an env file: ``DB_PASSWORD=...``, capitals and no space."""
+    """Return whether name and value are as in an env file: ``DB_PASSWORD=...``, capitals and no space."""
     start, end = match.start(), match.start("op")
     before = text[max(0, start - 64) : start]
     name = before[len(before.rstrip(_NAME_CHARACTERS)) :] + text[start:end]
@@ -207,7 +217,7 @@ def _in_env(match: re.Match[str], text: str) -> bool:
 
 
 def _in_code(match: re.Match[str], text: str) -> bool:
-    """Whether a bare value is a call, a subscript, a generic type, a variable or a dotted name."""
+    """Return whether a bare value is a call, a subscript, a generic type, a variable or a dotted name."""
     end = match.end("bare")
     return (
         text[end : end + 1] in _OPENING
@@ -215,22 +225,24 @@ def _in_code(match: re.Match[str], text: str) -> bool:
     )
 
 
-@cache
+@cache  # one pattern for each name, compiled when a text first has the name
 def _assigning(name: str) -> re.Pattern[str]:
+    """Return the pattern of an assignment to this name."""
     return re.compile(re.escape(name) + _ENDING + _OPERATOR + _VALUE)
 
 
-def _assigned(name: str, kind: str, accept: _Accept, text: str, low: str) -> Iterator[Found]:
-    """``name = value`` in code, configuration, JSON, env files and chat."""
+def _assigned(name: str, kind: str, accept: _Accept, text: str, low: str) -> Iterator[Match]:
+    """Find ``name = value`` in code, configuration, JSON, env files and chat."""
     for match in _assigning(name).finditer(low):
         start, end = match.span("quoted" if match["bare"] is None else "bare")
         if accept(text[start:end], match, text):
             yield kind, start, end
 
 
-# -- said ----------------------------------------------------------------------------------------------------------
+# -- Statements in sentences ---------------------------------------------------------------------------------------
 
-# what follows "my password is" when it is not the password
+# Words after "my password is" that are not the password, such as "my password is wrong". The patterns that follow are
+# the parts of such a sentence: an object, a verb in several languages, and a quoted or bare value.
 _STATES_TEXT = """
     about actually already also always around available being better blocked broken called changed compromised
     correct different disabled easy empty enabled expired fine forgotten gone good great hacked hard here
@@ -240,6 +252,7 @@ _STATES_TEXT = """
     very visible wanted weak what when where working wrong your
 """
 _STATES = frozenset(_STATES_TEXT.split())
+# The parts of a sentence, which ``_saying`` joins.
 _OF = (
     r"(?:,? (?:for|to|on|of|at|in|für|zum|zur|vom|von|der|des|del|de la|de|pour|du|per|para|do|da|van|voor|till|til|"
     r"för) [^\n.,;:'\"=]{1,40}?)?"
@@ -258,13 +271,15 @@ _PRONOUN = re.compile(
 _SURE = frozenset(("lautet", "luidt", "=", "heisst", "heißt"))
 
 
-@cache
+@cache  # one pattern for each name, compiled when a text first has the name
 def _saying(name: str) -> re.Pattern[str]:
+    """Return the pattern of a sentence that states the value of this name."""
     return re.compile(re.escape(name) + r"s?" + _OF + _VERB + _SAID)
 
 
-def _stated(name: str, kind: str, text: str, low: str) -> Iterator[Found]:
-    """ "The password is hunter2", "my password is 'correct horse'", "das Passwort lautet geheim." """
+def _stated(name: str, kind: str, text: str, low: str) -> Iterator[Match]:
+    """Find values in sentences such as "The password is hunter2" or "das Passwort lautet geheim"."""
+    # A quoted value needs little evidence. A bare word may be an ordinary word, as in "the password is wrong".
     for match in _saying(name).finditer(low):
         if match["quoted"] is not None:
             start, end = match.span("quoted")
@@ -288,16 +303,17 @@ def _stated(name: str, kind: str, text: str, low: str) -> Iterator[Found]:
             yield kind, start, start + len(value)
 
 
-@cache
+@cache  # one pattern for each word, compiled when a text first has the word
 def _following(word: str) -> re.Pattern[str]:
+    """Return the pattern of a long string within three short words of this word."""
     return re.compile(
         re.escape(word)
         + r"s?(?:\s{1,3}+[a-z:'\"=(]{1,8}+(?=\s)){0,3}[\s:=]{0,3}+[\"'`(<]?(?P<value>[\w+/=.~-]{20,256})"
     )
 
 
-def _after(word: str, kind: str, text: str, low: str) -> Iterator[Found]:
-    """A long random string within three short words of a telling one: "use the token Zx81..." """
+def _after(word: str, kind: str, text: str, low: str) -> Iterator[Match]:
+    """Find a long random string within three short words of a telling one ("use the token Zx81...")."""
     for match in _following(word).finditer(low):
         start, end = match.span("value")
         value = text[start:end]
@@ -313,15 +329,19 @@ def _after(word: str, kind: str, text: str, low: str) -> Iterator[Found]:
             yield kind, start, end
 
 
-# -- all of them ---------------------------------------------------------------------------------------------------
+# -- All of them ---------------------------------------------------------------------------------------------------
 
+# Words after which a long random string is a secret even without an operator.
 _FOLLOWED = ("token", "secret", "api key", "api_key", "password", "credential")
 TELLING_NAMES = tuple(_KIND)
-"""Words that make a text worth a look, in small letters."""
+"""The words that cause a text to be screened, in lower case."""
 
 
-def find_named_secrets(text: str, low: str) -> Iterator[Found]:
-    """What is given to a telling name in ``text``, of which ``low`` is the form in small letters, as long."""
+def find_named_secrets(text: str, low: str) -> Iterator[Match]:
+    """Find values that are given to a telling name.
+
+    ``low`` is ``text`` in lower case and has the same length.
+    """
     for name, kind in _KIND.items():
         if name not in low:
             continue
@@ -337,60 +357,68 @@ def find_named_secrets(text: str, low: str) -> Iterator[Found]:
 
 
 def _is_short(value: str, match: re.Match[str], text: str) -> bool:
-    """ "pass: hunter2", "DB_PASS=hunter2", where "pass" is a word and the value neither a word nor code."""
+    """Return whether the value of the short name "pass" is a secret: "pass: hunter2", "DB_PASS=hunter2".
+
+    "pass" must be a word of its own, and the value neither a word nor code.
+    """
     start = match.start()
     word = start == 0 or not text[start - 1].isalnum()
     return word and _is_password(value, match, text) and has_digit(value)
 
 
-# The words from which a wallet is made again: twelve to twenty-four of the 2,048 of BIP-39.
+# Seed phrases, which restore a wallet: twelve to twenty-four of the 2,048 words of BIP-39.
 
 
 MIN_SEED_WORDS = 12
-"""A seed phrase has 12, 15, 18, 21 or 24 words."""
+"""The minimum length of a seed phrase, which has 12, 15, 18, 21 or 24 words."""
 
+# Phrases are written with numbers, commas or quotes between the words. Three quarters of the words must be different
+# words of the list, because people misspell one and ordinary prose has far fewer of them.
 _SEED_WORD = re.compile(r"[a-z]+")
 _BETWEEN = re.compile(r"[\s,;|\"'\[\]-]{0,6}(?:[0-9]{1,2}[.):]{0,2}[\s\"']{0,3})?")
 _APART = str.maketrans(dict.fromkeys(",\"'|;[]", " "))
 _SEEDS_AMONG_WORDS = 0.75
 
 
-@cache
+@cache  # 2,048 words, read when a text first has enough words
 def _seed_words() -> frozenset[str]:
+    """Return the word list of BIP-39."""
     return frozenset(
         files("memlab.kernel.privacy").joinpath("seed_words.txt").read_text("ascii").split()
     )
 
 
 def may_hold_seed_phrase(low: str) -> bool:
-    """Whether a text in small letters may hold a seed phrase: so many words of the list stand in it."""
-    known = _seed_words()
-    if len(known.intersection(low.split())) >= _SEEDS_AMONG_WORDS * MIN_SEED_WORDS:
+    """Return whether a text in lower case has enough words of the list to hold a seed phrase."""
+    seed_words = _seed_words()
+    if len(seed_words.intersection(low.split())) >= _SEEDS_AMONG_WORDS * MIN_SEED_WORDS:
         return True
-    apart = low.count(",") + low.count('"') + low.count("'") + low.count(";") + low.count("|")
+    separators = low.count(",") + low.count('"') + low.count("'") + low.count(";") + low.count("|")
     return (
-        apart >= MIN_SEED_WORDS - 1
-        and len(known.intersection(low.translate(_APART).split()))
+        separators >= MIN_SEED_WORDS - 1
+        and len(seed_words.intersection(low.translate(_APART).split()))
         >= _SEEDS_AMONG_WORDS * MIN_SEED_WORDS
     )
 
 
 def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
-    """Runs of words of the list, nearly all different, with nothing but spaces, commas and numbers between them. A word
-    may be broken in two, and the first have a letter in front.
+    """Yield runs of words of the list, with only spaces, commas, quotes and numbers between them.
+
+    Nearly all words of a run are different. A word may be broken in two, and the first may have a letter in front.
     """
+    # ``broken`` holds a word that is not in the list until the next one shows whether both are halves of one word.
     start = stop = 0
     run: list[str] = []
-    known = _seed_words()
+    seed_words = _seed_words()
     broken = ""
     for match in _SEED_WORD.finditer(low):
         word = match[0]
         if run and _BETWEEN.fullmatch(low, stop, match.start()) is None:
             yield from _complete(run, start, stop)
             run, broken = [], ""
-        if broken and broken + word in known:
+        if broken and broken + word in seed_words:
             word, broken = broken + word, ""
-        if word in known or (not run and word[1:] in known):
+        if word in seed_words or (not run and word[1:] in seed_words):
             if not run:
                 start = match.start()
             run.append(word)
@@ -406,13 +434,15 @@ def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
+    """Yield a run as a seed phrase if it is long enough and has enough different words."""
     if len(run) >= MIN_SEED_WORDS and len(set(run)) >= _SEEDS_AMONG_WORDS * len(run):
         yield "seed phrase", start, stop
 
 
-# Blocks of private keys: PEM, OpenSSH, PGP and PuTTY.
+# Blocks of private keys in the formats of PEM, OpenSSH, PGP and PuTTY.
 
 
+# Bounded repetitions, because a text may contain thousands of beginnings without an end.
 _BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
 _END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
 _BASE64_LINES = re.compile(r"(?:(?:\s|\\n|\\r){1,8}[A-Za-z0-9+/=]{20,})*")
@@ -422,7 +452,7 @@ _PUTTY = re.compile(
 
 
 def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
-    """Blocks from their first line to their last; one that was cut short counts as far as its base64 goes."""
+    """Yield key blocks from first line to last; a cut block ends with its base64."""
     ends = _END.finditer(text)
     end = next(ends, None)
     begins = list(_BEGIN.finditer(text))
@@ -437,7 +467,7 @@ def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
     yield from (match.span() for match in _PUTTY.finditer(text))
 
 
-# Personal identifiers: looked for where a pack's settings say so.
+# Personal identifiers, redacted where a pack's settings say so.
 
 
 PERSONAL = {
@@ -447,11 +477,11 @@ PERSONAL = {
     "redact-phones": "phone number",
     "redact-emails": "e-mail address",
 }
-"""The kind that each setting of a pack has redacted."""
+"""The kind of identifier that each setting of a pack redacts."""
 
 
 def personal_kinds(settings: Mapping[str, object]) -> frozenset[str]:
-    """The kinds that a pack with these settings has redacted.
+    """Return the kinds of identifiers that a pack with these settings redacts.
 
     >>> personal_kinds({"redact-cards": True, "redact-ibans": False})
     frozenset({'card number'})
@@ -459,8 +489,9 @@ def personal_kinds(settings: Mapping[str, object]) -> frozenset[str]:
     return frozenset(kind for setting, kind in PERSONAL.items() if settings.get(setting) is True)
 
 
-@cache
+@cache  # most packs redact no identifiers, so the patterns are compiled only when needed
 def _personal_patterns() -> dict[str, re.Pattern[str]]:
+    """Return the pattern of each kind of personal identifier."""
     return {
         "card number": re.compile(r"(?<![\w.-])(?:[2-6][0-9]{3}(?P<gap>[ -]?)(?:[0-9]{4}(?P=gap)){2}[0-9]{1,7}|"
                                   r"3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5})(?![\w-])"),
@@ -483,7 +514,10 @@ def _personal_patterns() -> dict[str, re.Pattern[str]]:
 
 
 def find_personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int, int]]:
-    """Identifiers of these kinds. A card's number has the check digit of Luhn, an IBAN that of ISO 7064."""
+    """Yield identifiers of these kinds.
+
+    A card number must have a valid check digit (Luhn), and an IBAN valid check digits (ISO 7064).
+    """
     for kind, pattern in _personal_patterns().items():
         if kind not in kinds:
             continue
@@ -500,22 +534,24 @@ def find_personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int,
                 yield kind, start, end
 
 
-def _is_long(kind: str, found: str) -> bool:
-    return kind != "phone number" or 8 <= sum(map(str.isdigit, found)) <= 15
+def _is_long(kind: str, identifier: str) -> bool:
+    """Return whether a phone number has 8 to 15 digits; other kinds have any length."""
+    return kind != "phone number" or 8 <= sum(map(str.isdigit, identifier)) <= 15
 
 
-def _is_card(found: str) -> bool:
-    digits = [int(one) for one in found if one.isdigit()]
+def _is_card(number: str) -> bool:
+    """Return whether a number has 13 to 19 digits and a valid check digit."""
+    digits = [int(character) for character in number if character.isdigit()]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
     return 13 <= len(digits) <= 19 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
 def _end_of_iban(text: str, start: int, end: int) -> int:
-    """Where the IBAN that begins at ``start`` ends: a word may follow it; ``start`` if there is none."""
+    """Return the end of the IBAN that begins at ``start``, which a word may follow; ``start`` for none."""
     while end > start:
         plain = "".join(filter(str.isalnum, text[start:end])).upper()
         if 15 <= len(plain) <= 34:
-            number = "".join(str(int(one, 36)) for one in plain[4:] + plain[:4])
+            number = "".join(str(int(character, 36)) for character in plain[4:] + plain[:4])
             if int(number) % 97 == 1:
                 return end
         cut = max(text.rfind(" ", start, end), text.rfind("-", start, end))

@@ -1,4 +1,4 @@
-"""What a value looks like: made by chance, made up by a person, or a word that stands where a secret would."""
+"""Whether a value looks random, chosen by a person, or like a word that stands for a secret."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 
+# Words and forms of documentation and code that stand for a secret and are none.
 _PLACEHOLDERS_TEXT = """
     1234 abcd any api-key apikey bool bytes changeit changeme credential credentials default empty example expired false
     hidden incorrect input int invalid key masked missing my-password my_password mypassword new_password
@@ -39,16 +40,17 @@ _PLACEHOLDER = re.compile(
     r"|(?:min|max|at ?least)[_-]?\d|\d{1,4} ?[-\u2013] ?\d{1,4}\Z|\[?redacted",
     re.IGNORECASE,
 )
+# What distinguishes random values from names: changes between small letters, capitals and digits, and symbols.
 _PATH = re.compile(r"\.{0,2}/|~|[A-Za-z]:\\|[a-z+]{2,10}://")
 _SYMBOL = re.compile(r"[!@#%^*~+=?&$](?=.)")
 _DIGIT = re.compile(r"[0-9]")
 _TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
 _RUN = re.compile(r"[A-Za-z0-9]+")
-_LOOKED_AT = 256
+_LOOKED_AT = 256  # characters that are examined; a longer value shows no more about its origin
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether it only stands where a secret would: "changeme", "your-token", "${TOKEN}", "8-64", "xxxx"."""
+    """Return whether a value only stands for a secret: "changeme", "your-token", "${TOKEN}", "8-64", "xxxx"."""
     return (
         value.lower() in _PLACEHOLDERS
         or value == value[0] * len(value)
@@ -58,21 +60,22 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_path(value: str) -> bool:
-    """Whether it begins as a path or a URL does."""
+    """Return whether a value begins like a path or a URL."""
     return _PATH.match(value) is not None
 
 
 def has_digit(value: str) -> bool:
+    """Return whether a value has a digit."""
     return _DIGIT.search(value) is not None
 
 
 def has_symbol(value: str) -> bool:
-    """Whether a sign stands in it that words and names do not have, and not at its end."""
+    """Return whether a value has, before its end, a symbol that words and names do not have."""
     return _SYMBOL.search(value) is not None
 
 
 def is_mixed(value: str) -> bool:
-    """Whether small letters, capitals and digits follow one another as they do by chance, and not as in a name.
+    """Return whether small letters, capitals and digits alternate as in random values, and not as in names.
 
     >>> is_mixed("aB3dE5fG7hJ9kL2m"), is_mixed("webkit-transition-duration-300ms"), is_mixed("eos_token_id_50256")
     (True, False, False)
@@ -85,14 +88,16 @@ def is_mixed(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """``is_mixed``, and no placeholder."""
+    """Return whether a value is mixed and no placeholder."""
     return len(set(value[:_LOOKED_AT])) >= 2 and is_mixed(value) and not is_placeholder(value)
 
 
 def looks_generated(value: str) -> bool:
-    """Whether what follows a prefix that says much is a token's, and not a name's: less has to speak for it.
+    """Return whether a value after a distinctive prefix is a token's and not a name's.
 
-    >>> looks_generated("SVTBTYERVDWRZBATUOKORWSSXDZXULVNRJ"), is_made("config_from_pretrained")
+    The prefix is evidence in itself, so the threshold is lower than for ``is_random``.
+
+    >>> looks_generated("SVTBTYERVDWRZBATUOKORWSSXDZXULVNRJ"), looks_generated("config_from_pretrained")
     (True, False)
     """
     if is_placeholder(value):
@@ -103,25 +108,27 @@ def looks_generated(value: str) -> bool:
 
 
 def entropy(value: str) -> float:
-    """Shannon entropy of the characters, in bits."""
+    """Return the Shannon entropy of the characters, in bits."""
     return math.log2(len(value)) - sum(n * math.log2(n) for n in Counter(value).values()) / len(
         value
     )
 
 
-# What a pattern cannot say of what it found.
+# Checks of a match that a regular expression cannot express.
 
 
+# The port of a URL; the alphabet of Base58, in which wallets write keys.
 _PORT = re.compile(r"[0-9]{1,5}(?:[/?#]|\Z)")
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def is_basic(value: str) -> bool:
-    """Whether base64 reads "name:password", or did before it was changed."""
+    """Return whether a value is base64 of "name:password", or a random value, such as one that was altered."""
     return _is_basic(value) or (len(value) >= 12 and is_random(value))
 
 
 def _is_basic(value: str) -> bool:
+    """Return whether a value is base64 of a printable "name:password"."""
     try:
         name, colon, password = (
             base64.b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
@@ -132,12 +139,12 @@ def _is_basic(value: str) -> bool:
 
 
 def is_url_password(value: str) -> bool:
-    """Not a port and a path with an @ in it."""
+    """Return whether a match is a password and not a port followed by a path with "@"."""
     return _PORT.match(value) is None and not is_placeholder(value)
 
 
 def is_login(value: str) -> bool:
-    """What ends a line of .pgpass, and no line number, message or type."""
+    """Return whether the end of a .pgpass line is a password, and not a line number, message or type."""
     return (
         (has_digit(value) or has_symbol(value))
         and not value.isdigit()
@@ -146,16 +153,17 @@ def is_login(value: str) -> bool:
 
 
 def is_random_hex(value: str) -> bool:
+    """Return whether hexadecimal digits look random."""
     return is_mixed(value.removeprefix("0x")) and len(set(value)) >= 8
 
 
 def is_wallet_key(value: str) -> bool:
-    """Whether the check digits of a wallet's key are right."""
+    """Return whether the check digits of a wallet's key are correct."""
     number = 0
     for character in value:
-        place = _BASE58.find(character)
-        if place < 0:
+        digit = _BASE58.find(character)
+        if digit < 0:
             return False
-        number = number * 58 + place
+        number = number * 58 + digit
     data = number.to_bytes(max(4, (number.bit_length() + 7) // 8), "big")
     return hashlib.sha256(hashlib.sha256(data[:-4]).digest()).digest()[:4] == data[-4:]

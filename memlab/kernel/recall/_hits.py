@@ -383,10 +383,12 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _policy(self) -> Policy:
+        """The policy of the recall score."""
         return self.pack.policies["recall-score"]
 
     @cached_property
     def _aggregates(self) -> pl.DataFrame:
+        """The aggregates of the policy, one row per candidate."""
         return self._policy.aggregates(self.slate.frame)
 
     def _index(self, memory: Hit | int) -> int:
@@ -512,20 +514,24 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _redactions(self) -> str:
+        """A note on secrets that were removed from the query."""
         count = len(self.redacted)
         return f"; {count} secret{'s' * (count > 1)} redacted in the query" if count else ""
 
     @property
     def _answered(self) -> str:
+        """A note on the probability of an answer."""
         return "" if self.known is None else f"; {likely(self.known)}"
 
     @property
     def _unscored(self) -> str:
+        """A note on candidates without a finite score."""
         count = int((~np.isfinite(self.slate.scores)).sum())
         return f"; {count} without a finite score cannot be shown" if count else ""
 
     @property
     def _notes(self) -> list[str]:
+        """The notes below the hits."""
         drawn = sum(hit.probe for hit in self)
         probes = f"probe (?): not in the top {len(self) - drawn}; drawn at random to explore"
         before = (
@@ -617,7 +623,10 @@ def _find_passage(text: str, question: str, language: str) -> tuple[int, int] | 
 
 
 def _display_text(hit: Hit) -> str:
-    """Return the clipped text of a hit; of a long text the passage, expandable to the whole."""
+    """Return the clipped text of a hit.
+
+    Of a long text it is the passage, which expands to the whole.
+    """
     span = hit._span
     if span is None:
         return clip(hit.text, 300) + _note_duplicates(hit)
@@ -646,9 +655,9 @@ _WORDS = ("text", "kind", "ref", "speaker", "session", "project")
 
 
 def similar(state: State, row: int, population: Population, *, limit: int) -> pl.DataFrame:
-    """Return the memories of ``population`` nearest to the memory in ``row``, except itself; ties by id.
+    """Return the memories of ``population`` nearest to the memory in ``row``.
 
-    A memory that waits for its vector is similar to none.
+    The memory itself is left out. Ties are broken by id. A memory that waits for its vector is similar to none.
     """
     vector = state.vectors.take(np.array([row]))[0]
     search = population.search

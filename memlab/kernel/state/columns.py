@@ -152,7 +152,7 @@ def gather_numbers(
 class RecentTimes(Numbers):
     """The most recent times of each row as i64[rows, depth], newest first, filled up with ``NEVER``."""
 
-    NEVER = np.iinfo(np.int64).min
+    NEVER = np.iinfo(np.int64).min  # sorts before every time, so rows need no counts
 
     def __init__(self, depth: int, values: NDArray[np.int64] | None = None) -> None:
         super().__init__(np.int64, np.empty((0, depth)) if values is None else values)

@@ -1,8 +1,10 @@
-"""The kinds of events: what each one's body holds, declared by the kernel here and by each subject in its own folder.
+"""The kinds of events, with declarations of what their bodies hold.
 
-``EVENTS`` has every kind, ``REGISTERS`` what the dump of each projection holds. A kind that is in neither is of a newer
-version of memlab. Whatever depends on what a field holds is derived from its role: what another viewer sees, what a
-purge takes out, what an export carries, and which strings are content hashes that need no screening for secrets.
+The kernel declares its kinds here, and each subject declares others in its own folder. ``EVENTS`` has every kind, and
+``REGISTERS`` has the declared dump of each projection. A kind in neither was written by a newer version of memlab.
+
+The role of a field says what it holds. Four things are derived from roles: what another viewer sees, what a purge
+removes, what an export carries, and which strings are content hashes that are not screened for secrets.
 """
 
 from __future__ import annotations
@@ -54,25 +56,25 @@ __all__ = [
 ]
 
 
-# -- what a field of a body, or of the dump of a register, holds ------------------------------------------------------
+# -- Declarations of fields -------------------------------------------------------------------------------------------
 
 
 Role = Literal[
-    # values that tell nothing of a memory's content
+    # values that reveal nothing about a memory's content
     "number",
     "time",
     "flag",
     "bytes",
     "word",
     "hash",
-    # what they refer to
+    # references
     "memory",
     "edge",
     "last-memory",
     "memory-count",
     "newest-time",
     "decision",
-    # strings in somebody's words
+    # strings in a person's words
     "text",
     "note",
     "label",
@@ -97,32 +99,33 @@ Role = Literal[
     "values",
     "graph",
     "registers",
-    # a field that no declaration knows
+    # a field without a declaration
     "undeclared",
 ]
-"""What a field holds. Scalars may stand in a list of them.
+"""What a field holds: a value of the role, or a list of such values.
 
 ``number``, ``time``, ``flag``, ``bytes``, ``word`` (of memlab's own vocabularies, or the source of a policy) and
-``hash`` (64 hexadecimal digits) stay as they are. ``memory`` is an id, ``edge`` the number of an edge, ``last-memory``
-an id up to which something was done, ``memory-count`` and ``newest-time`` say how many memories the part ``of`` names
-and when the newest of them was created, ``decision`` is the event of a recall.
+``hash`` (64 hexadecimal digits) are never changed. ``memory`` is an id, ``edge`` the number of an edge, and
+``last-memory`` an id up to which something was done. ``memory-count`` and ``newest-time`` say how many memories the
+field named by ``of`` lists, and when the newest of them was created. ``decision`` is the event of a recall.
 
-``text`` is cut where it quotes a purged memory, ``note`` also becomes None where nothing is left, ``label`` (a path, a
-command) stays where it may be a word of a vocabulary. ``vector`` embeds the question beside it. ``node`` is the name of
-a tag, cluster or entity whose kind stands beside it as ``kind``.
+A purge cuts a ``text`` where it quotes a purged memory. A ``note`` also becomes None if nothing is left, and a
+``label`` (a path, a command) stays if it may be a word of a vocabulary. ``vector`` embeds the query in the same
+mapping. ``node`` is the name of a tag, cluster or entity, whose kind is the field ``kind`` of the same mapping.
 
-``columns`` are values of memory columns for the rows ``first`` and ``count``, ``values`` is one of ``Change.set``,
-``graph`` and ``registers`` are parts of an import.
+``columns`` are values of memory columns for the rows ``first`` and ``count``. ``values`` is an item of
+``Change.set``. ``graph`` and ``registers`` are parts of an import.
 """
 
 NAMES = frozenset(
     ("name", "project", "session", "agent", "creator", "tag", "cluster", "entity", "node")
 )
-"""Roles of names that memories bear in their columns or by their edges."""
+"""Roles of names that memories have in their columns or by their edges."""
 
 STRINGS = NAMES | {"text", "note", "label", "vector", "undeclared"}
-"""Roles of what may tell of a memory's content."""
+"""Roles of values that may reveal a memory's content."""
 
+# Roles of values that name memories, that a purge may change, and that hold names of memories.
 _REFERRING = frozenset(
     (
         "memory",
@@ -147,32 +150,37 @@ class Field:
     Attributes
     ----------
     role
-        What it holds.
+        The kind of value; see ``Role``.
     fields
-        The fields of a mapping by name, ``*`` for any other name; the columns of ``rows``, which are parallel lists or
-        one value for all rows.
+        The fields of a mapping by name, with ``*`` for any other name; or the columns of ``rows``, each a list with
+        one item for each row or one value for all rows.
     items
-        The field of each item of a list (one), or of each position of a tuple.
+        The field of each item of a list (one field), or of each position of a tuple.
     keys
-        What the names in a mapping are where they are no names of fields: a role of ``NAMES``; empty for words.
+        The role, one of ``NAMES``, of a mapping's keys if they are names; empty if they are words.
     shared
-        Whoever sees the event may read it. Any other string is left out where the event names a memory that is hidden
-        from the viewer.
+        Whether everyone who sees the event may read the string. Other strings are left out if the event names a
+        memory that is hidden from the viewer.
     held
-        Who bears a name: the memories that are named beside it; a person ``declared`` it, so it stays when memories are
-        purged; or it is a ``reference`` to what memories bear elsewhere.
+        Where a name comes from. It belongs to the memories in the same mapping; or a person ``declared`` it, so
+        that it stays when memories are purged; or it is a ``reference`` to a name that memories have elsewhere.
     asked
-        Somebody asked this text: it goes when a purge takes out questions like it, with its vector. An item of a list
-        that names a memory goes as a whole.
+        Whether the text is a query. A purge of similar queries removes it with its vector, and removes an item of a
+        list that names a memory as a whole.
     asker
-        Only the viewer who asked the recall of the event's ``decision`` sees it.
+        Whether only the viewer who asked the recall of the event's ``decision`` sees the field.
     of
-        The field beside it that this one speaks of. A text goes with the memories or the name that it describes, a flag
-        with the rows.
+        The field of the same mapping that this one describes. A text is removed with the memories or the name that it
+        describes, and a flag with the rows.
     drops
-        A purge leaves out the items that name a purged memory. Items of other lists keep their places.
+        Whether a purge removes the items that name a purged memory. Items of other lists keep their positions.
     required
-        The list stays where nothing of it is left.
+        Whether the list stays when it becomes empty.
+
+    Examples
+    --------
+    >>> Field("text", of="memory").role
+    'text'
     """
 
     role: Role
@@ -193,39 +201,61 @@ class Field:
         return (*self.fields.values(), *self.items)
 
     def get(self, name: str) -> Field:
-        """Return the field of this name in a mapping."""
+        """Return the declaration of a member of a mapping.
+
+        Parameters
+        ----------
+        name
+            The name of the member.
+
+        Returns
+        -------
+        Field
+            The field of that name, the field ``*``, or ``UNDECLARED``.
+        """
         return self.fields.get(name) or self.fields.get("*") or UNDECLARED
 
     def item(self, number: int) -> Field:
-        """Return the field of an item of a list, or of a position of a tuple."""
+        """Return the declaration of an item of a list or tuple.
+
+        Parameters
+        ----------
+        number
+            The position of the item, from 0.
+
+        Returns
+        -------
+        Field
+            The field of the item, or ``UNDECLARED`` beyond the end of a tuple.
+        """
         if self.role == "list":
             return self.items[0]
         return self.items[number] if number < len(self.items) else UNDECLARED
 
     @cached_property
     def names_memories(self) -> bool:
-        """Whether it refers to memories, itself or within."""
+        """Whether the field, or a field within it, refers to memories."""
         own = self.role in _REFERRING or (self.role == "flag" and bool(self.of))
         return own or any(part.names_memories for part in self.parts)
 
     @cached_property
     def is_about_memories(self) -> bool:
-        """Whether it names memories itself: then its strings speak of these, and else of those that enclose it."""
+        """Whether the field names memories itself, so that its strings describe these memories."""
         return self.role == "values" or any(part.role == "memory" for part in self.parts)
 
     @cached_property
     def decision(self) -> str:
-        """The field of this mapping that names a recall; empty for none."""
+        """The name of the field of this mapping that names a recall; empty for none."""
         return next((name for name, part in self.fields.items() if part.role == "decision"), "")
 
     @cached_property
     def for_asker(self) -> frozenset[str]:
-        """The fields of this mapping that only the asker of the recall sees."""
+        """The names of the fields of this mapping that only the asker of the recall sees."""
         return frozenset(name for name, part in self.fields.items() if part.asker)
 
     @cached_property
     def has_private_strings(self) -> bool:
-        """Whether it has strings that are not shared with whoever sees the event."""
+        """Whether the field has strings that are not shared with everyone who sees the event."""
         own = self.role in STRINGS and not self.shared
         return (
             own
@@ -235,7 +265,7 @@ class Field:
 
     @cached_property
     def rewritten(self) -> bool:
-        """Whether a purge may change it."""
+        """Whether a purge may change the field."""
         return (
             self.role in _REWRITTEN
             or self.drops
@@ -245,17 +275,28 @@ class Field:
 
     @cached_property
     def bears_names(self) -> bool:
-        """Whether it says which names memories bear, or which ones a person declared."""
+        """Whether the field says which names memories have, or which names a person declared."""
         own = (self.role in NAMES or bool(self.keys)) and self.held != "reference"
         return own or self.role in _NAMING or any(part.bears_names for part in self.parts)
 
     @cached_property
     def asks(self) -> Field | None:
-        """The text in this mapping that somebody asked."""
+        """The field of this mapping that holds a query, or None."""
         return next((part for part in self.fields.values() if part.asked), None)
 
     def ids(self, value: Any) -> Iterator[int]:
-        """Yield the ids of the memories that a value of this field names, within it too."""
+        """Yield the ids of the memories that a value of this field names, at any depth.
+
+        Parameters
+        ----------
+        value
+            A value of this field.
+
+        Returns
+        -------
+        Iterator[int]
+            Ids in the order of the value; an id may occur more than once.
+        """
         if self.role == "memory":
             yield from value if isinstance(value, list) else () if value is None else (value,)
         elif self.role == "values":
@@ -269,7 +310,7 @@ class Field:
 
 
 UNDECLARED = Field("undeclared")
-"""A field that no declaration knows: its strings are treated as private text."""
+"""The field of values without a declaration, whose strings are treated as private text."""
 
 
 def mapping_field(fields: Mapping[str, Field], **options: Any) -> Field:
@@ -278,43 +319,49 @@ def mapping_field(fields: Mapping[str, Field], **options: Any) -> Field:
 
 
 def list_field(*items: Field, **options: Any) -> Field:
-    """Return a field whose value is a list: of one kind of item, or with several fields, of tuples of these."""
+    """Return a field whose value is a list of one kind of item, or of tuples of several fields."""
     return Field(
         "list", items=items if len(items) == 1 else (Field("tuple", items=items),), **options
     )
 
 
 def rows_field(columns: Mapping[str, Field], **options: Any) -> Field:
-    """Return a field whose value is a mapping of parallel columns: a row goes where one of its memories does."""
+    """Return a field whose value is a mapping of parallel columns; a row is removed with any of its memories."""
     return Field("rows", fields=columns, **options)
 
 
 @dataclass(frozen=True)
 class EventType:
-    """One kind of event.
+    """The declaration of one kind of event.
 
     Attributes
     ----------
     kind
-        The word by which the journal knows it.
+        The word by which the journal knows the kind.
     doc
         What happened, in one sentence.
     fields
-        The fields of its body, besides those that any event may carry.
+        The fields of the body, without those that any event may carry.
     version
-        The newest form of its body that this version of memlab reads.
+        The newest format of the body that this version of memlab reads, from 1.
     owner
-        The extension that declared it; empty for memlab.
+        The extension that declared the kind; empty for memlab.
     adds
-        It adds memories: ``first``, ``count`` and ``columns``, with an edge to the node of each tag.
+        Whether the event adds memories with ``first``, ``count`` and ``columns``, and an edge to the node of each
+        tag.
     policies
-        It changes which policies are live: the version log folds it.
+        Whether the event changes the active policies, so that the version log folds it.
     asks
-        It is a recall: where it names no memory, the viewer who asked sees it.
+        Whether the event is a recall, which its asker sees even if it names no memory.
     replay
-        What a replay under another pack does with it: carries out the values that it sets (``values``), or counts it
-        as left out because it depends on the state that the lab had (``left-out``). Empty where a replay knows the kind
-        itself, or the pack decides again.
+        What a replay under another pack does with the event. ``values`` applies the values that it sets;
+        ``left-out`` counts it as left out, because it depends on the state of the original lab. Empty, the
+        default, means that a replay handles the kind itself or that the pack decides again.
+
+    Examples
+    --------
+    >>> EventType("weather/seen", "The weather was observed.", {"degrees": Field("number")}).name
+    'weather/seen'
     """
 
     kind: str
@@ -329,7 +376,7 @@ class EventType:
 
     @property
     def name(self) -> str:
-        """The kind: the name in the registry."""
+        """The kind, which is its name in the registry."""
         return self.kind
 
     @cached_property
@@ -340,20 +387,20 @@ class EventType:
 
 @dataclass(frozen=True)
 class Register:
-    """What the dump of a projection holds, as exports, imports and purges read it.
+    """The declaration of a projection's dump, which exports, imports and purges read.
 
     Attributes
     ----------
     name
         The name of the projection.
     dumped
-        What ``Projection.dump`` returns.
+        The declaration of what ``Projection.dump`` returns.
     exported
-        Whether an export carries it. One that speaks of events of its own journal means nothing next to another.
+        Whether exports carry the dump. Numbers of events are meaningless in the journal of another lab.
     owner
-        The extension that declared it; empty for memlab.
+        The extension that declared the projection; empty for memlab.
     doc
-        What the projection keeps.
+        What the projection stores.
     """
 
     name: str
@@ -363,23 +410,26 @@ class Register:
     doc: str = ""
 
 
-# -- the kernel's own kinds -------------------------------------------------------------------------------------------
+# -- The kernel's own kinds -------------------------------------------------------------------------------------------
 
+# Fields without options are shared, so that declarations read as tables.
 NUMBER, TIME, FLAG, WORD, HASH = (
     Field(role) for role in ("number", "time", "flag", "word", "hash")
 )
 MEMORY_ID, EDGE, BYTES = Field("memory"), Field("edge"), Field("bytes")
 
 REASON = Field("text", shared=True)
-"""Why somebody did something: whoever sees the event may read it."""
+"""The reason that a person gave; everyone who sees the event may read it."""
 
 PROJECT, SESSION, AGENT = (
     Field(role, held="reference", shared=True) for role in ("project", "session", "agent")
 )
 """The project, session or agent in which something happened."""
 
+# A name that a person declared stays when memories that mention the entity are purged.
 _ENTITY = Field("entity", held="declared", shared=True)
 
+# The columns of ``Change.edges``, with the maximum number of edges for each node.
 _EDGES = {
     "source": MEMORY_ID,
     "target": MEMORY_ID,
@@ -417,8 +467,9 @@ ADDED: Mapping[str, Field] = {
 """The fields of an event that adds memories."""
 
 _DERIVED = mapping_field({"rebuilt": WORD, "dropped": WORD, "given": WORD})
-"""The columns that an edit derived again, emptied, and was given."""
+"""The columns that an edit derived again, emptied, and received from the user."""
 
+# The fields of events that change one slot, of all policy events, and of events about whole packs.
 _LIVE = {
     "slot": WORD,
     "hash": HASH,
@@ -437,18 +488,20 @@ _PACK = {"pack": WORD, "hash": HASH, "sources": HASH, "policies": mapping_field(
 
 
 def _policy_event(kind: str, doc: str, fields: Mapping[str, Field]) -> EventType:
+    """Declare a kind of event that changes policies."""
     return EventType(kind, doc, {**fields, **_CHANGED}, policies=True)
 
 
+# The kinds that the kernel writes. Sentences are in the past tense because an event says what happened.
 _KERNEL = (
     EventType(
         "embedder",
-        "Vectors are of another embedder from here on; the first memories may wait for theirs.",
+        "The embedder was changed; the first memories may still wait for their vectors.",
         {"fingerprint": HASH, "name": WORD, "dim": NUMBER, "waiting": NUMBER},
     ),
     EventType(
         "remember",
-        "Memories were added, or one in the place of an edited one.",
+        "Memories were added, or one replaced an edited memory.",
         {**ADDED, "edit": MEMORY_ID, "derived": _DERIVED},
         adds=True,
     ),
@@ -465,7 +518,7 @@ _KERNEL = (
     ),
     EventType(
         "recall",
-        "A query was answered; the slate has the rest.",
+        "A query was answered; the slate has the details.",
         {
             "ids": MEMORY_ID,
             "probes": MEMORY_ID,
@@ -479,17 +532,17 @@ _KERNEL = (
     ),
     EventType(
         "seal",
-        "Slates were sealed: the digest is that of the segment that took their place.",
+        "Slates were sealed; the digest is that of the segment that replaced them.",
         {"after": NUMBER, "upto": NUMBER, "recalls": NUMBER, "digest": HASH},
     ),
     EventType(
         "thin",
-        "Sealed slates lost their features, or were dropped, which leaves no digest.",
+        "Sealed slates lost their features, or were dropped and have no digest.",
         {"upto": NUMBER, "recalls": NUMBER, "digest": HASH, "to": WORD},
     ),
     EventType(
         "feedback",
-        "Somebody judged a memory, or a judgement was attributed to it.",
+        "A person judged a memory, or a judgement was attributed to it.",
         {
             "decision": Field("decision"),
             "memory": MEMORY_ID,
@@ -521,17 +574,22 @@ _KERNEL = (
         {"reason": REASON, "was": list_field(Field("values"), required=True)},
         replay="values",
     ),
-    EventType("forget", "Memories were taken out of use.", {"reason": REASON}, replay="values"),
-    EventType("restore", "Memories came back into use.", {"reason": REASON}, replay="values"),
+    EventType(
+        "forget",
+        "Memories were deprecated by a pack or a person.",
+        {"reason": REASON},
+        replay="values",
+    ),
+    EventType("restore", "Memories were restored.", {"reason": REASON}, replay="values"),
     EventType(
         "delete",
-        "Memories, or all of a project, were deleted: they are purged later.",
+        "Memories, or all memories of a project, were deleted; they are purged later.",
         {"reason": REASON, "project": replace(PROJECT, held="declared")},
         replay="values",
     ),
     EventType(
         "status",
-        "Memories got another status, in labs of the first days.",
+        "Memories got another status; written by early versions only.",
         {"ids": MEMORY_ID, "status": WORD},
     ),
     EventType("retract", "Facts were withdrawn.", {"reason": REASON}, replay="values"),
@@ -539,7 +597,7 @@ _KERNEL = (
     EventType("reinforce", "Use changed numbers of memories.", {"pack": HASH}),
     EventType(
         "purge",
-        "Memories were removed for good.",
+        "Memories were removed permanently.",
         {
             "reason": REASON,
             "tombstones": mapping_field({"key": BYTES, "hashes": BYTES, "origins": WORD}),
@@ -554,13 +612,13 @@ _KERNEL = (
     ),
     EventType(
         "merge-entity",
-        "A person said that two entities are one.",
+        "A person merged two entities.",
         {"entity": _ENTITY, "into": _ENTITY, "moved": mapping_field({"*": MEMORY_ID})},
         replay="left-out",
     ),
     EventType(
         "split-entity",
-        "A person said that one entity is two, or that a merged one is its own.",
+        "A person split an entity, or split a merged one off again.",
         {
             "entity": _ENTITY,
             "from": _ENTITY,
@@ -570,23 +628,24 @@ _KERNEL = (
         },
         replay="left-out",
     ),
-    _policy_event("use", "A pack became the live one.", _PACK),
+    _policy_event("use", "A pack became active.", _PACK),
     _policy_event("install", "A slot got another policy.", _LIVE),
-    _policy_event("rollback", "A slot got an earlier policy back.", _LIVE),
-    _policy_event("rollback-pack", "An earlier pack became the live one again.", _PACK),
-    _policy_event("pin", "A slot was held at a policy.", _LIVE),
-    _policy_event("unpin", "A slot was released.", _LIVE),
+    _policy_event("rollback", "A slot returned to an earlier policy.", _LIVE),
+    _policy_event("rollback-pack", "An earlier pack became active again.", _PACK),
+    _policy_event("pin", "A slot was pinned to a policy.", _LIVE),
+    _policy_event("unpin", "A slot was unpinned.", _LIVE),
     _policy_event(
         "challenge",
-        "A pack began to be compared with the live one.",
+        "A comparison of a pack with the active one began.",
         {**_PACK, "design": WORD, "extra": NUMBER, "rate": NUMBER},
     ),
-    _policy_event("end-challenge", "A comparison with the live pack ended.", _PACK),
+    _policy_event("end-challenge", "A comparison with the active pack ended.", _PACK),
 )
 
 
 def _refusal(declared: EventType) -> str | None:
-    """Return why an extension's kind of event is refused: a memlab without the extension has to know whose it is."""
+    """Return the reason why an extension's kind of event is refused, or None."""
+    # A memlab without the extension must know from the kind alone which extension is missing.
     extension, kind = split_owner(declared.owner)[0], declared.kind
     if kind.partition("/")[0] != extension or not kind.partition("/")[2]:
         return (
@@ -598,11 +657,11 @@ def _refusal(declared: EventType) -> str | None:
 
 
 def _unclear_text(declared: EventType) -> str | None:
-    """Return which text of an event has no subject, so that nobody knows when a purge takes it out."""
-    if not any(field.role == "memory" for field in declared.fields.values()):
+    """Return a refusal if a purge could not know when to remove one of an event's texts."""
+    if not any(part.role == "memory" for part in declared.fields.values()):
         return None
-    for name, held in declared.fields.items():
-        if held.role in ("text", "note", "label") and not held.shared and not held.of:
+    for name, part in declared.fields.items():
+        if part.role in ("text", "note", "label") and not part.shared and not part.of:
             return (
                 f"The field {name} of the event {declared.kind} does not say of which memory it speaks: "
                 'give of="...", the field with the memory, or shared=True for what stays when memories are purged.'
@@ -616,50 +675,52 @@ EVENTS: Registry[EventType] = Registry(
 """Every kind of event that this version of memlab knows, with those of extensions."""
 
 REGISTERS: Registry[Register] = Registry("register", kind="registers", about="doc")
-"""What the dump of each projection holds."""
+"""The declared dump of each projection."""
 
 
-# -- declaring ----------------------------------------------------------------------------------------------------
+# -- Declaring kinds ----------------------------------------------------------------------------------------------
 
 
 def declare_events(types: Iterable[EventType]) -> None:
-    """Add kinds of events; InputError for a kind that another owner has declared."""
+    """Register kinds of events; InputError for a kind that another owner has declared."""
     EVENTS.register(types)
 
 
 def declare_register(register: Register) -> None:
-    """Add what the dump of a projection holds."""
+    """Register the declaration of a projection's dump."""
     REGISTERS.register([register])
 
 
 def extend_event(kind: str, fields: Mapping[str, Field]) -> None:
-    """Add the fields that a subject of memlab writes into another's events."""
-    known = EVENTS[kind]
-    EVENTS.amend(replace(known, fields={**known.fields, **fields}))
+    """Add the fields that a subject of memlab writes into another subject's events."""
+    event = EVENTS[kind]
+    EVENTS.amend(replace(event, fields={**event.fields, **fields}))
 
 
 def find_extension(kind: str) -> str | None:
-    """Return the extension of an event's kind by name; None for a kind of memlab."""
+    """Return the extension that owns a kind of event by its name; None for a kind of memlab."""
     name, slash, _ = kind.partition("/")
     return name if slash else None
 
 
-# -- what is derived ----------------------------------------------------------------------------------------------
+# -- Derived from declarations ------------------------------------------------------------------------------------
+# Each cache is keyed by the registries' counters of changes: an extension may be registered at any time, and the
+# derived values are needed for every event that is written.
 
 _bodies: dict[str, tuple[int, Field]] = {}
 
 
 def body_field(kind: str) -> Field:
-    """Return the body of a kind of event as a mapping of its fields, with the parts that any event may carry."""
-    known = _bodies.get(kind)
-    if known is None or known[0] != EVENTS.changes:
+    """Return the body of a kind of event as a mapping, with the parts that any event may carry."""
+    cached = _bodies.get(kind)
+    if cached is None or cached[0] != EVENTS.changes:
         own = EVENTS[kind].fields if kind in EVENTS else {}
-        known = _bodies[kind] = (EVENTS.changes, mapping_field({**PARTS, **own}))
-    return known[1]
+        cached = _bodies[kind] = (EVENTS.changes, mapping_field({**PARTS, **own}))
+    return cached[1]
 
 
 def dump_field(name: str) -> Field:
-    """Return what the dump of a projection holds."""
+    """Return the declaration of a projection's dump."""
     return REGISTERS[name].dumped if name in REGISTERS else UNDECLARED
 
 
@@ -668,9 +729,9 @@ def policy_events() -> tuple[str, ...]:
     return _policy_events(EVENTS.changes)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=1)  # asked for every fold, and changed only by registering an extension
 def _policy_events(changes: int) -> tuple[str, ...]:
-    return tuple(kind for kind, known in EVENTS.items() if known.policies)
+    return tuple(kind for kind, event in EVENTS.items() if event.policies)
 
 
 def declared_names(kind: str, role: str) -> tuple[str, ...]:
@@ -687,24 +748,25 @@ _hashes: dict[str, tuple[tuple[int, int], tuple[Path, ...]]] = {}
 
 
 def hash_paths(kind: str) -> tuple[Path, ...]:
-    """Return the names that lead to each content hash in the body of an event; items of lists have no name.
+    """Return the paths of names to each content hash in the body of an event; items of lists have no name.
 
-    A hash is as random as a credential: of 300,000 random ones 36 look like a token. So these fields are not screened
-    for secrets where they hold 64 hexadecimal digits.
+    A hash looks as random as a credential: of 300,000 random hashes 36 look like a token. So these fields are not
+    screened for secrets if they hold 64 hexadecimal digits.
     """
     changes = EVENTS.changes, REGISTERS.changes
-    known = _hashes.get(kind)
-    if known is None or known[0] != changes:
-        known = _hashes[kind] = (changes, tuple(dict.fromkeys(_hash_paths(body_field(kind), ()))))
-    return known[1]
+    cached = _hashes.get(kind)
+    if cached is None or cached[0] != changes:
+        cached = _hashes[kind] = (changes, tuple(dict.fromkeys(_hash_paths(body_field(kind), ()))))
+    return cached[1]
 
 
 def register_hash_paths(name: str) -> tuple[Path, ...]:
-    """Return the names that lead to each content hash in the dump of a register."""
+    """Return the paths of names to each content hash in the dump of a register."""
     return tuple(dict.fromkeys(_hash_paths(dump_field(name), ())))
 
 
 def _hash_paths(field: Field, path: Path) -> Iterator[Path]:
+    """Yield the paths to content hashes within a field."""
     if field.role == "hash":
         yield path
     elif field.role == "registers":
@@ -717,10 +779,14 @@ def _hash_paths(field: Field, path: Path) -> Iterator[Path]:
 
 
 def undeclared_fields(kind: str, body: Mapping[str, Any]) -> list[str]:
-    """Return the names that lead to what the declaration of an event does not know; the fold refuses unknown kinds."""
+    """Return the paths of fields in a body that the kind's declaration lacks.
+
+    An unknown kind has none, because folding it raises an error.
+    """
     return list(_undeclared(body_field(kind), body, kind)) if kind in EVENTS else []
 
 
+# Roles whose values are mappings of their own form, and the types that structural roles require.
 _OWN_FORM = ("columns", "values", "graph", "registers")
 _FITTING: Mapping[str, type[Any] | tuple[type[Any], ...]] = {
     **dict.fromkeys(("mapping", "rows"), dict),
@@ -729,6 +795,7 @@ _FITTING: Mapping[str, type[Any] | tuple[type[Any], ...]] = {
 
 
 def _undeclared(field: Field, value: Any, path: str) -> Iterator[str]:
+    """Yield the paths of undeclared or unfitting values within a field."""
     if value is None:
         return
     if field.role == "undeclared" or not isinstance(value, _FITTING.get(field.role, object)):

@@ -1,4 +1,4 @@
-"""What a caller gives to be remembered, checked column by column before anything is written."""
+"""Checks and conversions of the fields of memories before anything is written."""
 
 from __future__ import annotations
 
@@ -35,15 +35,20 @@ __all__ = [
 
 
 MAX_TEXT_BYTES = 1_000_000
-_GREATEST = sys.float_info.max
+"""Maximum size of a memory's text in UTF-8; docs/howto/load.md promises it."""
+
+_GREATEST = sys.float_info.max  # integers beyond it have no float
 _INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
-"""Categories of Unicode without a mark of their own: controls, formats, spaces."""
+"""Unicode categories of characters that draw nothing: controls, formats, spaces."""
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
-"""Letters and symbols that fonts draw as nothing: fillers of Hangul, the empty Braille pattern."""
+"""Letters and symbols that fonts draw as nothing: Hangul fillers and the empty Braille pattern."""
 
 
 def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[str, list[Any]]:
-    """Rows, texts or a frame as columns; a key that some rows lack is None there."""
+    """Convert rows, texts or a frame to columns.
+
+    A key that some rows lack is None there. Raises InputError for values of other types.
+    """
     if isinstance(rows, pl.DataFrame):
         return rows.to_dict(as_series=False)
     if isinstance(rows, str | Mapping):
@@ -54,27 +59,29 @@ def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> d
         raise InputError(
             f"remember takes a list of dicts, a list of texts, or a Polars frame, not {describe_value(rows)}."
         )
+    # Each refusal names the exact fault because users pass rows from files, frames and generators.
     try:
-        given = [{"text": row} if isinstance(row, str) else row for row in rows]
+        records = [{"text": row} if isinstance(row, str) else row for row in rows]
     except Exception as error:
         raise InputError(f"The rows cannot be read: {type(error).__name__}.") from error
-    for number, row in enumerate(given):
+    for number, row in enumerate(records):
         if not isinstance(row, Mapping):
             raise InputError(f"Row {number} is {type(row).__name__}, not a dict with a text.")
-    names = dict.fromkeys(name for row in given for name in row)
-    if given and not names:
+    names = dict.fromkeys(name for row in records for name in row)
+    if records and not names:
         raise InputError("A memory needs a text.")
-    return {name: [row.get(name) for row in given] for name in names}
+    return {name: [row.get(name) for row in records] for name in names}
 
 
 def validate_columns(
     columns: Mapping[str, Sequence[Any]], *, now: int, open_words: bool = False
 ) -> dict[str, list[Any]]:
-    """The same columns with every value checked and converted; ``at`` becomes ``created``.
+    """Return the columns with every value checked and converted; ``at`` becomes ``created``.
 
-    ``open_words`` lets in kinds that have no name here, if they are short words. Raises InputError that names the row
-    and the column of the first bad value.
+    With ``open_words``, kinds that memlab has no name for are accepted if they are short words. Raises InputError,
+    which names the row and the column of the first invalid value.
     """
+    # Unknown fields are refused first: a misspelled "text" would otherwise be reported as missing.
     for name in columns:
         if name not in FIELDS and name != "at":
             raise InputError(
@@ -101,7 +108,7 @@ def validate_columns(
 
 
 def check_interval(start: int | None, stop: int | None, *, where: str = "") -> None:
-    """Refuse an end that comes before the beginning; ``start`` and ``stop`` are microseconds UTC, None if open."""
+    """Raise InputError if ``stop`` is before ``start``; both are microseconds UTC or None."""
     if start is not None and stop is not None and stop < start:
         raise InputError(
             f"{where}A memory holds from valid_from to before valid_until, and {from_micros(stop).isoformat()} comes "
@@ -110,11 +117,15 @@ def check_interval(start: int | None, stop: int | None, *, where: str = "") -> N
 
 
 def validate_text(text: object, *, where: str = "") -> str:
-    """A text that can be stored: not blank, no lone surrogates, at most 1 MB of UTF-8."""
+    """Return ``text`` if it can be stored, and raise InputError otherwise.
+
+    A text can be stored if it is not blank, has no lone surrogates and at most 1 MB of UTF-8. ``where`` names the
+    place in messages, such as "row 3".
+    """
     at = f" ({where})" if where else ""
     if not isinstance(text, str):
         raise InputError(f"A text must be a string, not {type(text).__name__}{at}.")
-    text = str.__str__(text)  # a subclass may say something else of itself
+    text = str.__str__(text)  # a subclass of str may override its conversion
     if is_blank(text):
         raise InputError(f"The text is empty{at}: there is nothing to remember or to look for.")
     try:
@@ -132,44 +143,51 @@ def validate_text(text: object, *, where: str = "") -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing of a text can be seen: white space, control characters and characters without a width alone.
+    """Return whether a text has no visible character.
 
     >>> is_blank(" \\u200b\\x00"), is_blank("-")
     (True, False)
     """
-    if text.isascii() and text.isprintable():  # true of most, and quick
+    if text.isascii() and text.isprintable():  # the fast path for most texts
         return not text or text.isspace()
-    return all(one.isspace() or one in _FILLERS or category(one) in _INVISIBLE for one in text)
+    return all(
+        character.isspace() or character in _FILLERS or category(character) in _INVISIBLE
+        for character in text
+    )
 
 
 def _rows(values: Sequence[Any]) -> Iterable[tuple[int | None, Any]]:
-    """The values with their rows; None for a single one, which needs no number to be found."""
+    """Yield each value with its row number, or with None if there is only one value."""
     return enumerate(values) if len(values) > 1 else ((None, value) for value in values)
 
 
-def _place(row: int | None, field: str = "") -> str:
-    """Where a value stands; "" for the text of a single memory."""
+def _position(row: int | None, field: str = "") -> str:
+    """Describe the position of a value for a message; "" for the text of a single memory."""
     if row is None:
         return f"field {field}" if field else ""
     return f"row {row}, field {field}" if field else f"row {row}"
 
 
 def _head(row: int | None) -> str:
-    """Where a value stands, to open a sentence."""
+    """Describe the row of a value as the beginning of a message."""
     return "" if row is None else f"Row {row}: "
 
 
 def _instant(when: Any, row: int | None, field: str = "at") -> int:
+    """Convert a time to microseconds UTC; InputError names its row and field."""
     try:
         return check_instant(to_micros(when), "A time")
     except InputError as error:
         without_end = (
             " Leave valid_until out where there is no end." if field == "valid_until" else ""
         )
-        raise InputError(f"{_place(row, field).capitalize()}: {error}{without_end}") from None
+        raise InputError(f"{_position(row, field).capitalize()}: {error}{without_end}") from None
 
 
 def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[Any]:
+    """Return the values of a column with defaults filled in; InputError for an invalid value."""
+    # Each kind of storage has its own check, and all rows of a column are checked at once because most calls
+    # give a thousand rows in which few columns are present.
     default = column.default
     name, storage = column.name, column.storage
     if storage == "word":
@@ -208,6 +226,7 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
 
 
 def _number(column: Column, value: Any, row: int | None) -> float:
+    """Return a value as a float; InputError if it is not a finite number within the column's bounds."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
@@ -224,6 +243,7 @@ def _number(column: Column, value: Any, row: int | None) -> float:
 
 
 def _name(field: str, value: Any, row: int | None) -> str:
+    """Return a value if it is a string of 1 to 1,000 characters, and raise InputError otherwise."""
     if not isinstance(value, str) or not value or len(value) > 1000:
         raise InputError(
             f"{_head(row)}{field} is a string of 1 to 1000 characters, not {describe_value(value)}."
@@ -232,7 +252,8 @@ def _name(field: str, value: Any, row: int | None) -> str:
 
 
 def _text(value: Any, row: int | None, field: str = "") -> str:
-    # most texts are plain ASCII, of which nothing else has to be asked: 1 microsecond less for each value
+    """Return a text that can be stored; InputError names its row and field."""
+    # Most texts are printable ASCII, which needs no further check; this saves 1 microsecond for each value.
     if (
         type(value) is str
         and value.isascii()
@@ -241,30 +262,31 @@ def _text(value: Any, row: int | None, field: str = "") -> str:
         and len(value) <= MAX_TEXT_BYTES
     ):
         return value
-    return validate_text(value, where=_place(row, field))
+    return validate_text(value, where=_position(row, field))
 
 
 def normalize_tag(tag: str) -> str:
-    """Return the name of a tag as a person writes it: "#rust" is the tag rust, and "#" alone is itself."""
+    """Return a tag without its leading "#"; "#" alone stays as it is."""
     return tag.removeprefix("#") or tag
 
 
 def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
+    """Return a list of valid strings, None for an empty one; tags lose their leading "#"."""
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InputError(f"{_head(row)}{name} is a list of strings, not {describe_value(value)}.")
-    named = [_name(name, item, row) for item in value]
+    names = [_name(name, item, row) for item in value]
     if name == "tags":
-        named = [normalize_tag(tag) for tag in named]
-    return named or None
+        names = [normalize_tag(tag) for tag in names]
+    return names or None
 
 
-# -- columns as an event carries them: small, and without secrets -----------------------------------------------------
+# -- Columns in the body of an event: small, and without secrets ------------------------------------------------------
 
 
 def compact_columns(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Columns without nulls throughout, and a value that all rows share once."""
+    """Leave out columns of nulls, and store a value that all rows share only once."""
     small: dict[str, Any] = {}
     for name, values in columns.items():
         first = values[0]
@@ -279,34 +301,35 @@ def compact_columns(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
 
 
 def describe_redactions(redacted: Sequence[tuple[int, Finding]]) -> dict[str, Any]:
-    """What an event says of secrets that were redacted: of which memory, and of which kind."""
+    """Return the event field that lists the memory and the kind of each redacted secret."""
     return {"redacted": [[id, finding.type] for id, finding in redacted]} if redacted else {}
 
 
 def refuse_secret_values(columns: Mapping[str, list[Any]]) -> None:
-    """PrivacyError if a value other than the texts, which are redacted, holds a secret, or names a file of secrets."""
+    """Raise PrivacyError if a value other than a text holds a secret or names a file of secrets."""
     for name, values in columns.items():
         refuse_strings(values, f"field {name}")
     for row, paths in enumerate(columns.get("files", ())):
-        held = next(filter(is_sensitive, paths or ()), None)
-        if held is not None:
+        sensitive = next(filter(is_sensitive, paths or ()), None)
+        if sensitive is not None:
             raise PrivacyError(
-                f'Row {row}, field files: "{held}" is by its name a file of secrets, which no memory points to. '
-                "Leave it out of files."
+                f'Row {row}, field files: "{sensitive}" is the name of a file of secrets, and no memory may point to '
+                "such a file. Leave it out of files."
             )
 
 
-# -- what a decision changes: the parts that any event may carry, so that the fold needs no policy --------------------
+# -- The parts of an event that hold the result of a decision, so that folding the event needs no policy --------------
 
 
 @dataclass(frozen=True)
 class Change:
-    """Parts of an event's body, by the order in which the fold applies them.
+    """Parts of an event's body, in the order in which the fold applies them.
 
-    ``edges`` are new ones, as columns (source, target, relation, weight: memories by id); ``strengthen`` gives edges by
-    number another weight, ``unlink`` removes them. Each of ``join`` links memories (``source``) to nodes of another
-    ``kind`` by their names (``target``). Each of ``set`` gives some memories (``ids``) other values in
-    some ``columns``: one value for all of them or a list with one for each (columns of lists: always one for each).
+    ``edges`` holds new edges as columns: source and target (memory ids), relation, weight. ``strengthen`` sets the
+    weights of edges, and ``unlink`` removes edges; both refer to edges by number. Each item of ``join`` links
+    memories (``source``) to nodes of another ``kind`` by name (``target``). Each item of ``set`` assigns values to
+    ``columns`` of memories (``ids``): one value for all of them, or a list with one for each. Columns of lists always
+    have one list for each memory.
 
     >>> Change(set=(build_values([3, 7], status="superseded"),)).body()
     {'set': [{'ids': [3, 7], 'columns': {'status': 'superseded'}}]}
@@ -322,7 +345,7 @@ class Change:
         return bool(self.edges or self.strengthen or len(self.unlink) or self.join or self.set)
 
     def __add__(self, other: Change) -> Change:
-        """Both, this one first."""
+        """Return the parts of both changes, this one's first."""
         return Change(
             _joined(self.edges, other.edges),
             _joined(self.strengthen, other.strengthen),
@@ -332,7 +355,8 @@ class Change:
         )
 
     def body(self) -> dict[str, Any]:
-        """What an event carries; parts that change nothing are left out."""
+        """Return the parts for an event's body, without those that change nothing."""
+        # Empty parts are left out because each costs bytes in every event and every export.
         parts: dict[str, Any] = {}
         if self.edges:
             parts["edges"] = dict(self.edges)
@@ -348,7 +372,7 @@ class Change:
 
 
 def build_values(ids: Sequence[int], **columns: Any) -> dict[str, Any]:
-    """One of ``Change.set``."""
+    """Build an item of ``Change.set`` that assigns ``columns`` to memories."""
     return {"ids": [int(id) for id in ids], "columns": columns}
 
 
@@ -358,13 +382,16 @@ def build_edges(
     relation: str | Sequence[str],
     weight: float | Sequence[float],
 ) -> dict[str, Any]:
-    """``Change.edges``: memories by id, one relation and weight for all or one for each."""
+    """Build ``Change.edges`` between memories given by id.
+
+    ``relation`` and ``weight`` are one value for all edges, or one for each.
+    """
     count = len(source)
     relations = [relation] * count if isinstance(relation, str) else list(relation)
     weights = (
         [float(weight)] * count
         if isinstance(weight, int | float)
-        else [float(one) for one in weight]
+        else [float(value) for value in weight]
     )
     return {
         "source": [int(id) for id in source],
@@ -381,11 +408,11 @@ def build_join(
     relation: str,
     weight: float | Sequence[float] = 1.0,
 ) -> dict[str, Any]:
-    """One of ``Change.join``: memories by id, tags, clusters or entities by name."""
+    """Build an item of ``Change.join``: edges from memories, by id, to nodes of one kind, by name."""
     weights = (
         [float(weight)] * len(source)
         if isinstance(weight, int | float)
-        else [float(one) for one in weight]
+        else [float(value) for value in weight]
     )
     return {
         "source": [int(id) for id in source],
@@ -397,8 +424,9 @@ def build_join(
 
 
 def _joined(
-    one: Mapping[str, Any] | None, other: Mapping[str, Any] | None
+    first: Mapping[str, Any] | None, second: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    if not one or not other:
-        return one or other
-    return {name: [*one[name], *other[name]] for name in one}
+    """Concatenate two mappings of columns; an empty one is ignored."""
+    if not first or not second:
+        return first or second
+    return {name: [*first[name], *second[name]] for name in first}

@@ -1,6 +1,7 @@
-"""Projections: what is folded from the journal besides memories and edges, a small table each.
+"""Projections: small tables that are folded from the journal in addition to memories and edges.
 
-A subject declares its own, and a state is made with those that it is given; a snapshot holds each of them whole.
+A subject declares its own projections, and a state is created with a list of them. A snapshot stores each of them
+whole.
 """
 
 from __future__ import annotations
@@ -54,59 +55,126 @@ __all__ = [
 
 
 EVERY_KIND = "*"
-"""In the ``kinds`` of a projection: it reads the parts that any event may carry."""
+"""An item of ``Projection.kinds`` that stands for every kind: the projection reads parts that any event may carry."""
 
 
 class Projection(ABC):
-    """One such table."""
+    """A table that is folded from some kinds of events and kept with the state of a lab.
+
+    Subclass it in an extension and pass the class to ``Extension(projections=...)``. The class names the kinds of
+    events that it folds, and the instance stores, dumps and loads the table.
+
+    Examples
+    --------
+    >>> from typing import ClassVar
+    >>> class Visits(Projection):
+    ...     '''How many recalls were logged.'''
+    ...
+    ...     name: ClassVar[str] = "visits"
+    ...     kinds: ClassVar[tuple[str, ...]] = ("recall",)
+    ...
+    ...     def __init__(self):
+    ...         self.count = 0
+    ...
+    ...     def fold(self, event):
+    ...         self.count += 1
+    ...
+    ...     def dump(self):
+    ...         return self.count
+    ...
+    ...     def load(self, dumped):
+    ...         self.count = dumped
+    >>> visits = Visits()
+    >>> visits.fold(Event(1, 0, "recall", {}))
+    >>> visits.dump()
+    1
+    """
 
     name: ClassVar[str]
-    """What it is called in snapshots, exports and imports."""
+    """The name in snapshots, exports and imports."""
 
     kinds: ClassVar[tuple[str, ...]]
-    """The kinds of events that it folds."""
+    """The kinds of events that the projection folds."""
 
     events: ClassVar[tuple[EventType, ...]] = ()
-    """The kinds of events that its subject declares."""
+    """The kinds of events that the projection declares."""
 
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = MappingProxyType({})
-    """The fields that its subject writes into events of other subjects of memlab, by kind."""
+    """Fields that the subject adds to events of other subjects of memlab, by kind."""
 
     dumped: ClassVar[Field] = UNDECLARED
-    """What ``dump`` returns; strings that are not declared are treated as private text."""
+    """The declaration of what ``dump`` returns. Undeclared strings are treated as private text."""
 
     exported: ClassVar[bool] = True
-    """Whether an export carries the dump. What speaks of events of its own journal means nothing next to another."""
+    """Whether exports carry the dump. Numbers of events are meaningless in the journal of another lab."""
 
     @classmethod
     def register(cls) -> Register:
-        """Return what its dump holds."""
+        """Return the declaration of the dump, as exports, imports and purges read it.
+
+        Returns
+        -------
+        Register
+            The name, the declared dump and the first line of the class's docstring.
+        """
         return Register(
             cls.name, cls.dumped, cls.exported, doc=(cls.__doc__ or "").partition("\n")[0]
         )
 
     @abstractmethod
     def fold(self, event: Event) -> None:
-        """Apply one event of its ``kinds``."""
+        """Apply one event.
+
+        Parameters
+        ----------
+        event
+            An event of one of the ``kinds``, in the order of the journal.
+        """
 
     @abstractmethod
     def dump(self) -> Any:
-        """All of it, as msgpack can hold it."""
+        """Return the whole table as values that msgpack can encode.
+
+        Returns
+        -------
+        Any
+            None, numbers, strings, bytes, lists and dicts.
+        """
 
     @abstractmethod
     def load(self, dumped: Any) -> None:
-        """Take in what ``dump`` gave."""
+        """Load a table that ``dump`` returned.
+
+        Parameters
+        ----------
+        dumped
+            The value that ``dump`` returned, in this lab or in the one that an import comes from.
+        """
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Whether an event of its ``kinds`` is part of what ``viewer`` sees; None where memories alone decide that.
+        """Return whether an event of the projection's ``kinds`` is visible to a viewer.
 
-        ``body`` is without what is hidden from the viewer, and ``seen`` says whether it names a memory that is not.
+        Parameters
+        ----------
+        kind
+            The kind of the event.
+        body
+            The body of the event, without what is hidden from the viewer.
+        viewer
+            The name of the user or agent whose view is computed.
+        seen
+            Whether the event names a memory that the viewer sees.
+
+        Returns
+        -------
+        bool | None
+            None, the default, where the memories that the event names decide.
         """
         return None
 
 
 def declare_projections(projections: Iterable[type[Projection]]) -> None:
-    """Declare the events of memlab's projections, and what their dumps hold."""
+    """Declare the events of memlab's projections and the contents of their dumps."""
     for kind in projections:
         declare_events(kind.events)
         declare_register(kind.register())
@@ -116,7 +184,7 @@ def declare_projections(projections: Iterable[type[Projection]]) -> None:
 
 
 def _refusal(declared: Owned) -> str | None:
-    """Return why an extension's projection is refused."""
+    """Return the reason why an extension's projection is refused, or None."""
     kind = declared.value
     if not isinstance(kind, type) or not issubclass(kind, Projection):
         return f"{declared.name} is no subclass of memlab.kernel.state.Projection."
@@ -132,20 +200,21 @@ EXTENDED: Registry[Owned] = Registry("projection", kind="projections", about="do
 def add_extension_projections(
     projections: Sequence[type[Projection]],
 ) -> tuple[type[Projection], ...]:
-    """Return projections of memlab and those of the extensions that are registered."""
+    """Return projections of memlab followed by those of the registered extensions."""
     return (*projections, *(declared.value for declared in EXTENDED.values()))
 
 
-# -- tombstones -------------------------------------------------------------------------------------------------------
+# -- Tombstones -------------------------------------------------------------------------------------------------------
 
 PLACEHOLDER = "[purged "
-"""How the names begin that a purge puts in the place of others."""
+"""The beginning of the names that a purge writes instead of purged names."""
 
+# BLAKE2b takes keys of up to 64 bytes; 32 cannot be guessed. Digests of 16 bytes have no collisions in practice.
 _KEY_BYTES, _HASH_BYTES = 32, 16
 
 
 def normalize_text(text: str) -> str:
-    """What copies of one text have in common: composed, and one space for any white space.
+    """Return a text in Unicode's composed form with single spaces, so that copies of it compare equal.
 
     >>> normalize_text(" Tabs,\\n not  spaces ")
     'Tabs, not spaces'
@@ -154,10 +223,10 @@ def normalize_text(text: str) -> str:
 
 
 class Tombstones(Projection):
-    """The purged texts of a lab by their hashes, and the origins of what was purged: an import does not bring it back.
+    """Hashes of the purged texts of a lab and origins of purged memories, so that an import does not bring them back.
 
-    A tombstone is a keyed hash of the text and where the memory came from. The key is drawn once for a lab: whoever has
-    the lab can ask whether a text was purged from it, and nobody can tell from it what was.
+    A tombstone is a keyed hash of a text. The key is drawn once for each lab. A person who has the lab can test
+    whether a given text was purged from it, and cannot learn from a tombstone what the text was.
 
     >>> tombstones = Tombstones()
     >>> tombstones.is_purged("tabs")
@@ -172,21 +241,24 @@ class Tombstones(Projection):
 
     def __init__(self) -> None:
         self._hashes: dict[bytes, set[bytes]] = {}
-        """By the key that they were made with: the first is this lab's, others came with an import."""
+        """The hashes by their key. The first key is this lab's, others came with imports."""
         self._origins: set[str] = set()
 
     def __len__(self) -> int:
-        """How many texts were purged."""
+        """Return the number of purged texts."""
         return sum(map(len, self._hashes.values()))
 
     def is_purged(self, text: str, *, origin: str | None = None) -> bool:
-        """Whether this text was purged here, as the privacy gate left it, or a memory that came from ``origin``."""
+        """Return whether a text, or a memory that came from ``origin``, was purged from this lab.
+
+        ``text`` is compared as the privacy gate left it.
+        """
         if origin is not None and origin in self._origins:
             return True
         return any(_hash(key, text) in hashes for key, hashes in self._hashes.items())
 
     def build_body(self, texts: Iterable[str], origins: Iterable[str]) -> dict[str, Any]:
-        """What the event of a purge holds of these texts and origins."""
+        """Return the tombstones of these texts and origins for the event of a purge."""
         key = next(iter(self._hashes), b"") or secrets.token_bytes(_KEY_BYTES)
         return {
             "key": key,
@@ -195,18 +267,20 @@ class Tombstones(Projection):
         }
 
     def fold(self, event: Event) -> None:
-        given = event.body["tombstones"]
-        self._hashes.setdefault(given["key"], set()).update(given["hashes"])
-        self._origins.update(given["origins"])
+        """Add the tombstones of a purge."""
+        tombstones = event.body["tombstones"]
+        self._hashes.setdefault(tombstones["key"], set()).update(tombstones["hashes"])
+        self._origins.update(tombstones["origins"])
 
     def dump(self) -> Any:
+        """Return all hashes and origins."""
         return {
             "hashes": [[key, sorted(hashes)] for key, hashes in self._hashes.items()],
             "origins": sorted(self._origins),
         }
 
     def load(self, dumped: Any) -> None:
-        """On top of what is known: what was purged here or where an import comes from stays so."""
+        """Add the tombstones of another lab to those of this one."""
         for key, hashes in dumped["hashes"]:
             self._hashes.setdefault(key, set()).update(hashes)
         self._origins.update(dumped["origins"])
@@ -218,6 +292,7 @@ def _hash(key: bytes, text: str) -> bytes:
 
 # -- entities ---------------------------------------------------------------------------------------------------------
 
+# The types that a person may declare; and the keys of ``Entry.moved``, whose values are ids of memories.
 ENTITY_TYPES = (
     "person",
     "project",
@@ -229,46 +304,49 @@ ENTITY_TYPES = (
     "thing",
 )
 
-MOVED = ("subject", "object", "edges", "shared")
+MOVED = ("subject", "object", "edges", "shared")  # see ``Entry``
+# Direction marks are copied along when a name in Arabic or Hebrew is pasted, and make equal names differ.
 _UNSEEN = dict.fromkeys(
     map(ord, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 )
-"""Marks of direction, which come along when a name in Arabic or Hebrew is pasted."""
 
 
 def normalize_entity_name(name: str) -> str:
-    """A name as it is kept: composed, single spaces, no marks of direction. InputError if nothing is left.
+    """Return a name in Unicode's composed form, with single spaces and without direction marks.
+
+    Raises InputError if nothing is left.
 
     >>> normalize_entity_name("  Ada  Lovelace ")
     'Ada Lovelace'
     """
     if not name.isascii():
         name = unicodedata.normalize("NFC", name).translate(_UNSEEN)
-    kept = " ".join(name.split())
-    if not kept:
+    normalized = " ".join(name.split())
+    if not normalized:
         raise InputError(f"An entity has a name, not {name!r}.")
-    return kept
+    return normalized
 
 
 def entity_key(name: str) -> str:
-    """What two spellings of one name have in common: canonical caseless matching of the Unicode standard (3.13, D145).
+    """Return the form in which spellings of one name compare equal, by Unicode's canonical caseless matching (3.13, D145).
 
     >>> entity_key("STRASSE") == entity_key("stra\\u00dfe"), entity_key("Zoe\\u0308") == entity_key("zo\\u00eb")
     (True, True)
     """
-    kept = normalize_entity_name(name)
-    if kept.isascii():
-        return kept.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", kept).casefold())
+    normalized = normalize_entity_name(name)
+    if normalized.isascii():
+        return normalized.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", normalized).casefold())
 
 
 @dataclass(slots=True)
 class Entry:
-    """One entity by itself, without what was merged into it.
+    """One entity, without the entities that were merged into it.
 
-    ``mentions`` counts the memories that were joined to it, ``last`` is the instant of the newest (``NEVER``: none).
-    While it is merged ``into`` another, ``moved`` lists by id the memories that had it as ``subject`` or ``object``,
-    all that mentioned it (``edges``), and those that mentioned the other too without naming it (``shared``).
+    ``mentions`` counts the memories that mention it, and ``last`` is the time of the newest, ``NEVER`` for none.
+    While the entity is merged ``into`` another, ``moved`` lists memories by id: those that had it as ``subject``
+    or ``object``, all that mentioned it (``edges``), and those that mentioned both entities without naming it
+    (``shared``).
     """
 
     name: str
@@ -280,7 +358,7 @@ class Entry:
 
 
 class EntitySummary(NamedTuple):
-    """An entity as people see it: with the aliases, mentions and last instant of what was merged into it."""
+    """An entity with the aliases, mentions and last time of the entities merged into it."""
 
     id: int
     name: str
@@ -291,14 +369,16 @@ class EntitySummary(NamedTuple):
     merged_into: str | None
 
 
+# Shared by the declarations of dumps below.
 _MOVED = mapping_field({"*": Field("memory")})
 
 
 class Entities(Projection):
-    """Who and what facts are about, under all the names that were given to them, folded from the events that name them.
+    """The entities of a lab under all their names, folded from the events that name them.
 
-    A name is known in any case and any normal form of Unicode, and belongs to one entity at a time. An entity that was
-    merged into another keeps its names, its count and what moved, so that splitting it off again gives back what was.
+    A name is matched in any case and any normal form of Unicode, and belongs to one entity at a time. A merged
+    entity keeps its names, its count and the list of what moved, so that splitting it off restores the state
+    before the merge.
 
     >>> entities = Entities()
     >>> entities.canonical_name("ada") is None, entities.find_number("ada")
@@ -325,54 +405,54 @@ class Entities(Projection):
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.names: list[str] = []
-        """Every name that was ever given, as it was first spelled; only ever longer."""
+        """Every name ever used, as it was first spelled. Names are only added."""
         self.owners: list[int] = []
-        """The entity that each of ``names`` belongs to, by number from 0, merged or not."""
+        """The number of the entity, from 0, that each of ``names`` belongs to, merged or not."""
         self.version = 0
-        """Changes where names that were known come to name another entity."""
+        """A counter that changes when an existing name comes to mean another entity."""
         self._known: dict[str, int] = {}
         self._merged: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.entries)
 
-    # -- names ------------------------------------------------------------------------------------------------
+    # -- Names ------------------------------------------------------------------------------------------------
 
     def find_owner(self, name: str) -> int | None:
-        """The entity that bears this name, even if it is merged into another."""
-        place = self._known.get(entity_key(name))
-        return None if place is None else self.owners[place]
+        """Return the number of the entity that has this name, even if it is merged; None if there is none."""
+        index = self._known.get(entity_key(name))
+        return None if index is None else self.owners[index]
 
     def find_number(self, name: str) -> int | None:
-        """The entity that this name denotes now."""
+        """Return the number of the entity that this name means now; None if there is none."""
         owner = self.find_owner(name)
         return None if owner is None else self.find_root(owner)
 
     def canonical_name(self, name: str) -> str | None:
-        """What the entity of this name is called, None for a name that nothing bears."""
+        """Return the canonical name of the entity that has this name; None if there is none."""
         number = self.find_number(name)
         return None if number is None else self.entries[number].name
 
     def list_ancestors(self, number: int) -> list[int]:
-        """An entity, what it was merged into, what that was merged into, and so on."""
-        found = [number]
-        while (into := self.entries[found[-1]].into) is not None:
-            found.append(into)
-        return found
+        """Return an entity and the chain of entities that it was merged into, by number."""
+        chain = [number]
+        while (into := self.entries[chain[-1]].into) is not None:
+            chain.append(into)
+        return chain
 
     def find_root(self, number: int) -> int:
-        """The entity into which this one was merged in the end; itself if it was not."""
+        """Return the entity that this one was finally merged into, or the entity itself."""
         return self.list_ancestors(number)[-1]
 
     def find_roots(self) -> NDArray[np.int64]:
-        """``root`` of every entity, by number."""
-        found = np.arange(len(self.entries), dtype=np.int64)
+        """Return ``find_root`` of every entity, by number."""
+        roots = np.arange(len(self.entries), dtype=np.int64)
         for number in self._merged:
-            found[number] = self.find_root(number)
-        return found
+            roots[number] = self.find_root(number)
+        return roots
 
     def summarize_all(self) -> list[EntitySummary]:
-        """Every entity as it stands, merged ones too, by number: one pass over all names."""
+        """Return a summary of every entity by number, merged ones too, in one pass over all names."""
         roots = self.find_roots().tolist()
         names: list[list[str]] = [[] for _ in self.entries]
         for name, owner in zip(self.names, self.owners, strict=True):
@@ -388,7 +468,7 @@ class Entities(Projection):
         ]
 
     def summarize(self, number: int) -> EntitySummary:
-        """One entity as it stands."""
+        """Return the summary of one entity."""
         family = {number, *(merged for merged in self._merged if self.find_root(merged) == number)}
         names = [
             name for name, owner in zip(self.names, self.owners, strict=True) if owner in family
@@ -412,9 +492,10 @@ class Entities(Projection):
             None if root == number else self.entries[root].name,
         )
 
-    # -- the fold ---------------------------------------------------------------------------------------------
+    # -- Folding events ---------------------------------------------------------------------------------------
 
     def fold(self, event: Event) -> None:
+        """Apply the parts of an event that declare, mention, merge or split entities."""
         body = event.body
         if event.kind == "entity":
             self._declare(body["name"], body.get("type"), body.get("aliases", ()))
@@ -425,11 +506,12 @@ class Entities(Projection):
         else:
             if "graph" in body and "entities" not in body.get("registers", ()):
                 self._import(body["graph"])
-            for part in body.get("join", ()):
-                if part["kind"] == "entity" and part["relation"] == "mentions":
-                    self._mention(part["source"], part["target"], event)
+            for join in body.get("join", ()):
+                if join["kind"] == "entity" and join["relation"] == "mentions":
+                    self._mention(join["source"], join["target"], event)
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+        """Return whether a viewer sees a merge or split: one of memories or entities that they see."""
         if kind not in ("merge-entity", "split-entity"):
             return None
         return seen or all(
@@ -437,29 +519,32 @@ class Entities(Projection):
         )
 
     def _numbered(self, name: str) -> int:
-        """The entity that bears this name; a new name is a new entity."""
+        """Return the number of the entity with this name, adding a new one if there is none."""
         owner = self.find_owner(name)
         if owner is None:
             owner = self._added(Entry(name))
         return owner
 
     def _added(self, entry: Entry) -> int:
+        """Add an entity and return its number."""
         self.entries.append(entry)
         self._give(entry.name, len(self.entries) - 1)
         return len(self.entries) - 1
 
     def _give(self, name: str, owner: int) -> None:
+        """Assign a name to an entity; the name may have belonged to another."""
         key = entity_key(name)
-        place = self._known.get(key)
-        if place is None:
+        index = self._known.get(key)
+        if index is None:
             self._known[key] = len(self.names)
             self.names.append(name)
             self.owners.append(owner)
-        elif self.owners[place] != owner:
-            self.owners[place] = owner
+        elif self.owners[index] != owner:
+            self.owners[index] = owner
             self.version += 1
 
     def _declare(self, name: str, type: str | None, aliases: Iterable[str]) -> None:
+        """Add an entity that a person declared, with its type and aliases."""
         number = self._numbered(name)
         if type is not None:
             self.entries[number].type = type
@@ -467,6 +552,7 @@ class Entities(Projection):
             self._give(alias, number)
 
     def _mention(self, ids: Sequence[int], names: Sequence[str], event: Event) -> None:
+        """Count the mentions of entities by memories, with the times of the memories."""
         created = event.body.get("columns", {}).get("created", event.at)
         first = event.body.get("first", 0)
         for id, name in zip(ids, names, strict=True):
@@ -476,11 +562,12 @@ class Entities(Projection):
             self._count(name, when)
 
     def _count(self, name: str, when: int) -> None:
+        """Count one mention of an entity at a time."""
         entry = self.entries[self._numbered(name)]
         entry.mentions, entry.last = entry.mentions + 1, max(entry.last, when)
 
     def _import(self, graph: Mapping[str, Any]) -> None:
-        """Mentions from another lab, dated by their edges: ends below zero are places among ``nodes``, from 1."""
+        """Count the mentions of an import, with the times of its edges; ends below zero index ``nodes``."""
         for target, relation, when in zip(
             graph["target"], graph["relation"], graph["created"], strict=True
         ):
@@ -490,6 +577,7 @@ class Entities(Projection):
                     self._count(name, when)
 
     def _merge(self, name: str, into: str, moved: Mapping[str, Sequence[int]]) -> None:
+        """Merge an entity into another and record what moved."""
         number = self._numbered(name)
         entry = self.entries[number]
         entry.into, entry.moved = self._numbered(into), {what: list(moved[what]) for what in MOVED}
@@ -497,7 +585,10 @@ class Entities(Projection):
         self.version += 1
 
     def _undo(self, name: str) -> None:
-        """Split off what was merged. Those between it and the last in the chain no longer gave away what goes back."""
+        """Split a merged entity off again, with the memories that its merge had moved.
+
+        The entities between it and the root of its chain no longer list these memories as moved.
+        """
         number = self._numbered(name)
         entry = self.entries[number]
         gone = {what: set(ids) for what, ids in entry.moved.items()}
@@ -509,26 +600,27 @@ class Entities(Projection):
                 what: [id for id in above.moved[what] if id not in gone[what]]
                 for what in ("subject", "object")
             }
-            # what mentions the one above for another reason
-            named = gone["shared"].union(*moved.values())
+            # Memories that mention the entity above for another reason stay listed.
+            otherwise = gone["shared"].union(*moved.values())
             for what in ("edges", "shared"):
                 moved[what] = [
-                    id for id in above.moved[what] if id not in gone["edges"] or id in named
+                    id for id in above.moved[what] if id not in gone["edges"] or id in otherwise
                 ]
             above.moved = moved
         self.version += 1
 
     def _part(self, body: Mapping[str, Any]) -> None:
-        """A new entity out of another: some of its names and mentions."""
+        """Split a new entity off another, with some of its names and mentions."""
         source = self.entries[self._numbered(body["from"])]
         source.mentions -= min(body["mentions"], source.mentions)
         number = self._added(Entry(body["entity"], source.type, body["mentions"], body["last"]))
         for alias in body["aliases"]:
             self._give(alias, number)
 
-    # -- snapshots --------------------------------------------------------------------------------------------
+    # -- Snapshots --------------------------------------------------------------------------------------------
 
     def dump(self) -> Any:
+        """Return all entities, names and owners."""
         entries = [
             [entry.name, entry.type, entry.mentions, entry.last, entry.into, dict(entry.moved)]
             for entry in self.entries
@@ -536,9 +628,10 @@ class Entities(Projection):
         return {"entries": entries, "names": list(self.names), "owners": list(self.owners)}
 
     def load(self, dumped: Any) -> None:
+        """Replace all entities by those of a dump; InputError if its merges form a circle."""
         self.entries = [Entry(*fields) for fields in dumped["entries"]]
         self.names, self.owners = list(dumped["names"]), list(dumped["owners"])
-        self._known = {entity_key(name): place for place, name in enumerate(self.names)}
+        self._known = {entity_key(name): index for index, name in enumerate(self.names)}
         self._merged = {
             number for number, entry in enumerate(self.entries) if entry.into is not None
         }
@@ -547,9 +640,9 @@ class Entities(Projection):
 
     @staticmethod
     def declared_in(dumped: Mapping[str, Any]) -> set[str]:
-        """Return the names in a dump that a person declared: of an entity with a type, further names, or a merge."""
+        """Return the names in a dump that a person declared: with a type, further names, or a merge."""
         entries, owners = dumped["entries"], dumped["owners"]
-        several = {owner for owner, held in Counter(owners).items() if held > 1}
+        several = {owner for owner, names_held in Counter(owners).items() if names_held > 1}
         merged = {entry[4] for entry in entries} - {None}
         by_hand = {
             number
@@ -563,17 +656,20 @@ class Entities(Projection):
 
     @staticmethod
     def count_fewer(
-        dumped: Mapping[str, Any], known: Mapping[str, Any], lost: Mapping[str, int]
+        dumped: Mapping[str, Any], original: Mapping[str, Any], lost: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Return a dump whose entities are mentioned less often, by how often the names in ``known`` lost a mention."""
+        """Return a dump whose entities have fewer mentions.
+
+        ``lost`` says how many mentions each name lost, and ``original`` is the dump before a purge replaced names.
+        """
         entries = [
-            [name, type, max(0, mentions - lost.get(known["entries"][number][0], 0)), *rest]
+            [name, type, max(0, mentions - lost.get(original["entries"][number][0], 0)), *rest]
             for number, (name, type, mentions, *rest) in enumerate(dumped["entries"])
         ]
         return {**dumped, "entries": entries}
 
     def _check_merges(self) -> None:
-        """InputError where entities are merged in a circle, which has no last one, or into what is not there."""
+        """Raise InputError if merges form a circle or lead to an entity that does not exist."""
         ending: set[int] = set()
         for number in self._merged:
             line: dict[int, None] = {}

@@ -1,8 +1,8 @@
-"""Snapshots: a fold written down as Parquet and arrays, so that a lab opens without reading its whole journal.
+"""Snapshots: folded states written to disk, so that a lab opens without reading its whole journal.
 
-A snapshot is a folder named by the event that it includes. It is written beside, synced and renamed, so it is
-there whole or not at all; it can be thrown away at any time. It says of which journal it is, with the chain value at
-its event, and has a checksum of each of its files: one of another history, or one that was changed, is not believed.
+A snapshot is a folder named by the last event that it includes. It is written under another name, synced and renamed,
+so it is either whole or absent, and it can be deleted at any time. It names its journal, with the chain value at its
+last event, and has a checksum of each file. A snapshot of another history, or one that was changed, is not used.
 """
 
 from __future__ import annotations
@@ -38,18 +38,23 @@ __all__ = [
 ]
 
 _FORMAT = 10
-_PREFIX, _DRAFT = "snapshot-", ".draft-"
+"""The format of a snapshot. Any change to the files increases it, and older snapshots are rebuilt."""
+
+_PREFIX, _DRAFT = (
+    "snapshot-",
+    ".draft-",
+)  # names of complete folders, and of unfinished ones
 
 PolicyEvent = tuple[int, int, str, dict[str, Any]]
-"""An event that decided about policies: ``seq``, ``at``, ``kind``, ``body``."""
+"""An event that changed the active policies: ``seq``, ``at``, ``kind``, ``body``."""
 
 
 class OldSnapshot(DamagedLab):
-    """A snapshot of another format: written by another version of memlab, and of no use to this one."""
+    """A snapshot in the format of another version of memlab, which this version cannot use."""
 
     @classmethod
     def of_format(cls, path: Path, number: object, written_by: object) -> OldSnapshot:
-        """Return the error for the snapshot at ``path``; ``written_by`` is None where it does not say."""
+        """Return the error for the snapshot at ``path``; ``written_by`` is None if it is unknown."""
         by = "" if written_by is None else f", written by memlab {written_by}"
         later = isinstance(number, int) and number > _FORMAT
         return cls(
@@ -60,7 +65,7 @@ class OldSnapshot(DamagedLab):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A state that was written down, whose it is, and the events up to it that decided about policies."""
+    """A stored state, the lab and chain value of its journal, and the policy events up to it."""
 
     state: State
     lab: str
@@ -76,10 +81,10 @@ def save_snapshot(
     chain: bytes = b"",
     decided: Sequence[PolicyEvent] = (),
 ) -> Path:
-    """Write ``state`` below ``folder`` and remove all other snapshots, and what killed processes left.
+    """Write ``state`` below ``folder``, and remove all other snapshots and unfinished ones.
 
-    ``lab`` and ``chain`` are the identity of the journal and its chain value at ``state.seq``. One of the same event
-    and chain is kept if it is sound. LabError where the disk refuses; what was there is there still.
+    ``lab`` and ``chain`` are the identity of the journal and its chain value at ``state.seq``. A sound snapshot of
+    the same event and chain is kept. Raises LabError if the disk refuses; earlier snapshots then stay.
     """
     final = folder / f"{_PREFIX}{state.seq:012d}"
     if final.exists() and _is_of(final, lab, chain, state.declared):
@@ -104,7 +109,10 @@ def save_snapshot(
 
 
 def remove_snapshot(path: Path) -> None:
-    """Remove a snapshot, if it is there. It is renamed first: a killed process leaves a draft, and no half of one."""
+    """Remove a snapshot if it exists.
+
+    It is renamed first, so that a killed process leaves a draft and never half a snapshot.
+    """
     left = path.with_name(f"{_DRAFT}{os.getpid()}-{path.name}")
     with suppress(OSError):
         path.rename(left)
@@ -114,6 +122,8 @@ def remove_snapshot(path: Path) -> None:
 def _write(
     state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[PolicyEvent]
 ) -> None:
+    """Write the files of a snapshot and its manifest into the folder ``draft``, and sync them."""
+    # Columns without values are left out: most of the forty are, and reading them back would cost as much as the rest.
     columns = [
         state.texts.series("text"),
         state.refs.series("ref"),
@@ -140,7 +150,9 @@ def _write(
     for language, words in state.other_words.items():
         words.save(draft / f"words-{language}.npz")
     (draft / "registers.msgpack").write_bytes(
-        msgspec.msgpack.encode({name: one.dump() for name, one in state.sound_projections.items()})
+        msgspec.msgpack.encode(
+            {name: projection.dump() for name, projection in state.sound_projections.items()}
+        )
     )
     (draft / "decided.msgpack").write_bytes(msgspec.msgpack.encode(decided))
     files = sorted(draft.iterdir())
@@ -169,25 +181,25 @@ def _write(
 
 
 def _is_of(path: Path, lab: str, chain: bytes, projections: Sequence[type[Projection]]) -> bool:
-    """Whether a snapshot is sound and of this point of this journal."""
+    """Return whether the snapshot at ``path`` is sound and of this point of this journal."""
     try:
-        found = load_snapshot(path, projections)
+        snapshot = load_snapshot(path, projections)
     except DamagedLab:
         return False
-    return (found.lab, found.chain) == (lab, chain)
+    return (snapshot.lab, snapshot.chain) == (lab, chain)
 
 
 def latest_snapshot(folder: Path) -> Path | None:
-    """The newest snapshot below ``folder``."""
-    found = sorted(folder.glob(f"{_PREFIX}*"))
-    return found[-1] if found else None
+    """Return the newest snapshot below ``folder``, or None."""
+    snapshots = sorted(folder.glob(f"{_PREFIX}*"))
+    return snapshots[-1] if snapshots else None
 
 
 def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
-    """What was written down; DamagedLab if any file is missing, changed or of another format."""
+    """Read a snapshot; DamagedLab if a file is missing, changed or of another format."""
     try:
         written = (path / "manifest.json").read_bytes()
-        if written[:1] == b"{":  # those before format 5 were not sealed
+        if written[:1] == b"{":  # before format 5 a manifest had no checksum of its own
             raise OldSnapshot.of_format(path, msgspec.json.decode(written)["format"], None)
         manifest: dict[str, Any] = msgspec.json.decode(read_sealed(path / "manifest.json"))
         if manifest["format"] != _FORMAT:
@@ -208,8 +220,8 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
             raise OldSnapshot(
                 f"The snapshot {path.name} was written without an extension that is registered here."
             )
-        for name, one in state.projections.items():
-            one.load(registers[name])
+        for name, projection in state.projections.items():
+            projection.load(registers[name])
         decided = msgspec.msgpack.decode(
             (path / "decided.msgpack").read_bytes(), type=tuple[PolicyEvent, ...]
         )
@@ -223,7 +235,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         pl.exceptions.PolarsError,
         DamagedLab,
     ) as error:
-        raise DamagedLab(f"The snapshot {path.name} is not believed: {error}") from None
+        raise DamagedLab(f"The snapshot {path.name} cannot be used: {error}") from None
     state.seq, state.fingerprint, state.embedder_name = (
         manifest["seq"],
         manifest["fingerprint"],
@@ -235,24 +247,24 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
     )
     state.texts, state.refs = Texts(memories["text"]), Texts(memories["ref"])
     state.uses = RecentTimes(state.uses.values.shape[1], memories["uses"].to_numpy())
-    count, held = len(memories), set(memories.columns)
+    count, stored = len(memories), set(memories.columns)
     for name, numbers in state.numbers.items():
-        if name in held:
+        if name in stored:
             numbers.append(memories[name].to_numpy())
         else:
             numbers.extend(numbers.default, count)
     for name in NAMED:
         state.names[name] = Names(manifest["names"][name], default=first_name(name))
-        if name in held:
+        if name in stored:
             state.names[name].append_codes(memories[name].to_numpy())
         else:
             state.names[name].extend(first_name(name), count)
     for name in LISTED:
-        state.lists[name].append_series(memories[name]) if name in held else state.lists[
+        state.lists[name].append_series(memories[name]) if name in stored else state.lists[
             name
         ].extend(None, count)
     for name in NOTED:
-        state.notes[name].append(memories[name].to_list() if name in held else [None] * count)
+        state.notes[name].append(memories[name].to_list() if name in stored else [None] * count)
     state.contexts = type(state.contexts)(manifest["contexts"])
     state.contexts.append_codes(memories["place"].to_numpy())
     state.rows = len(state.contexts)
@@ -262,7 +274,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
 
 
 def _check_files(path: Path, sums: dict[str, list[int]]) -> None:
-    """DamagedLab unless each file has the length and the checksum that were written down."""
+    """Raise DamagedLab unless each file has the length and the checksum in the manifest."""
     for name, (size, sum) in sums.items():
         if (path / name).stat().st_size != size:
             raise DamagedLab(f"{name} is truncated")

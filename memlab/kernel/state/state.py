@@ -1,7 +1,7 @@
-"""The state of a lab: what its events amount to.
+"""The state of a lab: memories, edges, vectors, postings and projections, folded from its events.
 
-``State.fold`` is the only way in which it changes. The fold of any prefix of the journal and then the rest
-equals the fold of all, so a snapshot is nothing but a fold that was written down.
+``State.fold`` is the only way to change it. Folding any prefix of the journal and then the rest gives the same state
+as folding all of it, so a snapshot is simply a stored state.
 """
 
 from __future__ import annotations
@@ -44,24 +44,27 @@ __all__ = ["Contents", "State", "prefix_speaker", "to_datetimes"]
 
 
 _BLOCK = 1 << 14
-"""Texts that are posted at a time where all of them are."""
+"""Texts whose postings are built at a time when a language is first used."""
 
 P = TypeVar("P", bound=Projection)
 
 _OWN: tuple[type[Projection], ...] = (Entities, Tombstones)
-"""Projections of every state: who is meant by a name, and what was purged."""
+"""Projections of every state: entities by name, and tombstones of purged texts."""
 
 declare_projections(_OWN)
 
+# Public frames have times in UTC; arrays hold microseconds, which NumPy adds and compares faster.
 _STAMP = pl.Datetime("us", "UTC")
 _DTYPE: dict[str, type[np.generic]] = {"num": np.float64, "bool": np.bool_, "time": np.int64}
 
+# The columns of memories by the class that stores them.
 NUMERIC = tuple(name for name, column in MEMORY.items() if column.storage in _DTYPE)
 NAMED = tuple(name for name, column in MEMORY.items() if column.storage in ("word", "name"))
 LISTED = tuple(name for name, column in MEMORY.items() if column.storage == "list")
 NOTED = tuple(name for name, column in MEMORY.items() if column.storage == "note")
 
 
+# The value that stands for null in each kind of number column.
 _NULL = {"num": float("nan"), "bool": False, "time": NEVER}
 _ABSENT = {
     name: _NULL[MEMORY[name].storage]
@@ -69,11 +72,11 @@ _ABSENT = {
     else MEMORY[name].default
     for name in NUMERIC
 }
-"""What each column of numbers holds for a row that was given nothing."""
+"""The value of each number column in rows for which none is given."""
 
 
 class Contents(Protocol):
-    """Where the fold finds what events refer to by id: texts, and the vectors of one embedder."""
+    """The source of texts and of the vectors of one embedder, to which events refer by id."""
 
     def texts(self, ids: Sequence[int]) -> list[str]: ...
     def vectors(
@@ -84,7 +87,7 @@ class Contents(Protocol):
 class State:
     """Memories, edges, vectors and postings of one lab. Row ``r`` is the memory with id ``r + 1``.
 
-    ``projections`` are kept besides: those that subjects declare.
+    ``projections`` are the classes of projections that are folded from the same events.
     """
 
     def __init__(self, projections: Sequence[type[Projection]] = ()) -> None:
@@ -101,27 +104,30 @@ class State:
         self.texts = Texts()
         self.contexts = Names()
         self.rows = 0
-        """How many memories there are."""
+        """The number of memories."""
         self.asks = Numbers(np.bool_)
         self.edges = Edges()
         self.nodes = Nodes()
         self.vectors = Vectors(1)
         self.unembedded = 0
-        """So many of the first rows wait for their vectors of this embedder, and have zero vectors until then."""
+        """The number of first rows that wait for vectors of this embedder, and have zero vectors until then."""
         self.words = Words()
         self.other_words: dict[str, Words] = {}
-        """Postings in other languages that a pack asked for; from then on they are kept up with every fold."""
+        """Postings in other languages that a pack has used; every later fold updates them."""
         self.projections: dict[str, Projection] = {
             kind.name: kind() for kind in (*_OWN, *self.declared)
         }
         self.extensions: set[str] = set()
-        """The extensions that wrote events."""
+        """The names of the extensions that wrote events."""
         self._extended = frozenset(kind.name for kind in projections if kind.name in EXTENDED)
         self._broken: dict[str, ExtensionError] = {}
         self.generation = 0
-        """Changes whenever a row is added, or one changes in what is no number."""
+        """A counter that changes whenever a row is added, or a field that is not a number changes."""
         self.changes = 0
-        """Changes whenever a row that was there changes in what is no number: a kept filter has to be asked again."""
+        """A counter that changes whenever a field of an existing row that is not a number changes.
+
+        Cached results of filters are valid while it stays the same.
+        """
         self._sessions = Sessions()
         self._frame: tuple[int, pl.DataFrame] | None = None
 
@@ -135,7 +141,10 @@ class State:
         at: int,
         like: State,
     ) -> State:
-        """The rows that remembering these would add to ``like``, in a state of their own: without ids and edges yet."""
+        """Return a state that holds only the rows that remembering ``texts`` would add to ``like``.
+
+        The rows have neither ids nor edges yet.
+        """
         rows = cls()
         rows.fingerprint, rows.embedder_name, rows.vectors = (
             like.fingerprint,
@@ -150,13 +159,13 @@ class State:
     def __len__(self) -> int:
         return self.rows
 
-    # -- the fold ---------------------------------------------------------------------------------------------
+    # -- Folding events ---------------------------------------------------------------------------------------
 
     def fold(self, events: Iterable[Event], contents: Contents, *, strict: bool = False) -> None:
         """Apply events in order, then read the texts and vectors of the memories that they added.
 
-        Where a projection of an extension fails, ``strict`` raises, as nothing is to be written that cannot be folded;
-        otherwise the projection is left out, and whoever asks for it is told.
+        If the projection of an extension fails, ``strict`` raises, because an event that cannot be folded must not be
+        written. Otherwise the projection is disabled, and reading it raises the error.
         """
         for event in events:
             extension = find_extension(event.kind)
@@ -176,7 +185,7 @@ class State:
         self._read_contents(contents)
 
     def _apply(self, event: Event) -> None:
-        """Apply what an event does besides its parts."""
+        """Apply the parts of an event that only its kind has."""
         check_event_format(event, EVENTS[event.kind].version)
         apply = _APPLY.get(event.kind)
         if apply is not None:
@@ -202,39 +211,43 @@ class State:
 
     @property
     def missing_extensions(self) -> set[str]:
-        """The extensions that wrote events and are not registered: what these events hold is not known."""
+        """The names of extensions that wrote events and are not registered, so their events are unknown."""
         return self.extensions - {
             name for kind in EVENTS if (name := find_extension(kind)) is not None
         }
 
     def projection(self, kind: type[P]) -> P:
-        """The projection of this class. ExtensionError where it is one of an extension that failed."""
+        """Return the projection of this class; ExtensionError if its extension failed."""
         if kind.name in self._broken:
             raise self._broken[kind.name]
-        found = self.projections[kind.name]
-        assert isinstance(found, kind)
-        return found
+        projection = self.projections[kind.name]
+        assert isinstance(projection, kind)
+        return projection
 
     @property
     def sound_projections(self) -> dict[str, Projection]:
         """The projections by name, without those of extensions that failed."""
-        return {name: one for name, one in self.projections.items() if name not in self._broken}
+        return {
+            name: projection
+            for name, projection in self.projections.items()
+            if name not in self._broken
+        }
 
     def get_projections(self, kind: str) -> Sequence[Projection]:
-        """The projections that fold events of this kind."""
+        """Return the projections that fold events of this kind."""
         own = self._by_kind.get(kind, ())
         return [*self._by_kind.get(EVERY_KIND, ()), *own]
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Projection]]:
-        found: dict[str, list[Projection]] = {}
+        projections: dict[str, list[Projection]] = {}
         for projection in self.projections.values():
             for kind in projection.kinds:
-                found.setdefault(kind, []).append(projection)
-        return found
+                projections.setdefault(kind, []).append(projection)
+        return projections
 
     def _change(self, event: Event) -> None:
-        """The parts that any event may carry: see ``Change``."""
+        """Apply the parts that any event may carry; see ``Change``."""
         body = event.body
         if "edges" in body and not EVENTS[event.kind].adds:
             self._link(event)
@@ -248,7 +261,7 @@ class State:
             self._set(event, np.asarray(part["ids"], dtype=np.int64) - 1, part["columns"])
 
     def _join(self, event: Event, part: dict[str, Any]) -> None:
-        """Edges from memories to nodes of another kind, which are known by name."""
+        """Add edges from memories to tags, clusters or entities, which are given by name."""
         source = np.asarray(part["source"], dtype=np.int64) - 1
         target = self.nodes.intern(part["kind"], part["target"])
         relation = np.full(len(source), self._relations(event, [part["relation"]])[0])
@@ -256,7 +269,7 @@ class State:
         self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes)
 
     def _set(self, event: Event, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
-        """Other values for some rows: one for all of them, or a list with one for each."""
+        """Assign values to some rows: one value for all of them, or a list with one for each."""
         for name, values in columns.items():
             if name not in MEMORY or name in FIXED:
                 raise NewerLab.of_word(f'Event {event.seq} sets "{name}"')
@@ -274,7 +287,7 @@ class State:
                 self.changes += 1
 
     def _set_list(self, event: Event, rows: NDArray[np.int64], name: str, values: Any) -> None:
-        """Lists are given row by row. A changed tag moves the edge to its node."""
+        """Assign lists to rows; a changed tag also moves the edge to the tag's node."""
         lists = self.lists[name]
         if name == "tags":
             relation = RELATIONS.index("has-tag")
@@ -283,13 +296,14 @@ class State:
                 if gone:
                     nodes = self.nodes.find("tag", gone)
                     ends = np.full(len(nodes), row, dtype=np.int64)
-                    found = self.edges.find(ends, nodes, np.full(len(nodes), relation))
-                    self.edges.remove(found[found >= 0])
+                    edges = self.edges.find(ends, nodes, np.full(len(nodes), relation))
+                    self.edges.remove(edges[edges >= 0])
                 fresh = [tag for tag in dict.fromkeys(tags or ()) if tag not in lists.value_at(row)]
                 self._tag(row, [fresh], event.at)
         self.lists[name] = lists.with_values(rows.tolist(), values)
 
     def _known_words(self, seq: int, name: str, values: Any) -> None:
+        """Raise NewerLab if a value is outside the column's vocabulary."""
         if MEMORY[name].storage == "word":
             for word in [values] if isinstance(values, str) else values:
                 if word not in MEMORY[name].words and not (
@@ -298,6 +312,7 @@ class State:
                     raise NewerLab.of_word(f'Event {seq} sets {name} to "{word}"')
 
     def _remember(self, event: Event) -> None:
+        """Add the memories of an event, with their edges and tags."""
         body = event.body
         count, columns = body["count"], body["columns"]
         self._add_rows(columns, count, at=event.at, seq=event.seq)
@@ -308,7 +323,8 @@ class State:
         self.generation += 1
 
     def _add_rows(self, columns: Mapping[str, Any], count: int, *, at: int, seq: int) -> None:
-        """Rows without edges; their texts and vectors follow."""
+        """Add rows without edges; their texts and vectors follow."""
+        # Unknown columns are refused before anything is added, so that a failed fold leaves whole rows.
         for name in columns:
             if name not in MEMORY:
                 raise NewerLab.of_word(f'Event {seq} remembers a "{name}"')
@@ -339,10 +355,11 @@ class State:
         self.nodes.grow(self.rows)
 
     def _import(self, event: Event) -> None:
-        """Fold what came from another lab, as it stood there.
+        """Fold memories, edges and registers that came from another lab.
 
-        ``first``, ``count`` and ``columns`` are those of ``remember``, with any column of MEMORY; ``uses`` has each
-        row's latest uses, newest first; ``graph`` edges between nodes of any kind; ``registers`` dumps.
+        ``first``, ``count`` and ``columns`` are those of ``remember``, with any column of MEMORY. ``uses`` has the
+        latest uses of each row, newest first. ``graph`` has edges between nodes of any kind, and ``registers`` has
+        dumps of projections.
         """
         if event.body.get("count"):
             self._remember(event)
@@ -354,12 +371,12 @@ class State:
         self.generation += 1
 
     def _tag(self, first: int, tags: Sequence[Sequence[str] | None], at: int) -> None:
-        """A node for each tag and an edge to it: what is derived from a column needs no event."""
+        """Add a node for each tag and an edge to it; edges derived from a column need no event."""
         pairs = [
             (first + offset, tag)
-            for offset, given in enumerate(tags)
-            if given
-            for tag in dict.fromkeys(given)
+            for offset, row_tags in enumerate(tags)
+            if row_tags
+            for tag in dict.fromkeys(row_tags)
         ]
         if pairs:
             rows, names = zip(*pairs, strict=True)
@@ -369,12 +386,13 @@ class State:
             )
 
     def _link(self, event: Event) -> None:
+        """Add the edges between memories that an event holds."""
         edges = event.body["edges"]
         count = len(edges["source"])
 
         def column(name: str) -> Any:
-            given = edges.get(name, EDGE[name].default)
-            return given if isinstance(given, list) else [given] * count
+            values = edges.get(name, EDGE[name].default)
+            return values if isinstance(values, list) else [values] * count
 
         relation = self._relations(event, column("relation"))
         source = np.asarray(edges["source"], dtype=np.int64) - 1
@@ -387,18 +405,21 @@ class State:
             weight,
             created=event.at,
             nodes=self.nodes,
-            most=edges.get("most"),
+            max_degree=edges.get("most"),
         )
 
     def _relations(self, event: Event, names: Sequence[str]) -> NDArray[np.int64]:
+        """Return the codes of relations; NewerLab for a name of another form."""
         unknown = next((name for name in names if not is_open_word(name)), None)
         if unknown is not None:
             raise NewerLab.of_word(f'Event {event.seq} links by "{unknown}"')
         return self.edges.codes_of(names, grow=True)
 
     def _verify(self, event: Event) -> None:
-        """The recall counted a use of all that it showed. What a verifier rejected was none: it is as fresh, and as
-        often used, as before. Events of earlier versions do not say when the recall was.
+        """Take back the use that the recall counted for each memory that its verifier rejected.
+
+        Such a memory is as fresh and as often used as before. Events of earlier versions do not say when the
+        recall was.
         """
         rows, used = np.asarray(event.body["rejected"], dtype=np.int64) - 1, event.body.get("used")
         if used is None or not len(rows):
@@ -413,18 +434,20 @@ class State:
             )
 
     def _recall(self, event: Event) -> None:
+        """Count a use of each memory that a recall showed."""
         rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
         self.numbers["access"].add(rows, 1)
         self.numbers["accessed"].raise_to(rows, event.at)
         self.uses.add_time(rows, event.at)
 
     def _feedback(self, event: Event) -> None:
+        """Count an outcome of a memory."""
         outcome = event.body.get("outcome")
         if outcome is not None:
             self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
 
     def _status(self, event: Event) -> None:
-        """The status of some memories, as the first labs wrote it; later events carry it as a change."""
+        """Set the status of memories, as the first versions wrote it; later events use ``set``."""
         self._set(
             event,
             np.asarray(event.body["ids"], dtype=np.int64) - 1,
@@ -432,40 +455,46 @@ class State:
         )
 
     def _embedder(self, event: Event) -> None:
+        """Start with empty vectors of another embedder."""
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
         self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
         self.generation += 1
 
     def _read_contents(self, contents: Contents) -> None:
-        known = len(self.texts)
-        if known < len(self):
-            self._add_texts(contents.texts(range(known + 1, len(self) + 1)))
-        held = len(self.vectors)
-        if held < self.rows:
-            for _, block in contents.vectors(self.fingerprint, after_id=held):
-                block = block[: self.rows - held]
-                if held < self.unembedded:  # a state of the past has none of those that came later
+        """Read the texts and vectors of rows that have none yet."""
+        start = len(self.texts)
+        if start < len(self):
+            self._add_texts(contents.texts(range(start + 1, len(self) + 1)))
+        embedded = len(self.vectors)
+        if embedded < self.rows:
+            for _, block in contents.vectors(self.fingerprint, after_id=embedded):
+                block = block[: self.rows - embedded]
+                if (
+                    embedded < self.unembedded
+                ):  # in a state of the past, vectors that came later stay zero
                     block = block.copy()
-                    block[: self.unembedded - held] = 0
+                    block[: self.unembedded - embedded] = 0
                 self.vectors.append(block)
-                held = len(self.vectors)
+                embedded = len(self.vectors)
 
     def drop_unembedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of these ascending rows that have a vector of this embedder."""
+        """Return the ascending ``rows`` without those that wait for a vector of this embedder."""
         return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
     def _add_texts(self, texts: Sequence[str]) -> None:
-        """The texts of the rows that have none yet."""
-        known, speakers = len(self.texts), self.names["speaker"]
+        """Add the texts and postings of rows that have none yet."""
+        start, speakers = len(self.texts), self.names["speaker"]
         self.texts.append(texts)
-        names = [speakers.value_at(known + row) for row in range(len(texts))]
+        names = [speakers.value_at(start + row) for row in range(len(texts))]
         for words in (self.words, *self.other_words.values()):
             words.append(texts, names)
         self.asks.append(["?" in text for text in texts])
 
     def get_words(self, language: str) -> Words:
-        """The postings in one of ``memlab.kernel.index.LANGUAGES``. Whoever first asks for another than the usual one
-        waits until every memory is posted: about two seconds for 100,000.
+        """Return the postings in one of ``memlab.kernel.index.LANGUAGES``.
+
+        The first use of another language than the default builds its postings: about two seconds for 100,000
+        memories.
         """
         if language == self.words.language:
             return self.words
@@ -483,7 +512,7 @@ class State:
         return words
 
     def last_in_session(self, project: str | None, session: str) -> int | None:
-        """The id of the newest memory of a session."""
+        """Return the id of the newest memory of a session, or None."""
         return (
             self._sessions.last(self.contexts, self.contexts.code(f"{project or ''}\x1f{session}"))
             + 1
@@ -493,24 +522,24 @@ class State:
     def rows_around(
         self, rows: NDArray[np.int64], reach: int, mask: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """i64[1 + 2 reach, rows]: each row, those before it in its session, the nearest first, and those after it.
+        """Return i64[1 + 2 reach, rows]: each row, the rows before it in its session, nearest first, and those after it.
 
-        With a ``mask``, of the rows that are in it.
+        With a ``mask``, rows outside it are skipped.
         """
         return self._sessions.around(self.contexts, rows, reach, mask)
 
-    # -- what the packages above read ----------------------------------------------------------------------------
+    # -- Frames for the packages above ---------------------------------------------------------------------------
 
     def memories(self) -> pl.DataFrame:
-        """Every memory as a row: a copy, in the order of their ids."""
+        """Return a copy of every memory as a row, in the order of ids."""
         if self._frame is None or self._frame[0] != self.seq:
             self._frame = (self.seq, pl.DataFrame([self.column(name) for name in ("id", *MEMORY)]))
         return self._frame[1].clone()
 
     def column(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        """One column of ``memories``, a copy: all of them take seconds of a million memories.
+        """Return a copy of one column of ``memories``; all columns of a million memories would take seconds.
 
-        With ``rows``, of these alone and in their order: the cost is that of the rows.
+        With ``rows``, only these are returned, in their order, at a cost proportional to their number.
         """
         if name == "id":
             return pl.Series(
@@ -539,18 +568,18 @@ class State:
         return numbers.fill_nan(None) if declared.nullable else numbers
 
     def edge_frame(self) -> pl.DataFrame:
-        """Every edge as a row, in the order in which they were made.
+        """Return every edge as a row, in the order in which they were added.
 
-        An end is known by its kind and its number within the kind, from 1: a memory by its id. ``to`` says what a tag,
-        cluster or entity at the target is called. ``edge`` is its number, which it keeps for good.
+        An end is given by its kind and its number within the kind, from 1; for a memory this is its id. ``to`` is the
+        name of a tag, cluster or entity at the target. ``edge`` is the number of the edge, which never changes.
         """
         edges = self.edges
         alive = np.flatnonzero(edges.alive)
         kinds = np.array(NODE_KINDS, dtype=object)
         source, target = edges.source[alive], edges.target[alive]
         labels = np.full(len(alive), None, dtype=object)
-        named = np.flatnonzero(target >= len(self))
-        labels[named] = self.nodes.names(target[named])
+        targets = np.flatnonzero(target >= len(self))
+        labels[targets] = self.nodes.names(target[targets])
         return pl.DataFrame(
             [
                 pl.Series("source", node_numbers(source) + 1),
@@ -570,39 +599,39 @@ class State:
 
 
 def to_datetimes(name: str, instants: NDArray[np.int64]) -> pl.Series:
-    """Instants as times in UTC, ``NEVER`` as null."""
+    """Return microseconds as a series of times in UTC, with null for ``NEVER``."""
     series = pl.Series(name, np.array(instants))
     return series.set(series == NEVER, None).cast(_STAMP)
 
 
 def prefix_speaker(text: str, speaker: str | None) -> str:
-    """What is embedded and posted: who said it belongs to what was said.
+    """Return a text with its speaker in front, as it is embedded and posted.
 
-    Measured on real conversations: recall@10 of the dense search alone .47 without the name and .56 with it.
+    Measured on real conversations: recall@10 of dense search alone is .56 with the name and .47 without it.
     """
     return text if speaker is None else f"{speaker}: {text}"
 
 
-def _spread(given: Any, count: int) -> list[Any]:
-    """A column of an event as a list: one value may stand for all rows."""
-    return given if isinstance(given, list) else [given] * count
+def _spread(values: Any, count: int) -> list[Any]:
+    """Return a column of an event as a list with one value for each row."""
+    return values if isinstance(values, list) else [values] * count
 
 
 def first_name(column: str) -> str | None:
-    """What a column of names holds for a row that was given none."""
+    """Return the default of a column of names, or None."""
     default = MEMORY[column].default
     return default if isinstance(default, str) else None
 
 
-def _number_given(name: str, given: Any) -> Any:
-    """What is given for a column of numbers: one for all rows, or an array."""
-    if isinstance(given, list):
-        return _stored(name, given)
-    return _ABSENT[name] if given is None else given
+def _number_given(name: str, values: Any) -> Any:
+    """Return the values of a number column for new rows: one for all of them, or an array."""
+    if isinstance(values, list):
+        return _stored(name, values)
+    return _ABSENT[name] if values is None else values
 
 
 def _stored(name: str, values: Any) -> NDArray[Any]:
-    """Numbers as their column holds them; None is NaN, or ``NEVER`` for a time."""
+    """Return numbers as their column stores them; None becomes NaN, or ``NEVER`` for a time."""
     if (isinstance(values, list) and None in values) or values is None:
         absent = _ABSENT[name]
         values = (
@@ -611,26 +640,27 @@ def _stored(name: str, values: Any) -> NDArray[Any]:
     return np.asarray(values, dtype=_DTYPE[MEMORY[name].storage])
 
 
-# -- what came from another lab: nothing of it is derived again -------------------------------------------------------
+# -- Imports from another lab: stored as they are, without deriving anything ------------------------------------------
 
 
 def _fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
-    """Edges between nodes of any kind, if the import has some.
+    """Add the edges of an import, between nodes of any kind.
 
-    ``nodes`` are pairs of kind and name; an end is a memory by id, or the place of a node, from 1, below zero.
+    ``nodes`` are pairs of kind and name. An end above zero is the id of a memory, and one below zero the position
+    of a node, counted from 1.
     """
     graph = event.body.get("graph")
     if graph is None:
         return
-    places = np.array(
+    codes = np.array(
         [int(nodes.intern(kind, [name])[0]) for kind, name in graph["nodes"]], dtype=np.int64
     )
     unknown = next((name for name in graph["relation"] if not is_open_word(name)), None)
     if unknown is not None:
         raise NewerLab.of_word(f'Event {event.seq} links by "{unknown}"')
     edges.append(
-        _nodes(graph["source"], places),
-        _nodes(graph["target"], places),
+        _nodes(graph["source"], codes),
+        _nodes(graph["target"], codes),
         edges.codes_of(graph["relation"], grow=True),
         np.asarray(graph["weight"], dtype=np.float64),
         nodes=nodes,
@@ -640,18 +670,19 @@ def _fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
 
 
 def _fold_registers(projections: Mapping[str, Projection], event: Event) -> None:
-    """The tables beside memories that came along."""
+    """Load the dumps of projections that an import brings."""
     for name, dumped in event.body.get("registers", {}).items():
         if name not in projections:
             raise NewerLab.of_word(f'Event {event.seq} imports a register "{name}"')
         projections[name].load(dumped)
 
 
-def _nodes(ends: list[int], places: NDArray[np.int64]) -> NDArray[np.int64]:
+def _nodes(ends: list[int], imported: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the nodes of the ends of imported edges; an end below zero is a position in ``imported``."""
     codes = np.asarray(ends, dtype=np.int64)
     nodes = codes - 1
     below = codes < 0
-    nodes[below] = places[-codes[below] - 1]
+    nodes[below] = imported[-codes[below] - 1]
     return nodes
 
 
@@ -663,9 +694,10 @@ _APPLY: dict[str, Callable[[State, Event], None]] = {
     "verify": State._verify,
     "status": State._status,
 }
-"""What events of the kernel do besides adding memories and besides their parts."""
+"""The method for each kind of event that does more than add memories and apply its common parts."""
 
 
+# The arguments of each column's constructor.
 _NUMBERS = {
     name: {"dtype": _DTYPE[MEMORY[name].storage], "default": _ABSENT[name]} for name in NUMERIC
 }

@@ -1,10 +1,11 @@
-"""What one viewer sees of a state: the fold of the journal as if what is private to others had never been remembered.
+"""A state as one viewer sees it, folded as if memories that are private to others had never been stored.
 
-A memory with the visibility "private" is seen by its creator alone. Its row stays, empty and purged, so that ids are
-those of the lab; nothing else of it is there: no text, tag, entity, edge, use, cluster, event. Whatever is computed of
-such a state is what it would be in a lab without those memories, and nobody who computes has to know of viewers.
+A memory with the visibility "private" is visible to its creator alone. For other viewers its row stays, empty and
+purged, so that ids are the same for everyone. Nothing else of the memory is there: no text, tag, entity, edge, use,
+cluster or event. Code that computes on such a state therefore needs to know nothing about viewers.
 
-Texts, vectors and postings are those of the whole state, which search only where a population admits rows.
+Texts, vectors and postings are those of the whole state. Searches read them only in the rows that a population
+admits.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ __all__ = [
 
 
 EVERYONE = ""
-"""A viewer that nobody is: it sees what everyone does."""
+"""The viewer that stands for no user in particular, and sees only what everyone sees."""
 
 NOBODY = "nobody"
-"""Whose what is private without a creator is."""
+"""The creator of private memories that name no creator."""
 
 
 def hidden_rows(state: State, viewer: str) -> Flags | None:
-    """bool[rows]: what is private to another than ``viewer``; None where nothing is."""
+    """Return a mask of the rows that are private to users other than ``viewer``; None if there are none."""
     visibility, creator = state.names["visibility"], state.names["creator"]
     if not visibility.has_values:
         return None
@@ -58,14 +59,17 @@ def hidden_rows(state: State, viewer: str) -> Flags | None:
 
 
 def find_audience(state: State, row: int) -> str:
-    """Who sees a memory: everyone, or the creator of what is private."""
+    """Return who sees a memory: ``EVERYONE``, or the creator of a private memory."""
     if state.names["visibility"].value_at(row) != "private":
         return EVERYONE
     return state.names["creator"].value_at(row) or NOBODY
 
 
 def list_audiences(state: State) -> list[str]:
-    """Everyone, then who keeps something private: what one of them alone sees moves no cluster that others see."""
+    """Return ``EVERYONE``, followed by the creators of private memories.
+
+    Clusters are computed for each audience, so that private memories move no cluster that others see.
+    """
     visibility, creator = state.names["visibility"], state.names["creator"]
     if not visibility.has_values:
         return [EVERYONE]
@@ -74,47 +78,51 @@ def list_audiences(state: State) -> list[str]:
 
 
 def visible_rows(state: State) -> Ints | None:
-    """The rows that are there for whom the state is; None for all of them."""
+    """Return the rows that the viewer of ``state`` sees; None for all of them."""
     return np.flatnonzero(~state.hidden) if isinstance(state, ViewerState) else None
 
 
-def match_edges(numbers: Ints, one: State, other: State) -> Ints:
-    """The numbers in ``other`` of these edges of ``one``, -1 for what is not there. Both have the same rows."""
-    source, target = (_same_nodes(ends, one, other) for ends in one.edges.ends(numbers))
-    relation = other.edges.codes_of(one.edges.words_of(one.edges.relation[numbers]).tolist())
-    found = np.full(len(numbers), -1, dtype=np.int64)
-    there = np.flatnonzero((source >= 0) & (target >= 0))
-    if not len(there):
-        return found
-    found[there] = other.edges.find(source[there], target[there], relation[there])
-    # several edges may have the same ends and relation: the one that was made at the same time is meant
-    made = one.edges.created[numbers]
-    for place in there[
-        (found[there] >= 0) & (other.edges.created[found[there]] != made[there])
+def match_edges(numbers: Ints, state: State, other: State) -> Ints:
+    """Return the numbers in the state ``other`` of edges of the state ``one``, -1 for edges that it lacks.
+
+    Both states have the same rows.
+    """
+    source, target = (_same_nodes(ends, state, other) for ends in state.edges.ends(numbers))
+    relation = other.edges.codes_of(state.edges.words_of(state.edges.relation[numbers]).tolist())
+    matches = np.full(len(numbers), -1, dtype=np.int64)
+    present = np.flatnonzero((source >= 0) & (target >= 0))
+    if not len(present):
+        return matches
+    matches[present] = other.edges.find(source[present], target[present], relation[present])
+    # Several edges may have the same ends and relation; the time of creation tells which is meant.
+    created = state.edges.created[numbers]
+    for position in present[
+        (matches[present] >= 0) & (other.edges.created[matches[present]] != created[present])
     ].tolist():
-        met = other.edges.crossings(source[place : place + 1])
+        met = other.edges.crossings(source[position : position + 1])
         same = met.edge[
-            (met.neighbour == target[place])
+            (met.neighbour == target[position])
             & met.outgoing
-            & (other.edges.created[met.edge] == made[place])
+            & (other.edges.created[met.edge] == created[position])
         ]
-        same = same[other.edges.relation[same] == relation[place]]
-        found[place] = same[0] if len(same) else found[place]
-    return found
+        same = same[other.edges.relation[same] == relation[position]]
+        matches[position] = same[0] if len(same) else matches[position]
+    return matches
 
 
-def _same_nodes(nodes: Ints, one: State, other: State) -> Ints:
+def _same_nodes(nodes: Ints, state: State, other: State) -> Ints:
+    """Return the nodes of the state ``other`` that have the kinds and names of nodes of ``one``."""
     kinds = node_kinds(nodes)
-    found = nodes.copy()
-    for place in np.unique(kinds[kinds > 0]).tolist():
-        mine = np.flatnonzero(kinds == place)
-        names = [name or "" for name in one.nodes.names(nodes[mine])]
-        found[mine] = other.nodes.find(NODE_KINDS[place], names)
-    return found
+    matches = nodes.copy()
+    for kind in np.unique(kinds[kinds > 0]).tolist():
+        mine = np.flatnonzero(kinds == kind)
+        names = [name or "" for name in state.nodes.names(nodes[mine])]
+        matches[mine] = other.nodes.find(NODE_KINDS[kind], names)
+    return matches
 
 
 class _SeenTexts(Texts):
-    """The texts of another column, without those of some rows."""
+    """The texts of another column, with None in hidden rows."""
 
     def __init__(self, full: Texts, hidden: Flags) -> None:
         self._full, self._hidden = full, hidden
@@ -123,38 +131,44 @@ class _SeenTexts(Texts):
         return len(self._full)
 
     def series(self, name: str) -> pl.Series:
+        """Return all texts as a Polars series called ``name``."""
         return self._full.series(name).set(pl.Series(self._hidden), None)
 
     def value_at(self, row: int) -> str | None:
+        """Return the text of one row."""
         return None if self._hidden[row] else self._full.value_at(row)
 
     def to_list(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """Return the texts of ``rows``."""
         texts = self._full.to_list(rows)
-        for place in np.flatnonzero(self._hidden[rows]).tolist():
-            texts[place] = None
+        for position in np.flatnonzero(self._hidden[rows]).tolist():
+            texts[position] = None
         return texts
 
 
 class ViewerState(State):
-    """What ``viewer`` sees of ``full``, kept up by ``follow``. ``hidden`` says which rows are not there."""
+    """The part of the state ``full`` that ``viewer`` sees, kept up to date by ``follow``.
+
+    ``hidden`` is a mask of the rows that the viewer does not see.
+    """
 
     def __init__(self, full: State, viewer: str) -> None:
         super().__init__(full.declared)
         self.full, self.viewer = full, viewer
         self.hidden: Flags = np.zeros(0, dtype=np.bool_)
         self.visible: dict[int, None] = {}
-        """The events that the viewer sees, by number, in order."""
+        """The numbers of the events that the viewer sees, in order."""
         self._after = 0
 
     @property
     def upto(self) -> int:
-        """The last event that was read, whether the viewer sees it or not."""
+        """The number of the last event that was read, visible or not."""
         return self._after
 
     def follow(
         self, events: Iterable[Event], contents: Contents, hidden: Flags, asker: Asker
     ) -> None:
-        """Take in what has happened since. ``asker`` says as whom a logged recall was asked."""
+        """Fold events that came since; ``asker`` returns the viewer who asked a logged recall."""
         self.hidden = hidden
         self.fold(self._visible_events(events, asker), contents)
         self.seq, self._after = next(reversed(self.visible), 0), self.full.seq
@@ -165,82 +179,89 @@ class ViewerState(State):
         self.vectors, self.words, self.other_words = full.vectors, full.words, full.other_words
 
     def get_words(self, language: str) -> Words:
+        """Return the postings in a language, those of the whole state."""
         return self.full.get_words(language)
 
     def memories(self) -> pl.DataFrame:
+        """Return every visible memory as a row."""
         return super().memories().filter(~self.hidden)
 
     def edge_frame(self) -> pl.DataFrame:
-        """``edge`` is the number that the lab gave it."""
+        """Return every visible edge as a row; ``edge`` is its number in the whole state."""
         frame = super().edge_frame()
         numbers = pl.Series("edge", match_edges(frame["edge"].to_numpy(), self, self.full))
         return frame.with_columns(numbers.replace(-1, None))
 
-    # -- events as they are seen -----------------------------------------------------------------------------
+    # -- Events without hidden memories ----------------------------------------------------------------------
 
     def _visible_events(self, events: Iterable[Event], asker: Asker) -> Iterator[Event]:
+        """Yield the events that the viewer sees, and those that add rows, without hidden parts."""
         for event in events:
-            body, known = self._body(event, asker)
-            if known:
+            body, is_visible = self._body(event, asker)
+            if is_visible:
                 self.visible[event.seq] = None
-            if known or "count" in body:
-                if known:
+            if is_visible or "count" in body:
+                if is_visible:
                     body = self._numbered(body)
                 yield Event(event.seq, event.at, event.kind, body)
 
     def visible_body(self, event: Event) -> dict[str, Any]:
-        """The body of an event that the viewer sees, without what is hidden; edges have their own numbers."""
+        """Return the body of a visible event without hidden parts, with edge numbers of the whole state."""
         return VisibleBody(event, self.hidden, self.full).body
 
     def _body(self, event: Event, asker: Asker) -> tuple[dict[str, Any], bool]:
-        """The body without what is hidden, and whether the viewer sees the event."""
-        found, declared = VisibleBody(event, self.hidden, self.full), body_field(event.kind)
-        body, known = found.body, bool(found.seen or not found.unseen)
+        """Return the body without hidden parts, and whether the viewer sees the event."""
+        visible, declared = VisibleBody(event, self.hidden, self.full), body_field(event.kind)
+        body, is_visible = visible.body, bool(visible.seen or not visible.unseen)
         kind, private = EVENTS.get(event.kind), declared.for_asker
-        if kind is not None and kind.asks and not (found.seen or found.unseen):
-            known = asker(event.seq) in (None, self.viewer)
+        if kind is not None and kind.asks and not (visible.seen or visible.unseen):
+            is_visible = asker(event.seq) in (None, self.viewer)
         elif (
             private
-            and (known or not private.isdisjoint(body))
+            and (is_visible or not private.isdisjoint(body))
             and asker(body[declared.decision]) not in (None, self.viewer)
         ):
             body = {name: value for name, value in body.items() if name not in private}
-            known = bool(found.seen)
+            is_visible = bool(visible.seen)
         for projection in self.get_projections(event.kind):
-            shown = projection.shows(event.kind, body, viewer=self.viewer, seen=bool(found.seen))
-            known = known if shown is None else shown
-        return body, known
+            decided = projection.shows(
+                event.kind, body, viewer=self.viewer, seen=bool(visible.seen)
+            )
+            is_visible = is_visible if decided is None else decided
+        return body, is_visible
 
     def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The body with the numbers that its edges have here."""
+        """Replace edge numbers of the whole state in a body by those of this state."""
         if "unlink" in body:
             here = match_edges(np.asarray(body["unlink"], dtype=np.int64), self.full, self)
             body = body | {"unlink": here[here >= 0].tolist()}
         if "strengthen" in body:
-            given = body["strengthen"]
-            here = match_edges(np.asarray(given["edges"], dtype=np.int64), self.full, self)
-            kept = np.flatnonzero(here >= 0)
-            weight = [given["weight"][place] for place in kept.tolist()]
-            body = body | {"strengthen": {"edges": here[kept].tolist(), "weight": weight}}
+            strengthened = body["strengthen"]
+            here = match_edges(np.asarray(strengthened["edges"], dtype=np.int64), self.full, self)
+            present = np.flatnonzero(here >= 0)
+            weight = [strengthened["weight"][index] for index in present.tolist()]
+            body = body | {"strengthen": {"edges": here[present].tolist(), "weight": weight}}
         return body
 
 
-# -- an event without some memories -----------------------------------------------------------------------------------
+# -- The body of an event without some memories -----------------------------------------------------------------------
 
+# The columns that tell of a memory's content; numbers and words of fixed vocabularies stay.
 _CONTENT = frozenset(
     name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list")
 )
 
 
 class VisibleBody:
-    """The body of ``event`` without the memories that are ``hidden``.
+    """The body of ``event`` without the memories in the mask ``hidden``.
 
-    Rows stay, so that ids do: a memory that is left out has the status "purged", its numbers and words, and no content.
-    Whatever else speaks of it goes: its edges, the values that were set, its place in a list. What a field holds is
-    read from its declaration; strings that are not ``shared`` go with the memories beside them.
+    Rows stay, so that ids do: a hidden memory keeps its numbers and words of fixed vocabularies, has the status
+    "purged" and no content. Every other reference to it is removed: its edges, values set on it, its items in
+    lists. The declaration of each field says what it holds. Strings that are not ``shared`` go with the memories
+    next to them.
 
-    ``seen`` and ``unseen`` count the memories and edges that it names, ``body`` is what is left. Edges are numbered as
-    in ``full``, the state that has seen every event.
+    ``seen`` and ``unseen`` count the memories and edges that the event names, and ``body`` is what is left. Edges
+    have the numbers of ``full``, the state that has folded every event.
     """
 
     def __init__(self, event: Event, hidden: Flags, full: State) -> None:
@@ -260,78 +281,89 @@ class VisibleBody:
                 visible[name] = part
         return visible
 
-    def _part(self, field: Field, value: Any, beside: Mapping[str, Any]) -> Any:
-        """Return what is left of a value; None for nothing. ``beside`` has the other members of its mapping."""
+    def _part(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+        """Return the visible part of a value, None for nothing; ``siblings`` is the mapping that holds it."""
         if field.role == "undeclared":
-            return None  # nobody knows of which memories it tells
+            return None  # no declaration says which memories it tells of
         if value is None or not field.names_memories:
             return value
-        return _READ[field.role](self, field, value, beside)
+        return _READ[field.role](self, field, value, siblings)
 
     def _sees(self, ids: Sequence[int]) -> list[bool]:
-        """Return which of these memories are not hidden, and count all of them."""
+        """Return whether each memory is visible, and count all of them."""
         return self._counted(~self._hidden[np.asarray(ids, dtype=np.int64) - 1])
 
-    def _counted(self, seen: Flags) -> list[bool]:
-        count = int(seen.sum())
-        self.seen, self.unseen = self.seen + count, self.unseen + len(seen) - count
-        flags: list[bool] = seen.tolist()
-        return flags
+    def _counted(self, flags: Flags) -> list[bool]:
+        """Count the true and false flags as seen and unseen, and return them as a list."""
+        count = int(flags.sum())
+        self.seen, self.unseen = self.seen + count, self.unseen + len(flags) - count
+        listed: list[bool] = flags.tolist()
+        return listed
 
-    # -- references -------------------------------------------------------------------------------------------
+    # -- References to memories and edges. Each reader has the signature of ``_part`` -------------------------
 
-    def _memory(self, field: Field, value: Any, beside: Mapping[str, Any]) -> Any:
+    def _memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+        """Return the visible ids of memories."""
         if isinstance(value, list):
             return _selected(value, self._sees(value))
         return value if self._sees([value])[0] else None
 
-    def _edge(self, field: Field, value: Any, beside: Mapping[str, Any]) -> Any:
+    def _edge(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+        """Return the numbers of edges between visible nodes."""
         if isinstance(value, list):
             return _selected(value, self._counted(self._join_visible(value))) or None
         return value if self._counted(self._join_visible([value]))[0] else None
 
     def _join_visible(self, numbers: Sequence[int]) -> Flags:
-        """Return which of these edges join nothing that is hidden."""
+        """Return a mask of the edges that join no hidden memory."""
         flags = np.ones(len(numbers), dtype=np.bool_)
         for ends in self._full.edges.ends(np.asarray(numbers, dtype=np.int64)):
             memory = ends < len(self._hidden)
             flags &= ~memory | ~self._hidden[np.where(memory, ends, 0)]
         return flags
 
-    def _last_memory(self, field: Field, value: Any, beside: Mapping[str, Any]) -> int:
+    def _last_memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
+        """Return the id of the last visible memory up to ``value``."""
         return int(np.flatnonzero(~self._hidden[:value]).max(initial=-1)) + 1
 
-    def _memory_count(self, field: Field, value: Any, beside: Mapping[str, Any]) -> int:
-        return len(self._named_in(field, beside))
+    def _memory_count(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
+        """Return how many visible memories the field ``of`` names."""
+        return len(self._named_in(field, siblings))
 
-    def _newest_time(self, field: Field, value: Any, beside: Mapping[str, Any]) -> int:
-        ids = self._named_in(field, beside)
+    def _newest_time(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
+        """Return the creation time of the newest visible memory that the field ``of`` names."""
+        ids = self._named_in(field, siblings)
         return int(self._full.numbers["created"].values[np.array(ids) - 1].max()) if ids else NEVER
 
-    def _named_in(self, field: Field, beside: Mapping[str, Any]) -> list[int]:
-        """Return the visible memories that the part named by ``of`` names."""
+    def _named_in(self, field: Field, siblings: Mapping[str, Any]) -> list[int]:
+        """Return the ids of visible memories that the field ``of`` names."""
         part = self._declared.get(field.of)
-        return [id for id in part.ids(beside.get(field.of)) if not self._hidden[id - 1]]
+        return [id for id in part.ids(siblings.get(field.of)) if not self._hidden[id - 1]]
 
-    def _flag(self, field: Field, value: Any, beside: Mapping[str, Any]) -> Any:
-        first = beside["first"] - 1
-        return value if not self._hidden[first : first + beside["count"]].all() else None
+    def _flag(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+        """Return a flag about the rows that the event adds, None if all of them are hidden."""
+        first = siblings["first"] - 1
+        return value if not self._hidden[first : first + siblings["count"]].all() else None
 
-    # -- structure --------------------------------------------------------------------------------------------
+    # -- Structure --------------------------------------------------------------------------------------------
 
-    def _mapping(self, field: Field, value: Any, beside: Mapping[str, Any]) -> Any:
+    def _mapping(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+        """Return the visible members of a mapping; None if its own memory is hidden."""
         return self._scope(field, list(value.items()), lambda: self._members(field, value))
 
-    def _tuple(self, field: Field, value: Any, beside: Mapping[str, Any]) -> Any:
+    def _tuple(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
+        """Return the visible parts of a tuple; None if its own memory is hidden."""
         parts = list(enumerate(value))
         return self._scope(
-            field, parts, lambda: [self._part(field.item(place), part, {}) for place, part in parts]
+            field,
+            parts,
+            lambda: [self._part(field.item(position), part, {}) for position, part in parts],
         )
 
     def _scope(
         self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]
     ) -> Any:
-        """Return what is left of an item: nothing where its own memory is hidden."""
+        """Return the visible part of an item, None if its own memory is hidden."""
         unseen = self.unseen
         own = [
             part
@@ -346,13 +378,14 @@ class VisibleBody:
             left = _without_strings(field, left)
         return left
 
-    def _list(self, field: Field, value: Any, beside: Mapping[str, Any]) -> list[Any] | None:
+    def _list(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> list[Any] | None:
+        """Return the visible items of a list."""
         left = [
             part for item in value if (part := self._part(field.items[0], item, {})) is not None
         ]
         return left if left or field.required or not value else None
 
-    def _rows(self, field: Field, value: Any, beside: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _rows(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the rows whose memories and edges are all visible."""
         flags: Flags | None = None
         for name, part in value.items():
@@ -366,30 +399,40 @@ class VisibleBody:
                 flags = own if flags is None else flags & own
         if flags is None:
             return dict(value)
-        kept = self._counted(flags)
-        return {name: _selected(part, kept) for name, part in value.items()} if any(kept) else None
+        visible = self._counted(flags)
+        return (
+            {name: _selected(part, visible) for name, part in value.items()}
+            if any(visible)
+            else None
+        )
 
-    # -- parts of the fold ------------------------------------------------------------------------------------
+    # -- Parts that the fold of a state reads -----------------------------------------------------------------
 
-    def _columns(self, field: Field, columns: Any, beside: Mapping[str, Any]) -> Any:
-        if "first" not in beside:
+    def _columns(self, field: Field, columns: Any, siblings: Mapping[str, Any]) -> Any:
+        """Empty the content of hidden memories in the columns of added rows."""
+        if "first" not in siblings:
             return columns
-        first, count = beside["first"], beside["count"]
-        places = [
-            place for place, seen in enumerate(self._sees(range(first, first + count))) if not seen
+        first, count = siblings["first"], siblings["count"]
+        positions = [
+            position
+            for position, is_visible in enumerate(self._sees(range(first, first + count)))
+            if not is_visible
         ]
-        if not places:
+        if not positions:
             return dict(columns)
-        kept = dict(columns)
+        visible = dict(columns)
         for name in ("status", *(_CONTENT & columns.keys())):
-            given = columns.get(name, MEMORY[name].default)
-            values = list(given) if isinstance(given, list) else [given] * count
-            for place in places:
-                values[place] = "purged" if name == "status" else None
-            kept[name] = values
-        return kept
+            column = columns.get(name, MEMORY[name].default)
+            values = list(column) if isinstance(column, list) else [column] * count
+            for position in positions:
+                values[position] = "purged" if name == "status" else None
+            visible[name] = values
+        return visible
 
-    def _values(self, field: Field, part: Any, beside: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _values(
+        self, field: Field, part: Any, siblings: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Return the assignments to visible memories."""
         flags = self._sees(part["ids"])
         if not any(flags):
             return None
@@ -398,12 +441,14 @@ class VisibleBody:
             columns["superseded_by"] = self._successors(columns["superseded_by"])
         return {"ids": _selected(part["ids"], flags), "columns": columns}
 
-    def _successors(self, given: Any) -> Any:
-        if isinstance(given, list):
-            return [self._successors(one) for one in given]
-        return None if given is None or self._hidden[int(given) - 1] else given
+    def _successors(self, successors: Any) -> Any:
+        """Replace hidden successors by None."""
+        if isinstance(successors, list):
+            return [self._successors(successor) for successor in successors]
+        return None if successors is None or self._hidden[int(successors) - 1] else successors
 
-    def _graph(self, field: Field, graph: Any, beside: Mapping[str, Any]) -> dict[str, Any]:
+    def _graph(self, field: Field, graph: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the imported edges between visible nodes, with only the nodes that they use."""
         ends = np.array([graph["source"], graph["target"]], dtype=np.int64).reshape(2, -1)
         flags = (
             (ends < 0) | ~self._hidden[np.maximum(ends, 1) - 1] if len(self._hidden) else ends < 0
@@ -413,18 +458,19 @@ class VisibleBody:
             name: _selected(values, keep) if name != "nodes" else values
             for name, values in graph.items()
         }
-        # a node that only what is hidden was joined to is not known
+        # A node that is joined only to hidden memories is not visible.
         used = sorted({-end for name in ("source", "target") for end in visible[name] if end < 0})
-        place = {old: new for new, old in enumerate(used, 1)}
+        position = {old: new for new, old in enumerate(used, 1)}
         for name in ("source", "target"):
-            visible[name] = [-place[-end] if end < 0 else end for end in visible[name]]
+            visible[name] = [-position[-end] if end < 0 else end for end in visible[name]]
         return visible | {"nodes": [graph["nodes"][old - 1] for old in used]}
 
-    def _registers(self, field: Field, dumped: Any, beside: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what came with an import beside memories: names and counts whose memories it does not tell."""
+    def _registers(self, field: Field, dumped: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the registers of an import, or none if any memory is hidden: they do not name their memories."""
         return {} if self._hidden.any() else dict(dumped)
 
 
+# The reader of each role that names memories; other roles are returned as they are.
 _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]] = {
     "memory": VisibleBody._memory,
     "edge": VisibleBody._edge,
@@ -444,7 +490,9 @@ _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]]
 
 
 def _without_strings(field: Field, value: Any) -> Any:
-    """Return a value without the strings that are not shared. Items that name their own memories keep theirs."""
+    """Return a value without private strings; items that name their own memories keep theirs."""
+    # The order of these cases matters: a list of strings is a string field, and rows that name memories were
+    # filtered row by row already.
     if not field.has_private_strings or value is None:
         return value
     if field.role in STRINGS:
@@ -458,17 +506,18 @@ def _without_strings(field: Field, value: Any) -> Any:
     if field.role == "list" and not field.items[0].is_about_memories:
         return [_without_strings(field.items[0], part) for part in value]
     if field.role == "tuple":
-        return [_without_strings(field.item(place), part) for place, part in enumerate(value)]
+        return [_without_strings(field.item(position), part) for position, part in enumerate(value)]
     return value
 
 
 def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parallel columns with the private strings emptied."""
     left = dict(columns)
     for name, part in columns.items():
         column = field.get(name)
         if column.has_private_strings:
             left[name] = (
-                [_emptied(column, one) for one in part]
+                [_emptied(column, value) for value in part]
                 if isinstance(part, list)
                 else _emptied(column, part)
             )
@@ -476,13 +525,14 @@ def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _emptied(field: Field, value: Any) -> Any:
+    """Return the value that replaces a private string: "" for texts, None for names, zero bytes for bytes."""
     if isinstance(value, bytes):
         return bytes(len(value))
     return "" if field.role in ("text", "label") else None
 
 
 def _selected(values: Any, flags: Sequence[bool]) -> Any:
-    """Return the items of a column that are kept; one value for all of them stays."""
+    """Return the items of a column whose flag is set; one value for all rows stays."""
     return (
         [value for value, keep in zip(values, flags, strict=True) if keep]
         if isinstance(values, list)
@@ -495,4 +545,4 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 Asker = Callable[[int], str | None]
-"""As whom a logged recall, by its number, was asked."""
+"""A function from the number of a logged recall to the viewer who asked it."""

@@ -1,1 +1,1 @@
-"""The journal and the state that is folded from it, kept in step; backups; views."""
+"""The store, which keeps a lab's journal and its folded state in step; backups; views for one viewer."""

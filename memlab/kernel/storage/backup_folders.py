@@ -1,7 +1,7 @@
 """Backups: copies of a lab's journal, each of which opens as a lab.
 
-A backup is a folder ``backup-NUMBER-HEAD-WHEN``. It is written beside and renamed, so it is there whole or not at all.
-What a lab keeps beside its journal (snapshots, sealed slates, indexes) is rebuilt from it.
+A backup is a folder ``backup-NUMBER-HEAD-WHEN``. It is written under another name and renamed, so it is either
+whole or absent. Snapshots, sealed slates and indexes are not copied, because they are rebuilt from the journal.
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ __all__ = [
 ]
 
 BACKUPS = "backups"
-"""Where a lab keeps its own, below its folder."""
+"""The folder of a lab's own backups, below the lab's folder."""
 
 _META = "backup-folders"
-"""The value of the journal that lists the other folders; a copy does not have it, as those backups are not its own."""
+"""The journal's value that lists other backup folders; a copy lacks it, because these backups are not its own."""
 
 UNCOPIED = (_META, "copies")
-"""The values of the journal that list copies of this lab: a copy has none, and ``restore`` carries them over."""
+"""The journal's values that list copies of this lab: a backup lacks them, and ``restore`` carries them over."""
 
+# Names sort by number; the last event and the time are for people, in UTC because clocks change twice a year.
 _NAME = re.compile(r"backup-(\d{6,})-(\d{12,})-(\d{8}T\d{6}Z)")
 _STAMP = "%Y%m%dT%H%M%SZ"
 
 
 @dataclass(frozen=True)
 class BackupFolder:
-    """One backup: its folder, the number that it has among them, the last event in it, and when it was made."""
+    """A backup: its folder, its number, its last event, and the time at which it was made."""
 
     path: Path
     number: int
@@ -53,18 +54,18 @@ class BackupFolder:
 
 
 def list_backups(folder: Path) -> list[BackupFolder]:
-    """The backups in ``folder``, oldest first; other things there are passed over."""
-    found = []
+    """Return the backups in ``folder``, oldest first; other files there are ignored."""
+    backups = []
     for path in folder.glob("backup-*"):
         match = _NAME.fullmatch(path.name)
         if match is not None:
             at = to_micros(f"{match[3][:8]}T{match[3][9:15]}+00:00")
-            found.append(BackupFolder(path, int(match[1]), int(match[2]), at))
-    return sorted(found, key=lambda kept: kept.number)
+            backups.append(BackupFolder(path, int(match[1]), int(match[2]), at))
+    return sorted(backups, key=lambda backup: backup.number)
 
 
 def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> BackupFolder:
-    """Copy the journal into ``folder`` as its newest backup, and delete all but the newest ``keep``."""
+    """Copy the journal into ``folder`` as the newest backup, and delete all but the newest ``keep``."""
     with writing(f"A backup in {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(".draft-*"):
@@ -89,20 +90,21 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> B
 
 
 def list_backup_folders(journal: Journal) -> list[Path]:
-    """Every folder in which backups of this lab were put, its own first."""
+    """Return every folder that has received backups of this lab, its own first."""
     own = [] if journal.path is None else [journal.path / BACKUPS]
     return [*own, *map(Path, msgspec.json.decode(journal.meta(_META) or "[]", type=list[str]))]
 
 
 def _note(journal: Journal, folder: Path) -> None:
-    known = msgspec.json.decode(journal.meta(_META) or "[]", type=list[str])
-    if not journal.read_only and str(folder) not in known:
+    """Add a folder to the list of backup folders in the journal."""
+    folders = msgspec.json.decode(journal.meta(_META) or "[]", type=list[str])
+    if not journal.read_only and str(folder) not in folders:
         with journal.write() as tx:
-            tx.meta(_META, msgspec.json.encode([*known, str(folder)]).decode())
+            tx.meta(_META, msgspec.json.encode([*folders, str(folder)]).decode())
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder with all that is in it; LabError where the disk refuses."""
+    """Remove a folder with its contents; LabError if the disk refuses."""
     try:
         shutil.rmtree(path)
     except FileNotFoundError:

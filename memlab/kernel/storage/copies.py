@@ -1,4 +1,4 @@
-"""Copies that a lab wrote for people: mirrors and exports, listed in its journal, so that a purge knows of them."""
+"""Copies that a lab wrote for people: mirrors and exports, listed in its journal so that a purge finds them."""
 
 from __future__ import annotations
 
@@ -26,15 +26,18 @@ __all__ = [
 ]
 
 COPIES = "copies"
-"""The value of the journal that lists them; a backup does not have it, as they are not copies of it."""
+"""The journal's value that lists the copies; a backup lacks it, because they are not copies of the backup."""
 
 Kind = Literal["mirror", "export"]
-Made = TypeVar("Made")
-Given = TypeVar("Given")
+Content = TypeVar("Content")
+Result = TypeVar("Result")
 
 
 class Copy(NamedTuple):
-    """One copy: where it is, and the last purge that it was in step with (of an export, that it was written after)."""
+    """A copy: its kind, its path, and a purge.
+
+    For a mirror, ``purge`` is the last purge that the mirror follows. For an export, it is the last purge before it.
+    """
 
     kind: Kind
     path: Path
@@ -42,7 +45,7 @@ class Copy(NamedTuple):
 
 
 def list_copies(journal: Journal | JournalView) -> list[Copy]:
-    """Every copy that was noted, in the order in which they were first written."""
+    """Return every registered copy, in the order in which the copies were first written."""
     rows = msgspec.json.decode(journal.meta(COPIES) or "[]", type=list[tuple[Kind, str, int]])
     return [Copy(kind, Path(path), purge) for kind, path, purge in rows]
 
@@ -50,22 +53,25 @@ def list_copies(journal: Journal | JournalView) -> list[Copy]:
 def register_copy(
     journal: Journal | JournalView, kind: Kind, path: Path, *, begun: bool = False
 ) -> None:
-    """List a copy as one that is in step, or is only ``begun``. A lab that is read only lists nothing."""
+    """Register a copy as up to date, or with ``begun`` as one that is being written.
+
+    A read-only lab registers nothing.
+    """
     if journal.read_only or not isinstance(journal, Journal):
         return
-    known = list_copies(journal)
+    registered = list_copies(journal)
     path = path.absolute()
-    listed = any(one.path == path for one in known)
-    noted = Copy(kind, path, 0 if begun else last_purge(journal))
+    listed = any(copy.path == path for copy in registered)
+    entry = Copy(kind, path, 0 if begun else last_purge(journal))
     if not listed:
-        _put(journal, [*known, noted])
-    elif not begun and noted not in known:
-        _put(journal, [noted if one.path == path else one for one in known])
+        _put(journal, [*registered, entry])
+    elif not begun and entry not in registered:
+        _put(journal, [entry if copy.path == path else copy for copy in registered])
 
 
 def unregister_copy(journal: Journal | JournalView, path: Path) -> None:
-    """Take a copy that is there no more off the list."""
-    left = [one for one in list_copies(journal) if one.path != path.absolute()]
+    """Remove a copy that no longer exists from the list."""
+    left = [copy for copy in list_copies(journal) if copy.path != path.absolute()]
     if (
         isinstance(journal, Journal)
         and not journal.read_only
@@ -75,32 +81,33 @@ def unregister_copy(journal: Journal | JournalView, path: Path) -> None:
 
 
 def list_outdated_mirrors(journal: Journal | JournalView) -> list[Copy]:
-    """The mirrors that are not in step with the last purge."""
+    """Return the mirrors that do not follow the last purge."""
     purge = last_purge(journal)
     return (
-        [one for one in list_copies(journal) if one.kind == "mirror" and one.purge < purge]
+        [copy for copy in list_copies(journal) if copy.kind == "mirror" and copy.purge < purge]
         if purge
         else []
     )
 
 
 def write_without_purge(
-    store: Store, made: Callable[[], Made], write: Callable[[Made], Given]
-) -> Given:
-    """What ``write`` gives for what was ``made`` of the lab, so that no purge comes between the two.
+    store: Store, build: Callable[[], Content], write: Callable[[Content], Result]
+) -> Result:
+    """Build content from the lab and write it, without a purge in between; return the result of ``write``.
 
-    Rebuilt if one did. A lab that is read only has no lock to hold: others may purge meanwhile.
+    The content is built again if a purge took place. A read-only lab has no lock, so that others may purge meanwhile.
     """
     while True:
         purge = last_purge(store.journal)
-        content = made()
+        content = build()
         lock = nullcontext() if store.journal.read_only else store.derived.hold(PURGE_TIMEOUT)
         with lock:
             if last_purge(store.journal) == purge:
                 return write(content)
 
 
-def _put(journal: Journal, known: list[Copy]) -> None:
+def _put(journal: Journal, registered: list[Copy]) -> None:
+    """Store the list of copies in the journal."""
     with journal.write() as tx:
-        rows = [(one.kind, str(one.path), one.purge) for one in known]
+        rows = [(copy.kind, str(copy.path), copy.purge) for copy in registered]
         tx.meta(COPIES, msgspec.json.encode(rows).decode())

@@ -1,7 +1,7 @@
-"""Ending a purge: what was taken out of the journal goes from every file that was made of it.
+"""Ending a purge: removing the purged content from every file that was derived from the journal.
 
-The journal says that a purge has to be ended (the value ``purging``) from the transaction that takes the content out
-until all is done, so whoever opens the lab next ends what a killed process left.
+The transaction that removes the content also sets the journal's value ``purging``, which stays until all files are
+done. So if a process dies during a purge, the next process that opens the lab completes it.
 """
 
 from __future__ import annotations
@@ -23,35 +23,39 @@ from memlab.kernel.storage.backup_folders import (
 __all__ = ["DERIVED", "PURGED", "PURGE_TIMEOUT", "PURGING", "REPLACED", "end_purge", "last_purge"]
 
 DERIVED = "derived.lock"
-"""Held by whoever writes a file that is made of the journal: a snapshot or a backup. A purge waits for it."""
+"""The lock of processes that write a file derived from the journal, such as a snapshot or a backup.
+
+A purge waits for it, so that no such file is written with purged content.
+"""
 
 PURGE_TIMEOUT = 60.0
-"""Seconds that a purge and whoever holds ``DERIVED`` wait for each other; a snapshot of a million takes about ten."""
+"""Seconds that a purge and the holder of ``DERIVED`` wait for each other; a snapshot of a million takes ten."""
 
 REPLACED = "replaced"
-"""The folder of a lab in which ``restore`` leaves what was in the place of a backup."""
+"""The folder of a lab to which ``restore`` moves the files that a backup replaces."""
 
 PURGED, PURGING = "purged", "purging"
-"""Values of the journal: the event of the last purge, and that of one that is not ended."""
+"""Values of the journal: the event of the last purge, and the event of a purge that is not complete."""
 
 
 _COPIES = "copies"
-"""The value of ``PURGING`` once the lab's own files are done, and copies elsewhere are not."""
+"""The value of ``PURGING`` when the lab's own files are done and copies elsewhere are not."""
 
 
 def last_purge(journal: Journal | JournalView) -> int:
-    """The event of the last purge; 0 if there was none. A state from before it holds what is gone."""
+    """Return the event of the last purge, 0 if there was none. Earlier states hold purged content."""
     return int(journal.meta(PURGED) or 0)
 
 
 def end_purge(journal: Journal, *, now: Micros) -> None:
-    """Remove snapshots, indexes and backups, and rewrite the database; all but backups come again.
+    """Remove snapshots, indexes and backups, and rewrite the database.
 
-    Needs ``DERIVED`` held. In place of the backups in each folder comes one, of the lab as it is now. Raises LabBusy
-    where another process is in the way, LabError where a disk refuses; then the next opening goes on with it.
+    The caller holds ``DERIVED``. The backups in each folder are replaced by one backup of the lab as it is now.
+    Raises LabBusy if another process is in the way and LabError if a disk refuses; the next process that opens
+    the lab continues.
     """
     folder = journal.path
-    with writing(f"What is left of a purge in {folder}"):
+    with writing(f"The rest of a purge in {folder}"):
         if folder is not None and journal.meta(PURGING) != _COPIES:
             remove_folder(folder / "snapshots")
             remove_folder(folder / REPLACED)
@@ -60,24 +64,26 @@ def end_purge(journal: Journal, *, now: Micros) -> None:
             sync(folder)
             journal.expunge()
             with journal.write() as tx:
-                tx.meta(PURGING, _COPIES)  # only these are left, should one of them be out of reach
-        for place in list_backup_folders(journal):
-            _renew(journal, place, now)
+                tx.meta(
+                    PURGING, _COPIES
+                )  # if a copy is out of reach, only copies remain to be done
+        for backups in list_backup_folders(journal):
+            _renew(journal, backups, now)
     with journal.write() as tx:
         tx.meta(PURGING, "")
 
 
-def _renew(journal: Journal, place: Path, now: Micros) -> None:
-    """One backup of the lab as it is now in place of those before."""
-    if not place.exists():
-        if journal.path is not None and place.parent == journal.path:
+def _renew(journal: Journal, backups: Path, now: Micros) -> None:
+    """Replace the backups in a folder by one of the lab as it is now."""
+    if not backups.exists():
+        if journal.path is not None and backups.parent == journal.path:
             return
         raise LabError(
-            f"The backups in {place} cannot be reached, and hold what was purged. Make the folder reachable, or "
-            "create it empty if it is gone for good, and open the lab again."
+            f"The backups in {backups} cannot be reached, and hold what was purged. Make the folder reachable, or "
+            "create it empty if it no longer exists, and open the lab again."
         )
-    if list_backups(place):
-        write_backup(journal, place, now=now, keep=1)
-    for left in place.glob(".draft-*"):
+    if list_backups(backups):
+        write_backup(journal, backups, now=now, keep=1)
+    for left in backups.glob(".draft-*"):
         remove_folder(left)
-    sync(place)
+    sync(backups)

@@ -1,4 +1,4 @@
-"""The journal of a lab and what is folded from it, kept in step: every verb reads and writes through here."""
+"""The store: the journal of a lab and the state folded from it, kept in step. Every verb reads and writes through it."""
 
 from __future__ import annotations
 
@@ -61,21 +61,22 @@ from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_p
 __all__ = ["Store"]
 
 _SNAPSHOT_EVERY = 20_000
-"""Memories since the last snapshot after which a new one is written; folding that many takes about a second."""
+"""Memories after which a new snapshot is written; folding that many takes about a second."""
 
 _SEAL_EVERY = 500
-"""Slates of a segment: sealing that many takes .4 s, and decoding that many that are not sealed 50 ms."""
+"""Slates in a segment: sealing them takes .4 s, and decoding as many unsealed slates 50 ms."""
 
 _SEAL_AT = 2 * _SEAL_EVERY
-"""Slates that wait when a recall seals them, where nobody has asked for the log meanwhile."""
+"""Unsealed slates at which a recall seals them, if the log has not been read in the meantime."""
 
 _EMBED_PIECE = 256
-"""Texts that are embedded between two questions whether to stop."""
+"""Texts that are embedded between two checks whether to stop."""
 
 _EMBED_AT_ONCE, _EMBED_BATCHES = 1_024, 64
-"""Memories at least that get their new vectors in one transaction, and how many transactions a large lab takes: after
-each the vectors are read anew, 25 MB for 100,000 memories."""
+"""The minimum number of memories whose vectors are replaced in one transaction, and the number of transactions for a
+large lab. All vectors are reread after each transaction, 25 MB for 100,000 memories."""
 
+# The columns that the log of slates expects of feedback events.
 _FEEDBACK = {
     "decision": pl.Int64,
     "memory": pl.Int64,
@@ -95,7 +96,7 @@ def _fold(
     *,
     strict: bool = False,
 ) -> None:
-    """Apply events that come after ``state``, whose policies ``versions`` has seen."""
+    """Apply events to a state and to the version log, which have both seen the events before."""
 
     decided = policy_events()
 
@@ -109,15 +110,17 @@ def _fold(
     try:
         state.fold(events if few else passing(), contents, strict=strict)
     except UnknownName as error:
-        raise DamagedLab(f"What an event needs is not there: {error} {RESTORE}") from error
+        raise DamagedLab(
+            f"Content that an event refers to is missing: {error} {RESTORE}"
+        ) from error
     if len(state.vectors) < state.rows:
         raise DamagedLab(
-            f"The vectors of memories {len(state.vectors) + 1:,} to {len(state):,} are gone. {RESTORE}"
+            f"The vectors of memories {len(state.vectors) + 1:,} to {len(state):,} are missing. {RESTORE}"
         )
 
 
 def _loaded(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
-    """A snapshot, or the one that another process has put in its place meanwhile."""
+    """Load a snapshot, or the newer one that another process has replaced it with."""
     for _ in range(3):
         try:
             return load_snapshot(path, projections)
@@ -130,28 +133,35 @@ def _loaded(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
 
 
 def _check_declared(tx: Transaction) -> None:
-    """LabError where a body holds what its declaration does not know: visibility and purges would miss it."""
+    """Raise LabError if a body holds a field without a declaration.
+
+    Visibility and purges would miss such a field.
+    """
     for event in tx.events:
         unknown = undeclared_fields(event.kind, event.body)
         if unknown:
             raise LabError(
-                f"{unknown[0]} is not declared, so neither a purge nor another viewer's view knows what it holds. "
+                f"{unknown[0]} is not declared, so purges and views of other viewers do not know what it holds. "
                 f'Declare it in the EventType of "{event.kind}".'
             )
 
 
 def _digest(journal: Journal, upto: int) -> str:
+    """Return the digest of a segment as it is stored."""
     return digest_parts(journal.segment_parts(upto).items())
 
 
 class _Contents(Contents, Protocol):
-    """Where policies are found besides texts and vectors."""
+    """The source of policies, in addition to texts and vectors."""
 
     def source(self, hash: str) -> str: ...
 
 
 class _Written:
-    """What a write has just stored, so that it need not be read back; anything else is the journal's."""
+    """The content that a write has just stored, so that it need not be read back from the journal.
+
+    All other content comes from the journal.
+    """
 
     def __init__(self, tx: Transaction, journal: Journal | JournalView) -> None:
         self._tx, self._journal = tx, journal
@@ -180,10 +190,13 @@ def _replaced(
     own: Sequence[tuple[int, NDArray[np.int8]]],
     after_id: int,
 ) -> Iterator[tuple[int, NDArray[np.int8]]]:
-    """The vectors of the ids after ``after_id`` up to the first without one: those of a write over the stored ones."""
+    """Yield the stored vectors after ``after_id``, replaced by those of a write where it has some.
+
+    They end at the first id without a vector.
+    """
     blocks = [*stored, *own]
     count = max(first + len(matrix) - 1 for first, matrix in blocks) - after_id
-    whole, known = (
+    whole, present = (
         np.zeros((max(count, 0), own[0][1].shape[1]), dtype=np.int8),
         np.zeros(max(count, 0), dtype=np.bool_),
     )
@@ -191,24 +204,24 @@ def _replaced(
         begin = first - 1 - after_id
         cut = max(0, -begin)
         whole[begin + cut : begin + len(matrix)] = matrix[cut:]
-        known[begin + cut : begin + len(matrix)] = True
-    yield after_id + 1, whole if known.all() else whole[: int(np.argmin(known))]
+        present[begin + cut : begin + len(matrix)] = True
+    yield after_id + 1, whole if present.all() else whole[: int(np.argmin(present))]
 
 
 class Store:
-    """One journal, one state, one version log.
+    """One journal, one state and one version log.
 
-    ``state`` and ``versions`` are only read within ``reading`` or ``writing``. Several threads and processes may each
-    have a store on one folder.
+    ``state`` and ``versions`` may be read only within ``reading`` or ``writing``. Several threads and processes
+    may each have a store on the same folder.
 
-    A write is applied to the state before it is committed, so what cannot be applied is never in the journal. While
-    state and journal may differ, a mark is set; it is cleared once they are known to agree. Whoever finds it set folds
-    again from the last point that can be trusted. So it does not matter where an interrupt or an error strikes, and a
-    commit of which nobody knows whether it took place is settled by reading the journal.
+    A write is applied to the state before it is committed, so an event that cannot be applied is never in the
+    journal. While state and journal may differ, a mark is set, and it is cleared once they are known to agree. If
+    a call finds the mark set, it folds again from the last trustworthy point. So an interrupt or an error may
+    strike at any moment, and if it is unknown whether a commit took place, reading the journal settles it.
     """
 
     strict: ClassVar[bool] = False
-    """Refuse an event with a field that its declaration does not know: for tests, which set it for all stores."""
+    """Whether events with undeclared fields are refused; the tests set it for all stores."""
 
     def __init__(
         self,
@@ -224,9 +237,10 @@ class Store:
         mend: RepairEvent | None = None,
         view: JournalView | None = None,
     ) -> None:
-        """``projections`` are kept with the state, and ``mend`` repairs events of the first format of the journal.
+        """Open the lab at ``folder``, or one in memory for None.
 
-        With ``view``, a journal of the past, nothing is opened or kept beside it.
+        ``projections`` are folded with the state, and ``mend`` corrects events of the journal's first format. With
+        ``view``, a journal of the past, the store opens and writes no files.
         """
         self.projections = tuple(projections)
         self.folder, self.embedder, self.clock = folder, embedder, clock
@@ -239,22 +253,22 @@ class Store:
         )
         self.derived = WriterLock(None if folder is None else folder / DERIVED)
         self._marked = False
-        """State and journal may differ: a fold or a write has begun."""
-        self._looking = False
-        """Somebody reads the state, which fills what it keeps for later questions."""
+        """Whether a fold or a write has begun, so that state and journal may differ."""
+        self._is_reading = False
+        """Whether a thread reads the state, which fills the state's caches."""
         self._waiting: int | None = None
-        """Slates that are not sealed; None until one is logged here."""
+        """The number of unsealed slates; None until one is logged here."""
         self._sound: dict[int, str] = {}
-        """Segments that were compared with the chain, by their digests."""
+        """The digests of segments that were compared with the chain, because comparing reads the whole segment."""
         self._opened = False
-        """The vectors were found to be of this embedder: from then on others may have embedded anew."""
+        """Whether the vectors were found to be of this embedder; another process may change the embedder later."""
         try:
             if isinstance(self.journal, Journal):
                 self.journal.hash_paths = hash_paths
             if self.journal.lost:
                 warnings.warn(
-                    f"{self.where}: {self.journal.lost}. `memlab upkeep check` says what is there; `memlab upkeep "
-                    "restore` puts a backup in place, or settles that this is what there is.",
+                    f"{self.where}: {self.journal.lost}. `memlab upkeep check` shows what is left; `memlab upkeep "
+                    "restore` restores a backup, or accepts the lab as it is.",
                     DamageWarning,
                     stacklevel=4,
                 )
@@ -264,71 +278,75 @@ class Store:
             self._sweep()
             self._match_embedder(reembed=not read_only and reembed)
             self._opened = True
-            beside = None if folder is None else folder / "neighbours"
+            indexes = None if folder is None else folder / "neighbours"
             self.neighbours = Neighbours(
-                beside, self.state.vectors, kind=index, writable=not self.journal.read_only
+                indexes, self.state.vectors, kind=index, writable=not self.journal.read_only
             )
         except BaseException as error:
-            free_interrupted(error)  # a write that was cut off would not let the journal close
+            free_interrupted(
+                error
+            )  # the lock of an interrupted write would keep the journal from closing
             self.journal.close()
             raise
 
     def as_of(self, view: JournalView, clock: Clock) -> Store:
-        """A store of the past, on the same journal and with the same embedder."""
+        """Return a store of the past, on the same journal and with the same embedder."""
         return Store(None, self.embedder, clock, projections=self.projections, view=view)
 
     @property
     def where(self) -> str:
+        """The name of the lab, for messages."""
         if isinstance(self.journal, JournalView):
             return f"as of event {self.journal.head:,}"
         return "in memory" if self.folder is None else self.folder.name
 
     def free(self) -> None:
-        """The state is folded again if an interrupted call of this thread has left the mutex held."""
+        """Release the mutex that an interrupted call of this thread left held; the state is then folded again."""
         if self.mutex.owned:
             self._marked = True
             self.mutex.free()
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the mutex."""
-        # asked before it is taken: a block within a block is not what an interrupt left
+        """Hold the mutex within the block."""
+        # Read before the mutex is taken: a nested block must not look like the remains of an interrupted call.
         first = not self.mutex.owned
-        with self.mutex.held():
+        with self.mutex.hold():
             self._begin(first)
             yield
 
     def _begin(self, first: bool) -> None:
-        """What somebody who was interrupted while reading may have half filled is folded again."""
-        if first and self._looking:
-            self._marked, self._looking = True, False
+        """Mark the state to be folded again if an interrupted reader may have left a cache half filled."""
+        if first and self._is_reading:
+            self._marked, self._is_reading = True, False
 
     @contextmanager
     def reading(self) -> Iterator[State]:
-        """The state as it is now, for the block, which nobody else reads or changes meanwhile."""
+        """Give the current state for the block, which no other thread reads or changes meanwhile."""
         first = not self.mutex.owned
-        with self.mutex.held():
+        with self.mutex.hold():
             self._begin(first)
             self._follow()
             self._check_embedder()
-            within, self._looking = self._looking, True
+            before, self._is_reading = self._is_reading, True
             try:
                 yield self.state
             except MemlabError:
-                self._looking = within
+                self._is_reading = before
                 raise
-            self._looking = within
+            self._is_reading = before
 
     def fold(self) -> None:
-        """Take in what has happened since, whoever wrote it; some microseconds when nothing has."""
+        """Fold events that came since, whichever process wrote them; this takes microseconds if there are none."""
         with self.exclusive():
             self._follow()
 
     def _follow(self) -> None:
+        """Fold new events, or everything again if the state cannot be trusted."""
         rewritten = (
             isinstance(self.journal, JournalView) and last_purge(self.journal) != self._purged
         )
-        if self._marked or rewritten:  # of a purge no event tells the past
+        if self._marked or rewritten:  # in a lab of the past, a later purge has no event
             self._refold()
         if self.journal.head != self.state.seq:
             events = list(self.journal.events(after=self.state.seq))
@@ -340,7 +358,7 @@ class Store:
                 self._marked = False
 
     def _refold(self) -> None:
-        """Fold from the last point that can be trusted: a snapshot that is believed, or the beginning."""
+        """Fold again from the last trustworthy point: a sound snapshot, or the beginning."""
         self._marked = True
         state, versions = self._restored()
         _fold(self.journal.events(after=state.seq), self.journal, state, versions)
@@ -348,14 +366,17 @@ class Store:
         self._marked = False
 
     def _adopt(self, state: State, versions: VersionLog) -> None:
-        """Go on with another state. Whoever keeps something by its numbers must not take one for the other."""
+        """Replace the state and the version log.
+
+        The counters grow, so that caches keyed by them are not used with the new state.
+        """
         state.generation += self.state.generation + 1
         state.changes += self.state.changes + 1
         self.state, self.versions = state, versions
         self._purged = last_purge(self.journal)
 
     def _end_purge(self) -> None:
-        """Go on with a purge that another process did not live to end."""
+        """Complete a purge whose process died."""
         if (
             self.journal.read_only
             or isinstance(self.journal, JournalView)
@@ -364,15 +385,17 @@ class Store:
             return
         try:
             with self.derived.hold(PURGE_TIMEOUT):
-                if self.journal.meta(PURGING):  # whoever held it may have ended it
+                if self.journal.meta(
+                    PURGING
+                ):  # the previous holder of the lock may have completed it
                     end_purge(self.journal, now=self.clock())
         except LabError as error:
-            warnings.warn(f"A purge of {self.where} is not ended: {error}", stacklevel=5)
+            warnings.warn(f"A purge of {self.where} is not complete: {error}", stacklevel=5)
 
     def refresh_index(self) -> None:
-        """Before a search: take up the index that fits, if there are so many memories that one is used.
+        """Load the current nearest-neighbour index, if there are enough memories to use one.
 
-        While memories wait for their vectors each batch makes other ones: until the last no index is built.
+        While memories wait for vectors, each batch changes them, so the index is built only after the last batch.
         """
         if self.state.rows > EXACT_UP_TO and not self.state.unembedded:
             self.neighbours.refresh(self.state.vectors)
@@ -381,14 +404,15 @@ class Store:
     def writing(
         self, *, durable: bool = True, verify: Callable[[State, State], None] | None = None
     ) -> Iterator[Transaction]:
-        """The writer's lock and a transaction on a state that has seen every event.
+        """Hold the writer's lock and give a transaction on a state that has folded every event.
 
-        What is written is applied to the state before it is committed: what cannot be applied raises, and nothing is
-        written. Where the write changes what earlier ones stored, the journal as it will be is folded again, and
-        ``verify`` asked of the states before and after.
+        The events are applied to the state before the commit: if one cannot be applied, the error is raised and
+        nothing is written. If the write changes rows of earlier writes, the whole journal as it will be is folded
+        again, and ``verify`` is called with the states before and after.
         """
+        # The mutex is taken before the journal's lock, and readers take only the mutex, so no two threads deadlock.
         first = not self.mutex.owned
-        with self.mutex.held():
+        with self.mutex.hold():
             self._begin(first)
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
@@ -423,9 +447,9 @@ class Store:
                 self.seal_if_due()
 
     def settle(self, tx: Transaction) -> None:
-        """Apply what a transaction holds so far, so that what it writes next is decided with that in sight.
+        """Apply the events of a transaction so far, so that its later events can be decided with the result.
 
-        Where the transaction fails afterwards, the state is folded anew from the journal when it is next asked for.
+        If the transaction fails afterwards, the state is folded again from the journal when it is next used.
         """
         self._marked = True
         _fold(
@@ -436,14 +460,14 @@ class Store:
             strict=True,
         )
 
-    # -- snapshots --------------------------------------------------------------------------------------------
+    # -- Snapshots --------------------------------------------------------------------------------------------
 
     def snapshot(self, *, timeout: float = PURGE_TIMEOUT) -> None:
-        """Write the folded state down, so that the next opening is quick. LabBusy after ``timeout`` seconds."""
+        """Write a snapshot, so that the lab opens quickly; LabBusy after ``timeout`` seconds."""
         if self.folder is None or self.journal.read_only:
             return
-        # a purge waits until this is written, and then removes it
-        # what is written down is sealed first, which fills the state
+        # A purge waits until the snapshot is written, and then removes it. Writing seals the edges, which changes the
+        # state, so that the state's lock is needed too.
         with self.reading(), self.derived.hold(timeout):
             seq = self.state.seq
             decided = [
@@ -457,16 +481,20 @@ class Store:
             self._snapshot_at = len(self.state)
 
     def snapshot_if_due(self, *, after: int = _SNAPSHOT_EVERY) -> None:
-        """What was remembered is durable also if this cannot be written: an error of the disk is a DamageWarning."""
+        """Write a snapshot if enough memories came since the last one.
+
+        Stored memories are durable without it, so an error of the disk is only a DamageWarning.
+        """
         if self.folder is not None and self.state.rows - self._snapshot_at >= after:
             try:
                 self.snapshot(timeout=0.0)
             except LabBusy:
-                pass  # another process writes a derived file: the next write asks again
+                pass  # another process writes a derived file; the next write tries again
             except LabError as error:
                 warnings.warn(f"{self.where}: {error}", DamageWarning, stacklevel=4)
 
     def close(self) -> None:
+        """Write a snapshot if it is due, and close all files."""
         with self.exclusive():
             if self.journal.closed:
                 return
@@ -477,32 +505,32 @@ class Store:
                 self.journal.close()
 
     def _restored(self) -> tuple[State, VersionLog]:
-        """What the newest snapshot holds if it is of this journal and sound; else nothing, and a warning says why."""
+        """Return the state of the newest snapshot if it is sound and of this journal, and an empty one otherwise."""
         self._snapshot_at = 0
-        found = latest_snapshot(self.folder / "snapshots") if self.folder is not None else None
-        if found is None:
+        path = latest_snapshot(self.folder / "snapshots") if self.folder is not None else None
+        if path is None:
             return State(self.projections), VersionLog()
         try:
-            snapshot = _loaded(found, self.projections)
+            snapshot = _loaded(path, self.projections)
             if (snapshot.lab, snapshot.chain) != (
                 self.journal.identity,
                 self.journal.chain(snapshot.state.seq),
             ):
                 raise DamagedLab(
-                    f"The snapshot {found.name} is not believed: it is of another history than the journal."
+                    f"The snapshot {path.name} cannot be used: it is of another history than the journal."
                 )
         except OldSnapshot:
-            self._remove(found)
+            self._remove(path)
             return State(self.projections), VersionLog()
         except DamagedLab as error:
-            # during a purge in another process it is as it should be, and that process removes it
+            # During a purge in another process this is expected, and that process removes the snapshot.
             if not self.journal.meta(PURGING):
                 warnings.warn(
                     f"{self.where}: {error} It is rebuilt from the journal, which takes longer.",
                     DamageWarning,
                     stacklevel=5,
                 )
-            self._remove(found)
+            self._remove(path)
             return State(self.projections), VersionLog()
         versions = VersionLog()
         for event in snapshot.decided:
@@ -511,16 +539,16 @@ class Store:
         return snapshot.state, versions
 
     def _remove(self, snapshot: Path) -> None:
-        """Remove a snapshot that is not believed; where that cannot be, the next opening tells of it again."""
+        """Remove an unusable snapshot; if that fails, the next process that opens the lab warns again."""
         if not self.journal.read_only:
             with suppress(LabBusy), self.derived.hold(0.0):
                 remove_snapshot(snapshot)
 
     def _sweep(self) -> None:
-        """Remove what processes left that died, or were interrupted, while they wrote a derived file."""
+        """Remove files that processes left unfinished because they died or were interrupted."""
         if self.folder is None or self.journal.read_only:
             return
-        # a cache of earlier versions, which held again what the journal has
+        # A cache of earlier versions, which repeated content of the journal.
         if (self.folder / "slates").exists():
             with suppress(LabBusy), self.derived.hold(0.0):
                 shutil.rmtree(self.folder / "slates", ignore_errors=True)
@@ -531,7 +559,7 @@ class Store:
         ]
         left += self.folder.glob("journal.db.new*")
         if left:
-            # busy: somebody writes one at this moment
+            # If the lock is busy, another process is writing such a file at this moment.
             with suppress(LabBusy), self.derived.hold(0.0), self.journal.write():
                 for draft in left:
                     if draft.is_dir():
@@ -539,19 +567,19 @@ class Store:
                     else:
                         draft.unlink(missing_ok=True)
 
-    # -- slates -----------------------------------------------------------------------------------------------
+    # -- Slates -----------------------------------------------------------------------------------------------
 
     def slates(self, *, lab: Any = None) -> Slates:
-        """The log of all recalls: sealed segments, and from the journal what came after them.
+        """Return the log of all recalls: sealed segments, followed by the unsealed slates of the journal.
 
-        A segment that is not what was written is left out, with the judgements of its recalls: a warning and the notes
-        of the log say so.
+        A segment that was changed is left out with the feedback on its recalls, and a warning and the log's notes
+        say so.
         """
         journal, notes = self.journal, list[str]()
-        log, after, gone = None, 0, list[tuple[int, int]]()
+        log, after, missing = None, 0, list[tuple[int, int]]()
         if isinstance(journal, Journal):
             self.seal_if_due()
-            sound, gone = self._segments(journal, notes)
+            sound, missing = self._segments(journal, notes)
             log, after = SealedLog(journal, sound), max(journal.segments(), default=0)
             if log.thinned:
                 notes.append(
@@ -562,7 +590,7 @@ class Store:
         feedback = pl.DataFrame(rows, schema=_FEEDBACK).with_columns(
             pl.col("at").cast(pl.Datetime("us", "UTC"))
         )
-        for start, end in gone:
+        for start, end in missing:
             judged = pl.col("decision").is_between(start, end, closed="right")
             feedback = feedback.filter(pl.col("decision").is_null() | ~judged)
         return Slates.of_log(
@@ -572,7 +600,7 @@ class Store:
     def _segments(
         self, journal: Journal, notes: list[str]
     ) -> tuple[list[int], list[tuple[int, int]]]:
-        """The segments that are what was written, and the recalls (after, upto) of which there are no slates."""
+        """Return the sound segments, and the ranges (after, upto) of recalls whose slates are lost."""
         sound, gone, after = [], [], 0
         for upto, digest in journal.segments().items():
             if (
@@ -590,8 +618,8 @@ class Store:
                 )
             if digest is not None and sound[-1:] != [upto]:
                 notes[-1] = (
-                    f"The sealed slates after event {after:,} and up to {upto:,} are not what was written: this "
-                    "evidence is lost, unless `memlab upkeep check` finds it in a backup."
+                    f"The sealed slates after event {after:,} and up to {upto:,} were changed since they were written. "
+                    "This evidence is lost, unless `memlab upkeep check` finds it in a backup."
                 )
                 warnings.warn(f"{self.where}: {notes[-1]}", DamageWarning, stacklevel=4)
             after = upto
@@ -603,15 +631,15 @@ class Store:
         if missing:
             logged = journal.count("recall")
             raise DamagedLab(
-                f"{self.where}: {len(missing):,} of {logged:,} logged recalls are gone. {RESTORE}"
+                f"{self.where}: {len(missing):,} of {logged:,} logged recalls are missing. {RESTORE}"
             )
         return sound, gone
 
     def seal(self, *, every: int | None = None) -> int:
-        """Seal slates of the journal, ``every`` to a segment; how many were sealed. A lab in memory keeps them.
+        """Seal slates of the journal, ``every`` to a segment, and return how many. A lab in memory seals nothing.
 
-        A segment and the event with its digest are written by the transaction that takes the slates out: there is no
-        moment at which a recall has no slate, or two.
+        One transaction writes a segment and the event with its digest, and removes the slates. So a recall has
+        exactly one slate at every moment.
         """
         every, count = _SEAL_EVERY if every is None else every, 0
         while self.folder is not None and not self.journal.read_only:
@@ -628,31 +656,36 @@ class Store:
         return count
 
     def _unsealed(self) -> int:
+        """Return how many slates are not sealed."""
         return self.journal.unsealed() if isinstance(self.journal, Journal) else 0
 
     def seal_if_due(self) -> None:
-        """Seal what waits. What was logged is durable also where that cannot be: a disk that refuses is a warning."""
+        """Seal slates if enough of them wait.
+
+        Logged slates are durable without it, so an error of the disk is only a DamageWarning.
+        """
         if self._unsealed() >= _SEAL_EVERY:
             try:
                 self.seal()
             except LabBusy:
-                pass  # another process writes: the next recall asks again
+                pass  # another process is writing; the next recall tries again
             except LabError as error:
                 warnings.warn(
                     f"{self.where}: slates are not sealed. {error}", DamageWarning, stacklevel=4
                 )
 
-    # -- embedders --------------------------------------------------------------------------------------------
+    # -- Embedders --------------------------------------------------------------------------------------------
 
     def embed_waiting(self, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-        """Embed the newest of the memories that wait for a vector, in one transaction; whether any wait after that.
+        """Embed the newest memories that wait for a vector, in one transaction; return whether any are left.
 
-        The texts are embedded before the lock is taken. What somebody else has embedded or purged meanwhile is left
-        as it is. ``stopped`` is asked now and then: what was embedded until then is written.
+        The texts are embedded before the lock is taken. Memories that another process embeds or purges meanwhile
+        are left alone. ``stopped`` is called from time to time: if it returns True, the vectors embedded so far
+        are written.
         """
         with self.reading() as state:
             waiting, rows, purge = state.unembedded, state.rows, last_purge(self.journal)
-        first, made = waiting, list[NDArray[np.int8]]()
+        first, blocks = waiting, list[NDArray[np.int8]]()
         while (
             first
             and waiting - first < max(_EMBED_AT_ONCE, rows // _EMBED_BATCHES)
@@ -660,20 +693,20 @@ class Store:
         ):
             ids = range(max(0, first - _EMBED_PIECE) + 1, first + 1)
             with self.reading() as state:
-                said = self._said(state, ids)
-            made.insert(0, self.embedder.encode(said))
+                texts = self._embedded_texts(state, ids)
+            blocks.insert(0, self.embedder.encode(texts))
             first = ids.start - 1
-        if not made:
+        if not blocks:
             return bool(waiting)
         with self.writing() as tx:
             if (self.state.unembedded, last_purge(self.journal)) == (waiting, purge):
-                tx.vectors(first + 1, self.embedder.fingerprint, np.concatenate(made))
+                tx.vectors(first + 1, self.embedder.fingerprint, np.concatenate(blocks))
                 tx.event("embedder", self._embedder_body(waiting=first), at=self.clock())
         with self.reading() as state:
             return bool(state.unembedded)
 
-    def _said(self, state: State, ids: range) -> list[str]:
-        """What is embedded of these memories."""
+    def _embedded_texts(self, state: State, ids: range) -> list[str]:
+        """Return the texts of memories as they are embedded, with their speakers."""
         speakers = state.names["speaker"]
         return [
             prefix_speaker(text, speakers.value_at(id - 1))
@@ -681,18 +714,23 @@ class Store:
         ]
 
     def _check_embedder(self) -> None:
-        """EmbedderMismatch where another process has gone over to another embedder: no score mixes two models."""
+        """Raise EmbedderMismatch if another process has changed the embedder.
+
+        Scores must not mix the vectors of two models.
+        """
         if self._opened and self.state.fingerprint != self.embedder.fingerprint:
             raise EmbedderMismatch(
-                f"{self.where} was embedded anew by another process, with {self.state.embedder_name} "
+                f"{self.where} was embedded again by another process, with {self.state.embedder_name} "
                 f"[{self.state.fingerprint[:12]}], and is open here with {self.embedder.name} "
                 f"[{self.embedder.fingerprint[:12]}]. Close it, and open it with that embedder."
             )
 
     def _match_embedder(self, *, reembed: bool | Literal["background"]) -> None:
+        """Start an empty lab, or check that the vectors are of the embedder, or embed all memories again."""
+        # The embedder is an event, so the first process that opens a new lab must be able to write.
         if not self.state.fingerprint:
             if self.journal.read_only:
-                raise ReadOnlyLab(f"{self.where} is empty: a read-only lab cannot be started.")
+                raise ReadOnlyLab(f"{self.where} is empty. Open it for writing once to start it.")
             with self.writing() as tx:
                 if not self.state.fingerprint:
                     tx.event("embedder", self._embedder_body(), at=self.clock())
@@ -712,14 +750,16 @@ class Store:
             for first in range(1, count + 1, _SNAPSHOT_EVERY):
                 ids = range(first, min(first + _SNAPSHOT_EVERY, count + 1))
                 none = np.zeros((len(ids) if later else 0, self.embedder.dim), dtype=np.int8)
-                vectors = none if later else self.embedder.encode(self._said(self.state, ids))
+                vectors = (
+                    none if later else self.embedder.encode(self._embedded_texts(self.state, ids))
+                )
                 tx.vectors(first, self.embedder.fingerprint, vectors)
             tx.event(
                 "embedder", self._embedder_body(waiting=count if later else 0), at=self.clock()
             )
 
     def _embedder_body(self, *, waiting: int = 0) -> dict[str, Any]:
-        """``waiting``: so many of the first memories have no vector yet."""
+        """Return the body of an embedder event; the first ``waiting`` memories have no vector yet."""
         body = {
             "fingerprint": self.embedder.fingerprint,
             "name": self.embedder.name,

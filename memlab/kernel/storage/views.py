@@ -1,7 +1,7 @@
-"""A lab as one viewer sees it: states without what is private to others, and a store of such, to read and not to write.
+"""A lab as one viewer sees it: states without memories that are private to others, and a read-only store of such states.
 
-One mechanism for every reader: ``view_state`` gives the state that a reader reads. It is the state itself where no memory
-is hidden, and else one that is folded from the same events as the viewer sees them, kept up from then on.
+``view_state`` is the only mechanism: every reader of a viewer's memories uses the state that it returns. This is the
+state itself if no memory is hidden, and otherwise one that is folded from the same events as the viewer sees them.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ from memlab.kernel.storage.store import Store
 __all__ = ["ViewerJournal", "ViewerStore", "view_state"]
 
 _KEPT = 8
-"""Viewers of one state whose views are kept: each has columns and edges of its own, some 20 MB for 100,000 memories."""
+"""The number of viewers whose states are cached: each takes some 20 MB for 100,000 memories."""
 
+# Building a viewer's state takes 0.3 s for 100,000 memories; updating it takes the time of the new events.
 _views: WeakKeyDictionary[State, OrderedDict[str, ViewerState]] = WeakKeyDictionary()
 
 
 def view_state(
     journal: Journal | JournalView, state: State, viewer: str | None, *, always: bool = False
 ) -> State:
-    """What ``viewer`` sees of ``state``, which was folded from ``journal``; None sees all.
+    """Return the part of ``state``, which was folded from ``journal``, that ``viewer`` sees; None sees everything.
 
-    Where no memory is hidden that is the state itself, unless ``always`` a view is made: what others asked, and found
-    nothing, is hidden too.
+    If no memory is hidden, this is the state itself, unless ``always`` forces a view: recalls of others that showed
+    nothing are hidden too.
 
-    The first question of a viewer from whom something is hidden folds the journal, some 0.3 s for 100,000 memories;
-    later ones what came since. Needs what guards the state.
+    The first call for a viewer from whom something is hidden folds the journal, in some 0.3 s for 100,000
+    memories; later calls fold only new events. The caller holds the lock of the state.
     """
     if isinstance(state, ViewerState) or viewer is None:
         return state
-    kept = _views.setdefault(state, OrderedDict())
-    view = kept.get(viewer)
+    cached = _views.setdefault(state, OrderedDict())
+    view = cached.get(viewer)
     if view is not None and view.upto == state.seq:
-        kept.move_to_end(viewer)
+        cached.move_to_end(viewer)
         return view
     hidden = hidden_rows(state, viewer)
     if hidden is None:
@@ -54,18 +55,18 @@ def view_state(
         hidden = np.zeros(len(state), dtype=np.bool_)
     if view is None or (view.hidden != hidden[: len(view.hidden)]).any():
         view = ViewerState(state, viewer)
-    # kept again once it has followed to the end: an interrupt leaves none that is half folded
-    kept.pop(viewer, None)
+    # Cached again only when it is complete, so that an interrupt leaves no half-folded view.
+    cached.pop(viewer, None)
     view.follow(journal.events(after=view.upto, upto=state.seq), journal, hidden, _Askers(journal))
-    kept[viewer] = view
-    kept.move_to_end(viewer)
-    while len(kept) > _KEPT:
-        kept.popitem(last=False)
+    cached[viewer] = view
+    cached.move_to_end(viewer)
+    while len(cached) > _KEPT:
+        cached.popitem(last=False)
     return view
 
 
 class _Askers:
-    """As whom a logged recall was asked; None for nobody in particular."""
+    """A function from the number of a logged recall to its viewer; None for no viewer in particular."""
 
     def __init__(self, journal: Journal | JournalView) -> None:
         self._journal = journal
@@ -78,7 +79,7 @@ class _Askers:
 
 
 class ViewerJournal(JournalView):
-    """The events that a viewer sees, and the recalls that were asked as that viewer."""
+    """The events that a viewer sees, and the recalls that were asked as this viewer."""
 
     def __init__(self, store: Store, viewer: str) -> None:
         self._store, self._viewer = store, viewer
@@ -89,32 +90,36 @@ class ViewerJournal(JournalView):
 
     @property
     def head(self) -> int:  # type: ignore[override]
+        """The ``seq`` of the last event of the whole journal."""
         return self._store.journal.head
 
     @property
     def full(self) -> Journal | JournalView:
-        """The journal with all that it holds."""
+        """The whole journal."""
         return self._store.journal
 
     def events(
         self, after: int = 0, *, upto: int | None = None, kinds: Iterable[str] | None = None
     ) -> Iterator[Event]:
-        found = self.full.events(after, upto=upto, kinds=kinds)
+        """Yield the visible events with ``after < seq <= upto``, without hidden parts."""
+        events = self.full.events(after, upto=upto, kinds=kinds)
         state = self._state()
         if not isinstance(state, ViewerState):
-            return found
+            return events
         return (
             Event(event.seq, event.at, event.kind, state.visible_body(event))
-            for event in found
+            for event in events
             if event.seq in state.visible
         )
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Yield the slates of recalls that were asked as the viewer."""
         for decision, blob in self.full.slates(after, upto=upto):
             if question_of(blob, decision=decision).filters.get("viewer") == self._viewer:
                 yield decision, blob
 
     def texts(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each id, "" for hidden memories."""
         state, texts = self._state(), self.full.texts(ids)
         hidden = isinstance(state, ViewerState) and state.hidden
         return (
@@ -124,13 +129,15 @@ class ViewerJournal(JournalView):
         )
 
     def last_at(self, instant: int) -> int:
+        """Return the ``seq`` of the last event at or before ``instant``."""
         return self.full.last_at(instant)
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
+        """Raise ReadOnlyLab: a view cannot be written."""
         raise ReadOnlyLab(
-            f'This is the lab as "{self._viewer}" sees it, to read and to ask: write to the lab itself, and give the '
-            "creator and the visibility of what you remember."
+            f'This is the lab as "{self._viewer}" sees it, which is read-only. Write to the lab itself, and give the '
+            "creator and the visibility of each memory."
         )
         yield  # what makes it a context manager
 
@@ -140,11 +147,11 @@ class ViewerJournal(JournalView):
 
 
 class ViewerStore(Store):
-    """What ``viewer`` sees of ``store``. It ends with it, and keeps nothing beside it."""
+    """The part of ``store`` that ``viewer`` sees. It is valid as long as the store, and keeps no files."""
 
     def __init__(self, store: Store, viewer: str) -> None:
         self._of, self.viewer = store, viewer
-        self._marked = self._looking = False
+        self._marked = self._is_reading = False
         self.folder, self.embedder, self.clock = None, store.embedder, store.clock
         self.mutex, self.derived = store.mutex, store.derived
         self.journal = ViewerJournal(store, viewer)
@@ -152,30 +159,35 @@ class ViewerStore(Store):
 
     @property
     def where(self) -> str:
+        """The name of the lab and the viewer, for messages."""
         return f'{self._of.where} as "{self.viewer}" sees it'
 
     @contextmanager
     def reading(self) -> Iterator[State]:
+        """Give the viewer's current state for the block, which no other thread changes meanwhile."""
         with self._of.reading() as state:
             self.state = view_state(self._of.journal, state, self.viewer, always=True)
             self.versions = self._of.versions
             yield self.state
 
     def fold(self) -> None:
+        """Fold events that came since, whichever process wrote them."""
         with self.reading():
             pass
 
     def as_of(self, view: JournalView, clock: Clock) -> Store:
+        """Return the viewer's store of the past."""
         return ViewerStore(self._of.as_of(view, clock), self.viewer)
 
     def refresh_index(self) -> None:
+        """Load the current nearest-neighbour index of the whole lab."""
         self._of.refresh_index()
 
     @property
     def neighbours(self) -> Neighbours:  # type: ignore[override]
-        raise InputError(
-            "The index is that of the whole lab: ask the lab itself for lab.upkeep.index."
-        )
+        """Raise InputError: a viewer has no index of their own."""
+        raise InputError("A view has no index of its own. Use lab.upkeep.index of the lab itself.")
 
     def close(self) -> None:
+        """Close the view; the store stays open."""
         self.journal.close()

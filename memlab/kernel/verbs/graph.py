@@ -597,7 +597,7 @@ class LabTrace(Displayed):
 
 def trace_paths(state: State, row: int, *, depth: int, maximum: int) -> LabTrace:
     """Return the strongest paths from the memory in ``row``, with labels of their nodes."""
-    paths = trace(state.edges, row, depth, most=maximum)
+    paths = trace(state.edges, row, depth, limit=maximum)
     nodes = sorted({node for path in paths.paths for node in path.nodes} | {row})
     labels_of = dict(zip(nodes, label_nodes(state, np.array(nodes)), strict=True))
     return LabTrace(

@@ -199,7 +199,7 @@ def _community_table(
     bounds = np.searchsorted(partition.labels[order], np.arange(count + 1))
     for label in range(min(count, _CLUSTERED)):
         members = partition.rows[order[bounds[label] : bounds[label + 1]]]
-        coefficient[label] = clustering(graph, members, most=_TRIED, seed=seed).mean
+        coefficient[label] = clustering(graph, members, max_rows=_TRIED, seed=seed).mean
     return pl.DataFrame(
         {
             "community": np.arange(count),
