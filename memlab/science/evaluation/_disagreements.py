@@ -267,5 +267,7 @@ def _explain_scores(
             explanation = policy.explain(
                 values, aggregates=aggregates.row(index, named=True) if aggregates.width else None
             )
-            terms[memory] = tuple((term.text, term.value) for term in explanation.terms)
+            terms[memory] = tuple(
+                (term.label or term.text, term.value) for term in explanation.terms
+            )
     return terms
