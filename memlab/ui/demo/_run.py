@@ -220,7 +220,8 @@ def run_demo(
 
         explanations = tuple(hit.explain() for hit in before)
         terms = sorted(
-            (term for term in explanations[0].terms if term[1]), key=lambda term: -abs(term[1])
+            ((label, value) for _, label, value in explanations[0].parts if value),
+            key=lambda term: -abs(term[1]),
         )
         say(
             f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of {len(terms)} terms; the largest:"
@@ -428,7 +429,7 @@ def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -
     A term has its own colour if it is large in any hit; all terms beyond the available colours are grey.
     """
     # colours go to the terms with the largest value in any hit
-    rows = [dict(explanation.terms) for explanation in explanations]
+    rows = [{label: value for _, label, value in explanation.parts} for explanation in explanations]
     size = {
         term: max(abs(terms.get(term, 0.0)) for terms in rows) for terms in rows for term in terms
     }
