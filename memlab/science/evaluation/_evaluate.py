@@ -40,6 +40,7 @@ from memlab.science.evaluation._targets import (
     RecallsAgain,
     Target,
     find_targets,
+    make_logged_ranker,
 )
 from memlab.science.evaluation._tests import ONE_CLUSTER, Gate, pluralise
 

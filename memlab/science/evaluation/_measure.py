@@ -202,8 +202,9 @@ class Credited:
         """The sentence that describes the calibration in a report."""
         return (
             f"{pluralise(self.unjudged, 'reward')} inferred from answers without a judgement: calibrated as "
-            f"{format_signed(self.line[0])} {format_signed(self.line[1])} x the inferred reward, from {self.judged:,} that were judged "
-            "too and count as a random sample. Intervals include the uncertainty of this line."
+            f"{format_signed(self.line[0])} {format_signed(self.line[1])} x the inferred reward, from "
+            f"{self.judged:,} that were judged too and count as a random sample. Intervals include the uncertainty of "
+            "this line."
         )
 
 

@@ -294,7 +294,7 @@ def _designs(
     anytime_level: float,
     draws: Sequence[int],
 ) -> list[dict[str, Any]]:
-    """Return a row for each design."""
+    """Return a row for each design that compares a policy with the baseline."""
     log = evidence.log
     own_rows, base_rows = evidence.differing_rows(top_k, base)
     typical = float(expected[own_rows].mean()) if len(own_rows) else float(expected.mean())

@@ -50,7 +50,7 @@ from memlab.science.evaluation._targets import (
     rescore,
     select_pool,
 )
-from memlab.science.evaluation._tests import Gate, untested_sentence
+from memlab.science.evaluation._tests import Gate, format_signed, untested_sentence
 
 __all__ = ["Tuning", "tune"]
 

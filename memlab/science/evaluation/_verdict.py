@@ -181,8 +181,10 @@ class Verdict:
             more = format_count(max(self.needed - self.recalls, 1))
             advice = f"About {more} more recalls are needed at this rate. {advice}"
         return (
-            f"Difference {format_signed(sign * gap.value)}, {self.level:.1%} interval [{format_signed(low)}, {format_signed(high)}]. "
-            f"{advice} {untested_sentence(self.untested)}".replace("  ", " ").rstrip()
+            f"Difference {format_signed(sign * gap.value)}, {self.level:.1%} interval [{format_signed(low)}, "
+            f"{format_signed(high)}]. {advice} {untested_sentence(self.untested)}".replace(
+                "  ", " "
+            ).rstrip()
         )
 
     @property
