@@ -143,9 +143,9 @@ def validate_text(text: object, *, where: str = "") -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text has no visible character.
+    r"""Return whether a text has no visible character: only spaces, controls and characters without width.
 
-    >>> is_blank(" \\u200b\\x00"), is_blank("-")
+    >>> is_blank(" \u200b\x00"), is_blank("-")
     (True, False)
     """
     if text.isascii() and text.isprintable():  # the fast path for most texts

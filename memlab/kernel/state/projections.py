@@ -214,9 +214,9 @@ _KEY_BYTES, _HASH_BYTES = 32, 16
 
 
 def normalize_text(text: str) -> str:
-    """Return a text in Unicode's composed form with single spaces, so that copies of it compare equal.
+    r"""Return a text in Unicode's composed form with single spaces, so that copies of it compare equal.
 
-    >>> normalize_text(" Tabs,\\n not  spaces ")
+    >>> normalize_text(" Tabs,\n not  spaces ")
     'Tabs, not spaces'
     """
     return " ".join(unicodedata.normalize("NFC", text).split())
@@ -328,9 +328,9 @@ def normalize_entity_name(name: str) -> str:
 
 
 def entity_key(name: str) -> str:
-    """Return the form in which spellings of one name compare equal, by Unicode's canonical caseless matching (3.13, D145).
+    r"""Return the form in which spellings of one name compare equal, by Unicode's canonical caseless matching (3.13, D145).
 
-    >>> entity_key("STRASSE") == entity_key("stra\\u00dfe"), entity_key("Zoe\\u0308") == entity_key("zo\\u00eb")
+    >>> entity_key("STRASSE") == entity_key("stra\u00dfe"), entity_key("Zoe\u0308") == entity_key("zo\u00eb")
     (True, True)
     """
     normalized = normalize_entity_name(name)

@@ -78,10 +78,13 @@ _ABSENT = {
 class Contents(Protocol):
     """The source of texts and of the vectors of one embedder, to which events refer by id."""
 
-    def texts(self, ids: Sequence[int]) -> list[str]: ...
+    def texts(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each id."""
+
     def vectors(
         self, fingerprint: str, *, after_id: int = 0
-    ) -> Iterator[tuple[int, NDArray[np.int8]]]: ...
+    ) -> Iterator[tuple[int, NDArray[np.int8]]]:
+        """Yield the vectors of an embedder after an id, as the first id and a matrix."""
 
 
 class State:

@@ -97,7 +97,6 @@ def _fold(
     strict: bool = False,
 ) -> None:
     """Apply events to a state and to the version log, which have both seen the events before."""
-
     decided = policy_events()
 
     def passing() -> Iterator[Event]:
