@@ -5,7 +5,7 @@
     lab.remember("The user prefers tabs", kind="preference")
     lab.recall("how should I indent?")
 
-Everything is loaded at its first use, so that importing memlab costs a few milliseconds.
+Submodules are imported at first use, so that ``import memlab`` takes only a few milliseconds.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     open = open_lab
     packs = pack_names
 
+# Module below `memlab` of each public name, and the name there if it differs.
 _WHERE = {
     "DamageWarning": "errors",
     "Extension": "kernel.extension",
@@ -134,8 +135,9 @@ _REMOVED = {
     "audit": "memlab.open(pack='cascade').remember(memlab.load(x).memories.select('text', at='created'), "
     "linking='now'), then lab.edges",
 }
-"""Public names of earlier versions, and what to use instead."""
+"""Removed public names and their replacements."""
 
+# Public submodules and their paths below `memlab`.
 _MODULES = {
     "adapters": "io.adapters",
     "examples": "science.examples",
@@ -155,6 +157,7 @@ def __getattr__(name: str) -> Any:
         from memlab.errors import missing_name
 
         raise missing_name(__name__, name, _REMOVED)
+    # Extensions of installed packages add to these tables, so they are loaded first.
     if name in ("FEATURES", "SETTINGS", "SLOTS"):
         importlib.import_module("memlab.kernel.extension").load_installed()
     where = _WHERE[name]

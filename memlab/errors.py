@@ -1,40 +1,43 @@
 """Every error that memlab raises on purpose, in one tree.
 
-    MemlabError
-    ├── InputError            a value that a caller passed                 (also a ValueError)
-    │   └── UnknownName       a kind, id, pack, slot, feature ... that does not exist
-    │       └── NoSuchItem        a place beyond the end of a sequence             (also an IndexError)
-    ├── PolicyError           a policy's source; carries line, column, policy name and hash
-    │   ├── PolicySyntaxError     it cannot be read
-    │   ├── PolicyNameError       a name that nothing declares
-    │   ├── PolicyTypeError       a form of the wrong type or shape
-    │   └── PolicyLimitError      longer, deeper or larger than the limits allow
-    ├── LabError              a lab on disk
-    │   ├── NotALab               the path holds something else
-    │   ├── NewerLab              written by a later version of memlab
-    │   ├── DamagedLab            truncated or overwritten files
-    │   ├── ReadOnlyLab           the disk or the lab refuses writes      (also a PermissionError)
-    │   ├── LabBusy               another process holds the writer's lock (also a TimeoutError)
-    │   ├── LabUnavailable        the folder, the disk or the server of the lab is out of reach
-    │   ├── MemoryOff             memory is switched off, for all or for a project
-    │   ├── NotPermitted          outside an agent's project or the role of a connection (also a PermissionError)
-    │   └── EmbedderMismatch      vectors of another embedder
-    ├── PrivacyError          text that must not reach the disk
-    ├── DatasetError          a malformed benchmark or log file            (also a ValueError)
-    ├── ModelError            a language model that was asked
-    │   ├── NoAnswer              nobody listens, too late, too long, refused
-    │   ├── BadAnswer             an answer that is not what was asked for
-    │   └── OverBudget            more calls or tokens than its caller allowed
-    ├── ExtensionError        an extension's function that failed, or returned what it may not
-    │   └── MissingExtension      an extension that a pack, a log or a lab was written with
-    └── MissingExtra          an optional dependency that is not installed (also an ImportError)
+- MemlabError
+  - InputError: an invalid argument (also a ValueError)
+    - UnknownName: a kind, id, pack, slot or feature that does not exist
+      - NoSuchItem: an index beyond the end of a sequence (also an IndexError)
+  - PolicyError: an invalid policy; carries line, column, policy name and hash
+    - PolicySyntaxError: a text that is no expression of the policy language
+    - PolicyNameError: an undeclared name
+    - PolicyTypeError: a form of the wrong type or shape
+    - PolicyLimitError: a text that exceeds the limits of length, depth or size
+  - LabError: a lab that cannot be opened or written
+    - NotALab: a path to something else
+    - NewerLab: a lab of a later version of memlab
+    - DamagedLab: truncated, overwritten or missing files
+    - ReadOnlyLab: a disk or lab that refuses writes (also a PermissionError)
+    - LabBusy: a lock that another process holds (also a TimeoutError)
+    - LabUnavailable: a folder, disk or server out of reach
+    - MemoryOff: memory switched off, globally or for a project
+    - NotPermitted: an action outside an agent's project or role (also a PermissionError)
+    - EmbedderMismatch: vectors of another embedder
+  - PrivacyError: a secret that cannot be redacted and must not reach the disk
+  - DatasetError: a malformed benchmark or log file (also a ValueError)
+  - ModelError: a failed call of a language model
+    - NoAnswer: no answer: unreachable, refused, too late or too long
+    - BadAnswer: an answer of the wrong form
+    - OverBudget: a call beyond the allowed calls or tokens
+  - ExtensionError: a function of an extension that failed
+    - MissingExtension: an extension that is needed and not registered
+  - MissingExtra: an optional dependency that is not installed (also an ImportError)
 
-Five warnings beside them: DamageWarning, for damage that memlab reports or repairs and goes on with;
-RedactionWarning, for a secret that was taken out of a text before the text was stored; RankingWarning, for a pack that
-ranks otherwise than the one before it; ExtensionWarning, for an extension that was left out, is slow, or has another
-version than the one that was logged; RenamedWarning, for a name of an earlier version.
+There are five warnings as well:
 
-Every message says what is wrong, where, and the nearest valid thing or the way out.
+- DamageWarning: memlab reports or repairs damage and continues.
+- RedactionWarning: a secret was removed from a text before it was stored.
+- RankingWarning: a new pack ranks the memories differently than its predecessor.
+- ExtensionWarning: an extension was skipped, is slow, or has another version than the logged one.
+- RenamedWarning: a former name was used.
+
+Every message says what is wrong, where, and the nearest valid value or the next step.
 """
 
 from __future__ import annotations
@@ -81,14 +84,28 @@ __all__ = [
     "RedactionWarning",
     "RenamedWarning",
     "UnknownName",
-    "did_you_mean",
-    "missing_name",
 ]
 
 
 def did_you_mean(name: str, known: Iterable[str], *, most: int = 12) -> str:
-    """A closing clause that names the nearest known names, or lists them all when none is near.
+    """Return a sentence that suggests the nearest known names.
 
+    Parameters
+    ----------
+    name
+        The name that was not recognised.
+    known
+        The valid names.
+    most
+        Maximum number of names to list if none is similar.
+
+    Returns
+    -------
+    str
+        "Did you mean ...?" with up to three similar names, otherwise a list of the known names.
+
+    Examples
+    --------
     >>> did_you_mean("recencey", ["recency", "similarity"])
     'Did you mean recency?'
     """
@@ -98,13 +115,29 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 12) -> str:
         return f"Did you mean {' or '.join(near)}?"
     if not options:
         return "There are none yet."
-    shown = ", ".join(options[:most])
-    return f"Known: {shown}{', ...' if len(options) > most else ''}."
+    listed = ", ".join(options[:most])
+    return f"Known: {listed}{', ...' if len(options) > most else ''}."
 
 
 def missing_name(module: str, name: str, removed: Mapping[str, str]) -> AttributeError:
-    """Build the error for a name that a module lacks; a removed name is answered by its replacement.
+    """Build the error for a name that a module does not have.
 
+    Parameters
+    ----------
+    module
+        Name of the module.
+    name
+        The name that was requested.
+    removed
+        Replacement of each removed name.
+
+    Returns
+    -------
+    AttributeError
+        An error that names the replacement if the name was removed.
+
+    Examples
+    --------
     >>> str(missing_name("memlab", "audit", {"audit": "lab.edges"}))
     'memlab.audit was removed; instead: lab.edges.'
     """
@@ -113,43 +146,60 @@ def missing_name(module: str, name: str, removed: Mapping[str, str]) -> Attribut
     return AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
+# Frames of files below this folder are hidden from tracebacks in notebooks.
 _PACKAGE = str(Path(__file__).parent)
 
 
 class MemlabError(Exception):
-    """The root of the tree: ``except memlab.MemlabError`` catches all that memlab raises on purpose."""
+    """Base class of all errors that memlab raises on purpose.
+
+    ``except memlab.MemlabError`` catches every one of them.
+    """
 
     def __str__(self) -> str:
         return printable(super().__str__())
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of the whole traceback: the caller's code, without the frames within memlab.
+        """Return the traceback that IPython prints: the caller's frames, without those of memlab.
 
-        ``%debug`` and plain Python have all of them.
+        ``%debug`` and plain Python still show all frames.
         """
         from IPython.core.getipython import get_ipython
 
-        frames, kept = [], None
+        frames, chain = [], None
         trace = self.__traceback__
         while trace is not None:
             if not trace.tb_frame.f_code.co_filename.startswith(_PACKAGE):
                 frames.append(trace)
             trace = trace.tb_next
-        for one in reversed(frames):
-            kept = TracebackType(kept, one.tb_frame, one.tb_lasti, one.tb_lineno)
+        for frame in reversed(frames):
+            chain = TracebackType(chain, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
         shell = get_ipython()
-        assert shell is not None  # IPython asked
-        shown: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, kept)
-        return shown
+        assert shell is not None  # Only IPython calls this method.
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, chain)
+        return lines
 
 
 class InputError(MemlabError, ValueError):
-    """A value that a caller passed is outside what the call accepts."""
+    """An argument that the call does not accept."""
 
 
 class UnknownName(InputError, LookupError):
-    """A name or id that nothing in the lab or in memlab declares; ``where`` opens the message, as "Row 3: ".
+    """A name or id that does not exist in the lab or in memlab.
 
+    Parameters
+    ----------
+    what
+        Type of the named thing, such as "pack".
+    name
+        The name that was not recognised.
+    known
+        Valid names, from which the message suggests the nearest.
+    where
+        Beginning of the message, such as "Row 3: ".
+
+    Examples
+    --------
     >>> UnknownName("pack", "associatve", ["associative", "cascade"])
     UnknownName('There is no pack "associatve". Did you mean associative?')
     """
@@ -165,16 +215,32 @@ class UnknownName(InputError, LookupError):
 
 
 class NoSuchItem(UnknownName, IndexError):
-    """A place beyond the end of a sequence."""
+    """An index beyond the end of a sequence."""
 
 
-_MOST_SAID = 600
+# Maximum length of a message: a name in an untrusted text may be as long as the text.
+_MAX_MESSAGE = 600
 
 
 class PolicyError(MemlabError):
-    """A policy's source is not acceptable; the message shows the line with a caret below the form.
+    """An invalid policy. The message shows the line, with a caret below the form.
 
-    ``line`` and ``column`` count from 1; ``policy`` is its name and ``hash`` its source hash, where known.
+    Parameters
+    ----------
+    message
+        Description of the fault.
+    source
+        Text of the policy.
+    line, column
+        Position of the form, both counted from 1.
+    end_column
+        Column after the end of the form.
+    policy
+        Name of the policy.
+    hash
+        Source hash of the policy.
+    file
+        File of the policy.
     """
 
     def __init__(
@@ -189,8 +255,7 @@ class PolicyError(MemlabError):
         hash: str | None = None,
         file: str | None = None,
     ) -> None:
-        # A name in an untrusted text may be as long as the text.
-        message = message if len(message) <= _MOST_SAID else f"{message[: _MOST_SAID - 4]} ..."
+        message = message if len(message) <= _MAX_MESSAGE else f"{message[: _MAX_MESSAGE - 4]} ..."
         self.message = message
         self.source, self.line, self.column, self.end_column = source, line, column, end_column
         self.policy, self.hash, self.file = policy, hash, file
@@ -208,13 +273,13 @@ class PolicyError(MemlabError):
         lines = (self.source or "").split("\n")
         if not 1 <= self.line <= len(lines):
             return printable(f"{where}: {self.message}")
-        shown = lines[self.line - 1]
+        text = lines[self.line - 1]
         start = max(0, (self.column or 1) - 1)
         stop = self.end_column if self.end_column and self.end_column > start else start + 1
         window = max(0, start - 60)
-        caret = " " * (start - window) + "^" * max(1, min(stop, len(shown)) - start)
+        caret = " " * (start - window) + "^" * max(1, min(stop, len(text)) - start)
         return printable(
-            f"{where}: {self.message}\n  {shown[window : window + 120]}\n  {caret[:120]}"
+            f"{where}: {self.message}\n  {text[window : window + 120]}\n  {caret[:120]}"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -222,39 +287,55 @@ class PolicyError(MemlabError):
 
 
 class PolicySyntaxError(PolicyError):
-    """The text is not a readable S-expression of the dialect."""
+    """A text that is no readable S-expression of the policy language."""
 
 
 class PolicyNameError(PolicyError):
-    """The source names a feature, function, slot or parameter that nothing declares."""
+    """An undeclared feature, function, slot or parameter in a policy."""
 
 
 class PolicyTypeError(PolicyError):
-    """A form has the wrong type, the wrong number of arguments or the wrong shape."""
+    """A form of the wrong type or shape, or with the wrong number of arguments."""
 
 
 class PolicyLimitError(PolicyError):
-    """The source is longer, deeper or larger than the limits of the dialect."""
+    """A policy that exceeds the limits of length, depth or size."""
 
 
 class LabError(MemlabError):
-    """A lab on disk cannot be opened or written as asked."""
+    """A lab that cannot be opened or written."""
 
 
 class NotALab(LabError):
-    """The path exists and holds something else."""
+    """A path that exists and is not a lab."""
 
 
 class NewerLab(LabError):
-    """The lab was written by a later version of memlab."""
+    """A lab written by a later version of memlab."""
 
     @classmethod
     def of_format(
         cls, what: str, number: int, known: int, *, written_by: str = "", noun: str = "format"
     ) -> NewerLab:
-        """Return the error for ``what``, which has the format ``number`` where this memlab reads up to ``known``.
+        """Build the error for a format that is newer than this version of memlab.
 
-        ``written_by`` is the version of memlab that wrote it, where that is known.
+        Parameters
+        ----------
+        what
+            Description of the file or lab; it begins the message.
+        number
+            Format of the file or lab.
+        known
+            Newest format that this version reads.
+        written_by
+            Version of memlab that wrote it, if known.
+        noun
+            Name of the numbered thing, such as "format".
+
+        Returns
+        -------
+        NewerLab
+            The error, to be raised by the caller.
         """
         by = f"memlab {written_by}" if written_by else "a later memlab"
         return cls(
@@ -264,128 +345,177 @@ class NewerLab(LabError):
 
     @classmethod
     def of_word(cls, what: str) -> NewerLab:
-        """Return the error for ``what``, a clause that names something unknown here, such as a kind of event."""
+        """Build the error for an unknown word in a lab, such as a kind of event.
+
+        Parameters
+        ----------
+        what
+            Clause that names the unknown word; it begins the message.
+
+        Returns
+        -------
+        NewerLab
+            The error, to be raised by the caller.
+        """
         return cls(
             f"{what}, which memlab {__version__} does not know: a later memlab wrote it. Upgrade memlab."
         )
 
 
 class DamagedLab(LabError):
-    """Files of the lab are truncated, overwritten or missing."""
+    """Truncated, overwritten or missing files of a lab."""
 
 
 class DamageWarning(UserWarning):
-    """A file of a lab is not believed and is rebuilt from the journal, or events are missing from the journal."""
+    """Damage that memlab works around: a file is rebuilt from the journal, or the journal lacks events."""
 
 
 class RankingWarning(UserWarning):
-    """A pack that was put to use ranks this lab's memories otherwise than the pack before it."""
+    """A new pack that ranks the memories of this lab differently than its predecessor."""
 
 
 class RedactionWarning(UserWarning):
-    """A secret or a personal identifier was taken out of a text before the text was stored."""
+    """A secret or personal identifier that was removed from a text before it was stored."""
 
 
 class RenamedWarning(DeprecationWarning):
-    """A name of an earlier version was used. It works throughout 0.2; the message has the new name."""
+    """A former name was used. It works throughout 0.2, and the message has the new name."""
 
 
 class ReadOnlyLab(LabError, PermissionError):
-    """The disk, or the way in which the lab was opened, refuses writes."""
+    """A disk, or a lab opened for reading, that refuses writes."""
 
 
 class LabBusy(LabError, TimeoutError):
-    """Another process has held the writer's lock for longer than the timeout."""
+    """A lock for writing that another process held for longer than the timeout."""
 
 
 class LabUnavailable(LabError):
-    """The folder, the disk or the server of a lab is out of reach: nothing was written elsewhere.
+    """A folder, disk or server of a lab that is out of reach. Nothing was written elsewhere.
 
-    An agent goes on without memory. The next call looks again, and finds the lab once it is back.
+    An agent can continue without memory: the next call tries again and succeeds once the lab is back.
 
     Attributes
     ----------
     sent
-        Whether a server may have carried out the request, because the failure came after it was sent. False: nothing
-        was written at all.
+        True if a server may have executed the request, because the failure came after it was sent. False if nothing
+        was written.
     """
 
     sent: bool = False
 
     @classmethod
     def at(cls, path: Path | str, why: str) -> LabUnavailable:
-        """The error for the lab at ``path``; ``why`` is what the system says."""
+        """Build the error for a lab in a folder.
+
+        Parameters
+        ----------
+        path
+            Folder of the lab.
+        why
+            Reason given by the operating system.
+
+        Returns
+        -------
+        LabUnavailable
+            The error, to be raised by the caller.
+        """
         return cls(
-            f"Memory is unavailable: {path} is out of reach ({why}). Nothing was written, there or elsewhere. Go on "
-            "without memory, and bring the disk or the folder back: the next call looks again."
+            f"Memory is unavailable: {path} is out of reach ({why}). Nothing was written, there or elsewhere. Continue "
+            "without memory and restore the disk or folder: the next call tries again."
         )
 
     @classmethod
     def behind(cls, url: str, why: str, *, sent: bool) -> LabUnavailable:
-        """Return the error for the server at ``url``; ``sent`` says whether it may have carried out the request."""
+        """Build the error for a lab behind a server.
+
+        Parameters
+        ----------
+        url
+            Address of the server.
+        why
+            Reason of the failure.
+        sent
+            True if the server may have executed the request.
+
+        Returns
+        -------
+        LabUnavailable
+            The error, to be raised by the caller.
+        """
         written = (
-            "It may have carried out the request, which is not sent again; nothing was written elsewhere."
+            "It may have executed the request, which is not sent again; nothing was written elsewhere."
             if sent
             else "Nothing was written, there or elsewhere."
         )
         error = cls(
-            f"Memory is unavailable: the lab behind {url} gives no answer ({why.rstrip('.')}). {written} Go on without "
-            "memory, and see to the server: the next call asks it again."
+            f"Memory is unavailable: the lab behind {url} does not answer ({why.rstrip('.')}). {written} Continue without "
+            "memory and check the server: the next call tries again."
         )
         error.sent = sent
         return error
 
 
 class MemoryOff(LabError):
-    """Memory is switched off, for all or for the project for which something was to be remembered."""
+    """Memory is switched off, globally or for the project of the call."""
 
 
 class NotPermitted(LabError, PermissionError):
-    """An agent or a connection wants what its project or its role does not allow."""
+    """An action that the project of an agent or the role of a connection does not allow."""
 
 
 class EmbedderMismatch(LabError):
-    """The lab holds vectors of another embedder than the one it was opened with."""
+    """A lab with vectors of another embedder than the one it was opened with."""
 
 
 class PrivacyError(MemlabError):
-    """Text that must not reach the disk stands where it cannot be redacted."""
+    """A secret in a place where it cannot be redacted, so the text must not reach the disk."""
 
 
 class DatasetError(MemlabError, ValueError):
-    """A benchmark or log file is malformed; the message names the place in the file."""
+    """A malformed benchmark or log file. The message names the position in the file."""
 
 
 class ModelError(MemlabError):
-    """A language model that was asked, and gave nothing that can be used."""
+    """A call of a language model without a usable result."""
 
 
 class NoAnswer(ModelError):
-    """The server cannot be reached, refuses, sends too much, or has not answered in time."""
+    """A model server that cannot be reached, refuses, answers too late or sends too much."""
 
 
 class BadAnswer(ModelError):
-    """What the model answered is not what it was asked for."""
+    """An answer of a language model that does not have the requested form."""
 
 
 class OverBudget(ModelError):
-    """A call that might take more calls or tokens than its caller allowed is not made."""
+    """A call of a language model that was not made because it might exceed the allowed calls or tokens."""
 
 
 class ExtensionError(MemlabError):
-    """A function of an extension raised, or returned values that memlab cannot use; the message names both."""
+    """A function of an extension that raised or returned unusable values. The message names both."""
 
 
 class MissingExtension(ExtensionError):
-    """A pack, a log or a lab was written with an extension that is not registered here, or not in that version."""
+    """An extension, or a version of it, that a pack, log or lab needs and that is not registered."""
 
 
 class ExtensionWarning(UserWarning):
-    """An extension was not loaded, takes long, or has another version than the one that was logged."""
+    """An extension that was not loaded, is slow, or has another version than the logged one."""
 
 
 class MissingExtra(MemlabError, ImportError):
-    """A feature needs an optional dependency; the message gives the pip command."""
+    """A feature whose optional dependency is not installed. The message gives the pip command.
+
+    Parameters
+    ----------
+    feature
+        The feature that was requested.
+    package
+        The missing package.
+    extra
+        The extra of memlab that installs the package.
+    """
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
         super().__init__(
@@ -396,6 +526,7 @@ class MissingExtra(MemlabError, ImportError):
 def _rebuild(
     cls: type[MemlabError], args: tuple[object, ...], state: dict[str, object]
 ) -> MemlabError:
+    """Restore an error from a pickle. The constructors do not take `args`, so pickle cannot call them."""
     error = cls.__new__(cls)
     error.args = args
     error.__dict__.update(state)

@@ -139,7 +139,7 @@ def test_what_the_safe_compiler_refuses_is_refused_with_its_place(
 
 def test_a_call_with_too_many_arguments_says_so(imported) -> None:
     module = imported(PACK, "tiny_pack")
-    with pytest.raises(memlab.MemlabError, match="takes 4 arguments, and here are 5"):
+    with pytest.raises(memlab.MemlabError, match="takes 4 arguments, but 5 are given"):
         module.recall_score(1, 2, 3, 4, 5)
     with pytest.raises(PolicyTypeError, match="ratio takes 2 arguments, and here are 1"):
         module.ratio(1)

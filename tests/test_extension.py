@@ -891,8 +891,8 @@ def test_a_correction_reaches_what_an_extension_made_of_the_words():
     ("hook", "why"),
     [
         (Hook("late", "never", len), "names the point 'never'"),
-        (Hook("marks", "feedback", len), "declare an event of your own"),
-        (Hook("broken", "dependents", 3), "is no function"),
+        (Hook("marks", "feedback", len), "declare your own event"),
+        (Hook("broken", "dependents", 3), "is not a function"),
         (Hook("extraction-facts", "read-facts", len), "is declared by memlab"),
     ],
 )

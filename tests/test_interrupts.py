@@ -38,7 +38,7 @@ def test_a_block_within_a_block_of_one_thread():
 
 def test_a_block_that_is_closed_late_releases_nothing_that_was_freed():
     lock = ThreadLock()
-    block = lock.held()
+    block = lock.hold()
     block.__enter__()
     lock.free()
     with lock:

@@ -11,7 +11,7 @@ import memlab
 from memlab.errors import LabBusy, LabUnavailable
 from memlab.kernel.journal import WriterLock
 
-AWAY = r"Memory is unavailable: .*agent.memlab is out of reach \(.*\). Nothing was written, there or elsewhere. Go on"
+AWAY = r"Memory is unavailable: .*agent.memlab is out of reach \(.*\). Nothing was written, there or elsewhere. Continue"
 
 
 @pytest.fixture

@@ -151,7 +151,7 @@ def test_a_pack_in_a_later_vocabulary_is_not_blamed(later, tmp_path):
         said = str(caught.value)
         assert re.fullmatch(
             rf"Event \d+ \(use\) is written in the vocabulary of policies {POLICY_FORMAT + 1}, and memlab "
-            rf'{memlab.__version__} knows vocabularies up to {POLICY_FORMAT}\. There is no setting "moon-phase"\. '
+            rf'{memlab.__version__} reads vocabularies up to {POLICY_FORMAT}\. There is no setting "moon-phase"\. '
             r"Upgrade memlab\.",
             said,
         ), said

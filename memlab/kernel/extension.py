@@ -1,9 +1,9 @@
-"""Extensions: what users add to memlab, declared in one value and found by name.
+"""Extensions: features, settings, commands and other additions to memlab, declared in one value.
 
     memlab.extend(Extension("numbers", "1.0", features=(Feature("numbers-met", "num", "query", ...),)))
 
-A package that is installed declares its extension under the entry point group ``memlab.extensions``; the entry point
-names an `Extension`, and memlab loads it before the first pack is read.
+An installed package declares its extension under the entry point group ``memlab.extensions``. The entry point names an
+`Extension`, which memlab loads before the first pack is read.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ __all__ = [
 ]
 
 GROUP = "memlab.extensions"
-"""The entry point group in which installed packages name their extensions."""
+"""Entry point group in which installed packages name their extensions."""
 
 _OWN = "memlab.subjects"
-"""The package whose ``PACK_DECLARATIONS`` names modules of memlab's own extensions, each with its ``EXTENSION``."""
+"""Package whose ``PACK_DECLARATIONS`` lists the modules with an ``EXTENSION`` of memlab's own."""
 
+# Names and versions enter fingerprints and file names, so they are short and contain no spaces.
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,59}")
 _VERSION = re.compile(r"[\w.+!-]{1,40}")
 
@@ -59,37 +60,37 @@ _HOMES = {
     "commands": "memlab.ui.cli",
     "widgets": "memlab.ui.widgets._widget",
 }
-"""The module that holds the registry of each field; it is imported when an extension has such a field."""
+"""Module with the registry of each field. It is imported only for an extension that has such a field."""
 
 
 @dataclass(frozen=True)
 class Extension:
-    """What one package, or one notebook, adds to memlab.
+    """Additions to memlab by one package or one notebook.
 
     Parameters
     ----------
     name
-        Lower-case letters, digits and hyphens. It enters the fingerprints of what the extension declares.
+        Lower-case letters, digits and hyphens. It enters the fingerprints of the extension's features.
     version
-        Raise it whenever something that the extension computes changes its value.
+        Version of the extension. Raise it whenever a computed value changes.
     features
         `memlab.Feature` with ``compute``: values of candidates that any policy can read.
     settings, slots
-        `memlab.Setting` and `memlab.Slot`, each with a default, so that packs of today keep their hashes.
+        `memlab.Setting` and `memlab.Slot`, each with a default, so that existing packs keep their hashes.
     events
-        Kinds of events, each of which declares its fields. Their names begin with that of the extension: ``notes/pin``.
+        Kinds of events, each with its fields. Their names begin with the name of the extension: ``notes/pin``.
     projections
         Subclasses of ``memlab.kernel.state.Projection``: tables folded from events, with the events that they declare.
     stages
-        `memlab.kernel.recall.Stage`: steps of a recall that take the place of memlab's own.
+        `memlab.kernel.recall.Stage`: steps of a recall that replace memlab's own.
     accessors
         `Accessor`: an attribute of every lab.
     hooks
         `Hook`: functions that verbs of the kernel call at named points (``memlab.kernel.hooks.POINTS``).
     readers
-        `Reader`: files of a format, as messages that ``lab.load`` takes.
+        `Reader`: file formats that ``lab.load`` reads.
     indexes, embedders
-        What proposes neighbours, and what makes vectors, by the name that ``memlab.open`` takes.
+        Nearest-neighbour indexes and embedders, by the name that ``memlab.open`` takes.
     commands
         ``click.Command``: commands of the program ``memlab``.
     widgets
@@ -130,7 +131,7 @@ class Extension:
 
     @property
     def label(self) -> str:
-        """Name and version, as fingerprints hold them."""
+        """Name and version, in the form in which fingerprints contain them."""
         return f"{self.name} {self.version}"
 
     def __repr__(self) -> str:
@@ -144,7 +145,7 @@ class Extension:
 
 @dataclass(frozen=True)
 class _Present:
-    """An extension that is registered, and the module that registered it."""
+    """A registered extension and the module that registered it."""
 
     extension: Extension
     module: str
@@ -155,31 +156,31 @@ _installed: list[bool] = []
 
 
 def extend(extension: Extension) -> Extension:
-    """Add an extension to memlab, in this process.
+    """Add an extension to memlab in this process.
 
-    A module may register its extension again, as a notebook does when a cell runs twice: what it declared before is
+    A module may register its extension again, for example when a notebook cell runs twice. The earlier declarations are
     replaced.
 
     Parameters
     ----------
     extension
-        What is added. Nothing of it is added if one declaration is refused.
+        The extension to add. If one declaration is refused, nothing is added.
 
     Returns
     -------
     Extension
-        The extension, each declaration with its owner.
+        The extension, in which each declaration names its owner.
 
     Raises
     ------
     InputError
-        If another module has registered an extension of this name, or a declaration has a name that is taken.
+        If another module has registered an extension of this name, or if the name of a declaration is taken.
     """
     return register_extension(extension, sys._getframe(1).f_globals.get("__name__", ""))
 
 
 def register_extension(extension: Extension, module: str) -> Extension:
-    """Add an extension in the name of a module; see `extend`."""
+    """Add an extension on behalf of a module; see `extend`."""
     if not isinstance(extension, Extension):
         raise InputError(f"An extension is a memlab.Extension, not {type(extension).__name__}.")
     present = _present.get(extension.name)
@@ -204,9 +205,9 @@ def register_extension(extension: Extension, module: str) -> Extension:
 
 
 def register_own(*kinds: str) -> None:
-    """Register what memlab's own extensions declare of these kinds, when the package that uses it is imported.
+    """Register the declarations of memlab's own extensions when the package that uses them is imported.
 
-    It bears no owner: packs and logs have the hashes that they would have if that package declared it itself.
+    They have no owner. Packs and logs therefore have the hashes that they would have if that package declared them itself.
     """
     for module in importlib.import_module(_OWN).PACK_DECLARATIONS:
         extension = importlib.import_module(module).EXTENSION
@@ -215,14 +216,17 @@ def register_own(*kinds: str) -> None:
 
 
 def _with_owner(extension: Extension) -> Extension:
-    """Return the extension with each of its declarations naming it as the owner."""
+    """Return the extension with its name and version as the owner of each declaration."""
     declared = {kind: getattr(extension, kind) for kind in _HOMES}
+    # Projections declare events and registers of their own, which belong to the extension as well.
     declared["events"] = [
         *extension.events,
-        *(event for one in extension.projections for event in _events_of(one)),
+        *(event for projection in extension.projections for event in _events_of(projection)),
     ]
     declared["registers"] = [
-        one.register() for one in extension.projections if hasattr(one, "register")
+        projection.register()
+        for projection in extension.projections
+        if hasattr(projection, "register")
     ]
     changed: dict[str, Any] = {}
     for kind, items in declared.items():
@@ -245,8 +249,9 @@ def _events_of(projection: Any) -> Sequence[Any]:
 
 
 def _owned(item: Any, extension: Extension) -> Any:
+    """Return a declaration with its owner; a value without the field `owner` is wrapped in `Owned`."""
     if hasattr(type(item), "__dataclass_fields__") and "owner" in {
-        one.name for one in fields(item)
+        attribute.name for attribute in fields(item)
     }:
         return replace(item, owner=extension.label)
     name = getattr(item, "name", None) or getattr(item, "__name__", None)
@@ -258,27 +263,33 @@ def _owned(item: Any, extension: Extension) -> Any:
 
 
 def forget_extension(name: str) -> None:
-    """Remove an extension and whatever it declared."""
+    """Remove an extension and all its declarations."""
     _present.pop(name, None)
     for registry in REGISTRIES.values():
         registry.remove(name)
 
 
 def extensions() -> Mapping[str, Extension]:
-    """Return the extensions of this process by name, those of installed packages included."""
+    """Return the extensions of this process, including those of installed packages.
+
+    Returns
+    -------
+    Mapping
+        Each `Extension` by name.
+    """
     load_installed()
     return {name: present.extension for name, present in sorted(_present.items())}
 
 
 def registered_names() -> tuple[str, ...]:
-    """Return the names of the extensions that are registered so far."""
+    """Return the names of the extensions registered so far."""
     return tuple(_present)
 
 
 def load_installed() -> None:
-    """Register the extensions of installed packages, once in each process.
+    """Register the extensions of installed packages, once per process.
 
-    They are loaded in the order of their names. One that fails raises an ExtensionWarning and is left out.
+    They are loaded in the order of their names. An extension that fails is skipped with an ExtensionWarning.
     """
     if _installed:
         return
@@ -288,9 +299,10 @@ def load_installed() -> None:
 
 
 def _load(entry: EntryPoint) -> None:
+    """Register the extension of an entry point, or warn if it cannot be imported."""
     try:
         register_extension(entry.load(), entry.value)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a package raises at import, memlab starts
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - memlab must start whatever a package raises
         reason = f"{type(error).__name__}: {error}"
         warnings.warn(
             f"The extension {entry.name} ({entry.value}) was not loaded. {reason}",
@@ -300,12 +312,15 @@ def _load(entry: EntryPoint) -> None:
 
 
 def describe_missing(needs: Mapping[str, str]) -> list[str]:
-    """Return what is missing of the extensions ``needs`` (versions by name), each in words; empty if nothing is."""
-    found = []
+    """Return a clause for each extension in `needs` that is missing or has another version.
+
+    `needs` has the required version by name. The list is empty if every extension is registered.
+    """
+    faults = []
     for name, version in sorted(needs.items()):
         present = extensions().get(name)
         if present is None:
-            found.append(f"{name} {version} is not registered")
+            faults.append(f"{name} {version} is not registered")
         elif present.version != version:
-            found.append(f"{name} {version} was used, and {present.version} is registered")
-    return found
+            faults.append(f"{name} {version} was used, and {present.version} is registered")
+    return faults

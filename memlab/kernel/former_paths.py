@@ -1,7 +1,7 @@
-"""Import paths of 0.1: each leads to the module's present place, with a `RenamedWarning`.
+"""Import paths of version 0.1, which lead to the current modules with a `RenamedWarning`.
 
-``import memlab.language`` gives the module ``memlab.kernel.language`` itself, not a second copy of it. The one path
-that does not warn is ``memlab.dialect``, the name under which the files of packs require their macros.
+``import memlab.language`` returns the module ``memlab.kernel.language`` itself, not a second copy. The only path that does
+not warn is ``memlab.dialect``, the name under which the files of packs require their macros.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 __all__ = ["FORMER_PATHS", "moved_name", "present_path", "redirect_former_paths"]
 
+# Packages and modules that moved as a whole, by the package that contains them now.
 _PACKAGES = {
     "kernel": (
         *(
@@ -39,6 +40,7 @@ _PACKAGES = {
     "ui": ("cli", "demo", "notebook", "widgets"),
 }
 
+# Modules of verbs that moved to the kernel.
 _VERBS = (
     "core",
     "corrections",
@@ -73,13 +75,14 @@ FORMER_PATHS = {
         for name in (*_VERBS, "results", "seam")
     },
 }
-"""Each former path of a package or module, and its present path."""
+"""Former path of each package or module, and its current path."""
 
+# Paths that do not warn, because files of packs contain them.
 _SILENT = {"memlab.dialect": "memlab.subjects.lens.dialect"}
 
 
 def present_path(path: str) -> str | None:
-    """Return the present path of a module that was imported by its former path; None if it has not moved.
+    """Return the current path of a module with a former path, or None if the path has not changed.
 
     >>> present_path("memlab.adapters.langgraph")
     'memlab.io.adapters.langgraph'
@@ -96,7 +99,7 @@ def present_path(path: str) -> str | None:
 
 
 class _Present(Loader):
-    """Loads the module at its present path, and leaves that module's own specification as it is."""
+    """A loader of the module at its current path, which keeps the specification of that module."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -111,6 +114,8 @@ class _Present(Loader):
 
 
 class _FormerPaths(MetaPathFinder):
+    """A finder of modules by their former paths."""
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -127,7 +132,7 @@ class _FormerPaths(MetaPathFinder):
 
 
 def redirect_former_paths() -> None:
-    """Make former paths importable. Called once, when memlab is imported."""
+    """Make former paths importable. The import of memlab calls this once."""
     if not any(isinstance(finder, _FormerPaths) for finder in sys.meta_path):
         sys.meta_path.insert(0, _FormerPaths())
 
@@ -135,7 +140,7 @@ def redirect_former_paths() -> None:
 def moved_name(module: str, name: str, moved: Mapping[str, str]) -> Any:
     """Return a public name that a module had in an earlier version, with a `RenamedWarning`.
 
-    ``moved`` has the package that holds each name now. Raises AttributeError for any other name.
+    `moved` has the package that contains each name now. Raises AttributeError for any other name.
     """
     if name not in moved:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")

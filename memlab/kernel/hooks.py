@@ -2,7 +2,7 @@
 
     memlab.extend(Extension("chess", "1.0", hooks=[Hook("openings", "read-facts", openings_in)]))
 
-A hook of memlab's own names its function, ``"module:function"``, which is imported when it is first called.
+A hook of memlab's own names its function as ``"module:function"``, which is imported at the first call.
 """
 
 from __future__ import annotations
@@ -17,27 +17,29 @@ from memlab.kernel.registry import Registry
 __all__ = ["HOOKS", "PARTS", "POINTS", "Hook", "list_hooks", "load_function", "load_part"]
 
 POINTS = {
-    "compare": "(core) -> a Comparing: what new memories are to those at hand; the last that is declared counts",
-    "describe-text": "() -> a Describing: tags, a summary, names and feelings of a text; the last that is declared "
-    "counts",
-    "read-facts": "(text, role) -> facts, each with subject, predicate, value and entity: what a corrected text states",
-    "retell": "(before, given, text) -> the text of a memory of which an edit gives some fields, None to keep it",
-    "rederive": "(before, old, new, given, pack) -> a Rederived: the fields that follow from an edited text",
-    "facts-stored": "(state, pack, columns, ids, gone=, told=, now=) -> an object with change and fact_times: what new "
-    "facts end",
-    "feedback": "(state, pack, agent, outcome) -> fields of the event of feedback that names an agent",
-    "dependents": "() -> a Dependents: memories that an extension made of the words of others",
-    "delete-project": "(state, project) -> whether the extension keeps something of a project that goes with it",
-    "stand-ins": "(state) -> by the id of a memory that stands for others an object with members, their ids, and was, "
-    "their ids by the status that they had",
-    "upkeep": "(store, now) -> numbers of the events that it wrote: what follows a pass of lab.upkeep",
-    "after-turn": "(store, now, spanning=) -> numbers of the events that it wrote, None where nothing was due: what "
-    "may be done while an agent works",
-    "copies": "(store) -> by path a problem, or nothing: copies outside the lab that a purge brings in step",
-    "project-map": "(state, project) -> a map of the parts of a project, None without: see lab.context",
+    "compare": "(core) -> a Comparing, which relates new memories to existing ones; the last declared hook counts",
+    "describe-text": "() -> a Describing, which finds tags, summary, names and feelings of a text; the last declared "
+    "hook counts",
+    "read-facts": "(text, role) -> the facts of a corrected text, each with subject, predicate, value and entity",
+    "retell": "(before, given, text) -> the new text of a memory after an edit of some fields; None keeps the text",
+    "rederive": "(before, old, new, given, pack) -> a Rederived with the fields that follow from an edited text",
+    "facts-stored": "(state, pack, columns, ids, gone=, told=, now=) -> an object with change and fact_times: older "
+    "facts that the new ones end",
+    "feedback": "(state, pack, agent, outcome) -> fields of a feedback event that names an agent",
+    "dependents": "() -> a Dependents: memories that an extension derived from other memories",
+    "delete-project": "(state, project) -> True if the extension has data of the project to delete",
+    "stand-ins": "(state) -> by the id of a summary an object with members, the replaced ids, and was, their ids by "
+    "former status",
+    "upkeep": "(store, now) -> numbers of the events written after a run of lab.upkeep",
+    "after-turn": "(store, now, spanning=) -> numbers of the events written between an agent's turns; None if nothing "
+    "was due",
+    "copies": "(store) -> a problem or None by path: copies outside the lab that a purge updates",
+    "project-map": "(state, project) -> a map of the parts of a project for lab.context, or None",
 }
-"""When the functions of each point are called, and with what. Only memlab's own may be at "feedback": they give fields
-of an event of memlab."""
+"""Arguments and result of the functions at each point.
+
+Only memlab's own hooks may use the point "feedback", because they return fields of an event of memlab.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,13 @@ class Hook:
     Parameters
     ----------
     name
-        The name of the hook, unique among all.
+        Name of the hook, unique among all hooks.
     point
-        When it is called: a key of ``POINTS``.
+        Point at which the function is called: a key of ``POINTS``.
     call
         The function, or ``"module:function"``.
+    owner
+        Name and version of the extension that declares the hook; empty for memlab's own.
     """
 
     name: str
@@ -61,58 +65,61 @@ class Hook:
 
 
 def _refusal(hook: Hook) -> str | None:
-    """Return why an extension's hook is refused."""
+    """Return the reason to refuse a hook of an extension, or None to accept it."""
     if hook.point not in POINTS:
         return (
             f"The hook {hook.name} names the point {hook.point!r}; there are {', '.join(POINTS)}."
         )
     if hook.point == "feedback":
-        return f"The hook {hook.name} gives fields of memlab's event feedback: declare an event of your own."
+        return f"The hook {hook.name} would write fields of memlab's feedback event: declare your own event instead."
     return (
         None
         if callable(hook.call) or isinstance(hook.call, str)
-        else f"The hook {hook.name} is no function."
+        else f"The hook {hook.name} is not a function."
     )
 
 
 HOOKS: Registry[Hook] = Registry("hook", kind="hooks", about="point", check=_refusal)
-"""Every hook, those of extensions included."""
+"""Every hook, including those of extensions."""
 
+# Functions of each point, with the state of the registry that they were read from: verbs call hooks often.
 _by_point: dict[str, tuple[int, tuple[Callable[..., Any], ...]]] = {}
 
 
 def list_hooks(point: str) -> tuple[Callable[..., Any], ...]:
-    """Return the functions of a point, in the order in which they were declared."""
-    known = _by_point.get(point)
-    if known is None or known[0] != HOOKS.changes:
+    """Return the functions of a point in the order of their declaration."""
+    entry = _by_point.get(point)
+    if entry is None or entry[0] != HOOKS.changes:
         functions = tuple(
             load_function(hook.call) for hook in HOOKS.values() if hook.point == point
         )
-        known = _by_point[point] = (HOOKS.changes, functions)
-    return known[1]
+        entry = _by_point[point] = (HOOKS.changes, functions)
+    return entry[1]
 
 
-def load_function(named: Callable[..., Any] | str) -> Callable[..., Any]:
-    """Return a function that may be named as ``"module:function"``."""
-    if not isinstance(named, str):
-        return named
-    module, _, name = named.partition(":")
+def load_function(reference: Callable[..., Any] | str) -> Callable[..., Any]:
+    """Return a function, which may be named as ``"module:function"``."""
+    if not isinstance(reference, str):
+        return reference
+    module, _, name = reference.partition(":")
     function: Callable[..., Any] = getattr(importlib.import_module(module), name)
     return function
 
 
 PARTS = {
     "attribute-feedback": "memlab.subjects.lens.attribution:attribute_feedback",
-    "check-operations": "memlab.subjects.programs.program:checked_operations",
+    "check-operations": "memlab.subjects.programs.program:check_operations",
     "compare-policies": "memlab.subjects.lens.diff:PolicyDiff",
-    "compare-values": "memlab.subjects.lens.explain:why",
+    "compare-values": "memlab.subjects.lens.explain:compare_values",
     "explain-value": "memlab.subjects.lens.explain:explain",
+    "group-terms": "memlab.subjects.lens.labels:group_terms",
+    "print-terms": "memlab.subjects.lens.labels:list_lines",
     "show-policy": "memlab.subjects.lens.highlight:show_policy",
     "ranking-notice": "memlab.subjects.programs.comparing:ranking_notice",
 }
-"""Functions of memlab's own extensions that the kernel calls by name, each at one place."""
+"""Functions of memlab's own extensions that the kernel calls by name, so that it need not import them."""
 
 
 def load_part(name: str) -> Callable[..., Any]:
-    """Return a function of ``PARTS``; its module is imported when it is first asked for."""
+    """Return a function of ``PARTS``. Its module is imported at the first call."""
     return load_function(PARTS[name])

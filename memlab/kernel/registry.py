@@ -1,6 +1,6 @@
-"""Registries: what memlab and its extensions declare, by name.
+"""Registries: declarations of memlab and its extensions, by name.
 
-Everybody reads a registry as a mapping. ``memlab.extend`` alone adds to it.
+A registry is a read-only mapping. Only ``memlab.extend`` adds to it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["REGISTRIES", "Declaration", "Owned", "Registry", "split_owner"]
 
 
 class Declaration(Protocol):
-    """What a registry holds: a value with a name, and the extension that declared it."""
+    """An item of a registry: a value with a name and an owner."""
 
     @property
     def name(self) -> str: ...
@@ -29,7 +29,7 @@ class Declaration(Protocol):
 
 @dataclass(frozen=True)
 class Owned:
-    """A declaration that is a value of another kind, such as a class or a command: its name, itself, its owner."""
+    """A declaration around a value of another type, such as a class or a command."""
 
     name: str
     value: Any = field(compare=False)
@@ -37,7 +37,7 @@ class Owned:
 
     @property
     def doc(self) -> str:
-        """The first line of its documentation."""
+        """First line of the value's documentation."""
         return (
             getattr(self.value, "help", None) or getattr(self.value, "__doc__", None) or ""
         ).split("\n")[0]
@@ -46,7 +46,7 @@ class Owned:
 D = TypeVar("D", bound=Declaration)
 
 REGISTRIES: dict[str, Registry[Any]] = {}
-"""The registries that extensions add to, by the field of `Extension`."""
+"""Registries that extensions add to, by the field of `Extension`."""
 
 
 class Registry(Mapping[str, D], Displayed):
@@ -55,17 +55,17 @@ class Registry(Mapping[str, D], Displayed):
     Parameters
     ----------
     noun
-        What one declaration is called in error messages: "feature", "policy slot".
-    kind
-        The field of `Extension` whose items this registry takes; empty where extensions declare none.
+        Name of one declaration in error messages: "feature", "policy slot".
     declared
         The declarations of memlab itself.
+    kind
+        Field of `Extension` whose items this registry takes; empty if extensions declare none.
     about
-        The attribute of a declaration that describes it in one sentence.
+        Attribute of a declaration that describes it in one sentence.
     known
-        What a notebook shows of a declaration besides that; all its attributes unless given.
+        Function that returns the details of a declaration for a notebook; by default all its attributes.
     check
-        Says why a declaration of an extension is refused; None if it is not.
+        Function that returns the reason to refuse a declaration of an extension, or None.
     """
 
     def __init__(
@@ -80,13 +80,13 @@ class Registry(Mapping[str, D], Displayed):
     ) -> None:
         self.noun, self.kind = noun, kind
         self.changes = 0
-        """How often a declaration was added, replaced or removed: part of the key of whatever is derived from them."""
+        """Number of changes to the registry. Values derived from its declarations are cached under this number."""
         self._items: dict[str, D] = {item.name: item for item in declared}
         self._about, self._known, self._check = about, known, check
         if kind:
             REGISTRIES[kind] = self
 
-    # -- the mapping ------------------------------------------------------------------------------------------
+    # -- mapping ------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> D:
         return self._items[name]
@@ -111,21 +111,42 @@ class Registry(Mapping[str, D], Displayed):
     # -- for memlab.extend ------------------------------------------------------------------------------------
 
     def refusal(self, item: D) -> str | None:
-        """Return why ``item`` cannot be declared, or None.
+        """Return the reason why `item` cannot be declared, or None.
 
-        An extension may declare its own name again, in another version; a name of memlab or of another extension is
+        An extension may declare a name of its own again, in another version. A name of memlab or of another extension is
         taken.
+
+        Parameters
+        ----------
+        item
+            The declaration of an extension, or of memlab itself.
+
+        Returns
+        -------
+        str or None
+            A sentence for the error message, or None if the declaration is accepted.
         """
         if item.owner and self._check is not None and (fault := self._check(item)) is not None:
             return fault
         present = self._items.get(item.name)
         if present is None or (item.owner and _name_of(present.owner) == _name_of(item.owner)):
             return None
-        whose = f"the extension {present.owner}" if present.owner else "memlab"
-        return f"The {self.noun} {item.name} is declared by {whose}. Choose another name."
+        declarer = f"the extension {present.owner}" if present.owner else "memlab"
+        return f"The {self.noun} {item.name} is declared by {declarer}. Choose another name."
 
     def register(self, items: Iterable[D]) -> None:
-        """Add declarations of an extension, or replace those that it declared before."""
+        """Add the declarations of an extension, replacing its earlier ones of the same names.
+
+        Parameters
+        ----------
+        items
+            The declarations. If one is refused, none is added.
+
+        Raises
+        ------
+        InputError
+            If a declaration is refused.
+        """
         added = {item.name: item for item in items}
         for item in added.values():
             if (refusal := self.refusal(item)) is not None:
@@ -135,22 +156,34 @@ class Registry(Mapping[str, D], Displayed):
             self.changes += 1
 
     def amend(self, item: D) -> None:
-        """Replace a declaration of memlab by one that memlab has completed."""
+        """Replace a declaration of memlab by a completed one.
+
+        Parameters
+        ----------
+        item
+            The completed declaration.
+        """
         self._items = {**self._items, item.name: item}
         self.changes += 1
 
     def remove(self, extension: str) -> None:
-        """Remove whatever the extension of this name declared."""
-        kept = {
+        """Remove all declarations of an extension.
+
+        Parameters
+        ----------
+        extension
+            Name of the extension.
+        """
+        remaining = {
             name: item
             for name, item in self._items.items()
             if not item.owner or _name_of(item.owner) != extension
         }
-        if len(kept) < len(self._items):
-            self._items = kept
+        if len(remaining) < len(self._items):
+            self._items = remaining
             self.changes += 1
 
-    # -- how it is shown --------------------------------------------------------------------------------------
+    # -- display --------------------------------------------------------------------------------------
 
     def _descriptions(self) -> list[tuple[str, str]]:
         return [(name, clip(getattr(item, self._about), 160)) for name, item in self._items.items()]
@@ -174,7 +207,7 @@ class Registry(Mapping[str, D], Displayed):
 
 
 def split_owner(owner: str) -> tuple[str, str]:
-    """Return name and version of the extension that a declaration names as its owner."""
+    """Return name and version of the extension that owns a declaration."""
     name, _, version = owner.rpartition(" ")
     return name, version
 
@@ -183,12 +216,12 @@ def _name_of(owner: str) -> str:
     return split_owner(owner)[0]
 
 
-def _fields(known: Mapping[str, object]) -> list[str]:
-    """Return the fields that have a value, a line each."""
+def _fields(details: Mapping[str, object]) -> list[str]:
+    """Return one line for each field that has a value."""
     lines = []
-    for name, value in known.items():
+    for name, value in details.items():
         if name == "name" or value in ("", None) or value is False or callable(value):
             continue
-        shown: Any = ", ".join(map(str, value)) if isinstance(value, tuple) else value
-        lines.append(f"{name}: {shown}")
+        text: Any = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        lines.append(f"{name}: {text}")
     return lines

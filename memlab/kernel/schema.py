@@ -1,7 +1,7 @@
-"""The columns that every package shares, each declared once with its type, unit and default.
+"""The columns that every package shares, declared once with type, unit and default.
 
-``MEMORY`` and ``EDGE`` are what ``lab.memories`` and ``lab.edges`` show. A field of a memory is what a caller
-may give to ``lab.remember``; the engine keeps the others.
+`MEMORY` and `EDGE` are the columns of ``lab.memories`` and ``lab.edges``. A caller may pass the fields of a memory to
+``lab.remember``; the engine maintains the others.
 """
 
 from __future__ import annotations
@@ -40,17 +40,35 @@ __all__ = [
 Storage = Literal["num", "bool", "time", "word", "name", "text", "note", "list"]
 
 NEVER = -(2**63)
-"""The instant of what has not happened."""
+"""The instant of an event that has not happened."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: ``word`` draws from a closed vocabulary, ``name`` from an open one, ``time`` is UTC microseconds.
+    """One column of memories or edges.
 
-    ``note`` is a text that few memories have. ``given`` says whether a caller sets it. ``low`` and ``high`` bound a
-    number, in ``unit``. A number or a time without a default is null until it is set; columns hold it as NaN, or as
-    ``NEVER``. A column in which every row has the default takes no room. ``open`` says of a ``word`` that a pack with
-    the setting ``open-words`` lets others in: a short word, as ``is_open_word`` knows it.
+    Parameters
+    ----------
+    name
+        Name of the column.
+    storage
+        Type of the column. A ``word`` has a closed vocabulary, a ``name`` an open one. A ``time`` is in UTC microseconds. A
+        ``note`` is a text that few memories have.
+    doc
+        Description of the column.
+    default
+        Value of a row without one. A number or time without a default is null, stored as NaN or as `NEVER`. A column in
+        which every row has the default takes no memory.
+    unit
+        Unit of a number.
+    low, high
+        Bounds of a number, both inclusive.
+    words
+        The vocabulary of a ``word``.
+    given
+        True if a caller sets the column, False if the engine does.
+    open
+        True if a pack with the setting ``open-words`` allows other short words; see `is_open_word`.
     """
 
     name: str
@@ -66,20 +84,21 @@ class Column:
 
     @property
     def nullable(self) -> bool:
-        """Whether it is a number or a time that may be null."""
+        """True for a number or time that may be null."""
         return self.storage in ("num", "time") and self.default is None
 
 
+# The vocabularies below are stored in labs and hashed in signatures. Words may be added, never renamed.
 KINDS = (
-    # a turn of a conversation, as it was said
+    # a turn of a conversation, in its words
     "turn",
-    # a coding assistant's memory graph
+    # kinds of a coding assistant's memory graph
     "fact",
     "preference",
     "procedure",
     "correction",
     "negative",
-    # an assistant that knows its user
+    # kinds of an assistant that knows its user
     "personal",
     "goal",
     "trait",
@@ -87,7 +106,7 @@ KINDS = (
     "event",
     "feeling",
     "learning",
-    # what was learned in a code base
+    # knowledge about a code base
     "gotcha",
     "decision",
     "convention",
@@ -104,39 +123,42 @@ KINDS = (
     "codebase-discovery",
     "codebase-map",
     "task-outcome",
-    # what consolidation leaves
+    # results of consolidation
     "summary",
 )
 OF_THE_USER = ("personal", "preference", "goal", "trait")
-"""The kinds that say something of the user, whoever remembers it."""
+"""Kinds of facts about the user, whichever agent stores them."""
+# Where a memory is valid, how it was obtained, and from which type of source.
 SCOPES = ("global", "project", "session")
 PROVENANCES = ("user-stated", "user-corrected", "observed", "inferred", "extracted")
 SOURCES = ("conversation", "system", "file", "user-edit")
 STATUSES = (
     "active",
-    # forgotten, until someone restores it
+    # forgotten, until it is restored
     "forgotten",
-    # a fact's life
+    # life cycle of a fact
     "staged",
     "confirmed",
     "superseded",
     "retracted",
-    # flagged as wrong; what its time to live took; on its way out, for 30 days; gone, its row alone is left
+    # marked as wrong; expired after its time to live; deleted and restorable for 30 days; purged, only the row remains
     "deprecated",
     "expired",
     "deleted",
     "purged",
-    # part of a summary that stands for it
+    # replaced by a summary
     "consolidated",
-    # out of recall with all that came from the same place
+    # excluded from recall with all memories of the same source
     "quarantined",
 )
 RECALLABLE = ("active", "staged", "confirmed")
-"""The statuses of what takes part in recall."""
+"""Statuses of memories that take part in recall."""
+# Roles of the author of a text, and of a speaker, who may also be a person with a name.
 ROLES = ("user", "assistant", "system", "tool")
 SPEAKER_ROLES = (*ROLES, "other")
 USES = 8
-"""How many of a memory's latest uses are kept with their times."""
+"""Number of latest uses of a memory whose times are stored."""
+# Groups of viewers, outcomes of feedback, and relations of edges.
 VISIBILITIES = ("private", "team", "project")
 OUTCOMES = ("success", "fail")
 RELATIONS = (
@@ -154,161 +176,247 @@ RELATIONS = (
     "mentions",
 )
 
+# Every column of a memory, in the order of ``lab.memories``.
 MEMORY: dict[str, Column] = {
     column.name: column
     for column in (
-        Column("text", "text", "What is remembered, after the privacy gate."),
-        Column("kind", "word", "What sort of memory it is.", "fact", words=KINDS, open=True),
-        Column("ref", "text", "The caller's own identifier; not interpreted, need not be unique."),
-        Column("project", "name", "The project it belongs to; none means valid in every project."),
-        Column("session", "name", "The session or conversation it came from."),
-        Column("speaker", "name", "Who said it."),
-        Column("branch", "name", "The branch of the code base it was learned on."),
-        Column("creator", "name", "Who wrote it: user, agent:coder, ..."),
+        Column("text", "text", "Text of the memory, after redaction of secrets."),
+        Column("kind", "word", "Kind of the memory.", "fact", words=KINDS, open=True),
+        Column(
+            "ref", "text", "Identifier of the caller; not interpreted and not necessarily unique."
+        ),
+        Column("project", "name", "Project of the memory; none means valid in every project."),
+        Column("session", "name", "Session or conversation that the memory came from."),
+        Column("speaker", "name", "Speaker of the text."),
+        Column("branch", "name", "Branch of the code base on which it was learned."),
+        Column("creator", "name", "Author of the memory: user, agent:coder, ..."),
         Column(
             "scope",
             "word",
-            "How far it reaches: everywhere, its project, its session.",
+            "Scope of the memory: everywhere, its project or its session.",
             "project",
             words=SCOPES,
         ),
-        Column("provenance", "word", "How it came to be known.", "user-stated", words=PROVENANCES),
-        Column("visibility", "word", "Who may see it.", "project", words=VISIBILITIES),
-        Column("source", "word", "What it was learned from.", "conversation", words=SOURCES),
-        Column("tags", "list", "Free labels."),
-        Column("files", "list", "Paths that it is about."),
-        Column("agents", "list", "Who contributed to it."),
+        Column(
+            "provenance",
+            "word",
+            "Way in which the memory was obtained.",
+            "user-stated",
+            words=PROVENANCES,
+        ),
+        Column(
+            "visibility",
+            "word",
+            "Group of viewers who may see the memory.",
+            "project",
+            words=VISIBILITIES,
+        ),
+        Column(
+            "source",
+            "word",
+            "Type of source from which it was learned.",
+            "conversation",
+            words=SOURCES,
+        ),
+        Column("tags", "list", "Tags, chosen freely."),
+        Column("files", "list", "Paths of the files that the memory is about."),
+        Column("agents", "list", "Agents that contributed to the memory."),
         Column(
             "triggers",
             "list",
-            "What brings it up: it surfaces when one of these occurs in the question.",
+            "Phrases that make the memory a candidate when the query contains one.",
         ),
-        Column("title", "name", "What a procedure is called."),
-        Column("steps", "list", "What a procedure does, in order."),
-        Column("prerequisites", "list", "What a procedure needs."),
-        Column("warnings", "list", "What to beware of in a procedure."),
+        Column("title", "name", "Title of a procedure."),
+        Column("steps", "list", "Steps of a procedure in their order."),
+        Column("prerequisites", "list", "Prerequisites of a procedure."),
+        Column("warnings", "list", "Warnings about a procedure."),
         Column(
             "operations",
             "note",
-            "Operations in the dialect of `lab.upkeep.operations.run`, proposed when it is recalled.",
+            "Operations for `lab.upkeep.operations.run`, proposed when the memory is recalled.",
         ),
-        Column("summary", "note", "It in a sentence of 25 to 35 tokens, for a prompt."),
-        Column("context", "note", "What was said around it."),
-        Column("reason", "note", "Why it is believed as it is, or why its status is what it is."),
-        Column("subject", "name", "The entity that a fact is about."),
-        Column("predicate", "name", "What the fact says of it: lives-in, prefers:theme, ..."),
-        Column("object", "name", "The entity to which the predicate joins the subject."),
-        Column("value", "name", "The value that the predicate has, where it is no entity."),
-        Column("season", "name", "It takes part only while this season is on: release-week."),
-        Column("origin", "name", "Where an imported memory comes from: a lab and its id there."),
+        Column("summary", "note", "Summary of 25 to 35 tokens for a prompt."),
+        Column("context", "note", "Text around the memory."),
+        Column("reason", "note", "Reason for the memory's confidence or status."),
+        Column("subject", "name", "Entity that a fact is about."),
+        Column("predicate", "name", "Property that the fact states: lives-in, prefers:theme, ..."),
+        Column("object", "name", "Entity that the predicate relates the subject to."),
+        Column("value", "name", "Value of the predicate if it is not an entity."),
+        Column(
+            "season", "name", "Season during which the memory takes part in recall: release-week."
+        ),
+        Column("origin", "name", "Origin of an imported memory: a lab and the id there."),
         Column(
             "first_message",
             "num",
-            "The first message of its session that it comes from.",
+            "Number of the first message of the session that it comes from.",
             None,
             "",
             0,
         ),
-        Column("last_message", "num", "The last one.", None, "", 0),
-        Column("importance", "num", "How much it matters.", 0.5, "share", 0, 1),
-        Column("confidence", "num", "How sure it is.", 0.8, "share", 0, 1),
         Column(
-            "strength",
-            "num",
-            "Vividness when last recalled, in percent, or how often it was confirmed.",
-            100.0,
-            "",
-            0,
+            "last_message", "num", "Number of the last message that it comes from.", None, "", 0
         ),
-        Column("emotional_weight", "num", "How much feeling it carries.", 5.0, "percent", 0, 100),
         Column(
-            "recency_weight",
+            "importance",
             "num",
-            "How much its own recency may add to a score.",
+            "Importance, from 0 (trivial) to 1 (essential).",
             0.5,
             "share",
             0,
             1,
         ),
-        Column("energy", "num", "Energy when last used; it decays from there.", 1.0, "share", 0, 1),
+        Column("confidence", "num", "Confidence that the memory is correct.", 0.8, "share", 0, 1),
+        Column(
+            "strength",
+            "num",
+            "Vividness at the last recall in percent, or number of confirmations.",
+            100.0,
+            "",
+            0,
+        ),
+        Column("emotional_weight", "num", "Emotional intensity.", 5.0, "percent", 0, 100),
+        Column(
+            "recency_weight",
+            "num",
+            "Largest amount that its own recency may add to a score.",
+            0.5,
+            "share",
+            0,
+            1,
+        ),
+        Column(
+            "energy", "num", "Energy at the last use, from which it decays.", 1.0, "share", 0, 1
+        ),
         Column(
             "stability",
             "num",
-            "Days until the chance of recalling it falls to 0.9.",
+            "Days until the probability of recall falls to 0.9.",
             None,
             "days",
             0,
         ),
-        Column("difficulty", "num", "How hard it is to keep, 1 to 10.", None, "", 1, 10),
-        Column("ttl_days", "num", "Days that it is to live; none means for good.", None, "days", 0),
+        Column(
+            "difficulty", "num", "Difficulty of retaining the memory, 1 to 10.", None, "", 1, 10
+        ),
+        Column(
+            "ttl_days",
+            "num",
+            "Time to live in days; none means that it never expires.",
+            None,
+            "days",
+            0,
+        ),
         Column(
             "trust",
             "num",
-            "Trust in where it comes from; none: by its provenance.",
+            "Trust in its source; none: by its provenance.",
             None,
             "share",
             0,
             1,
         ),
-        Column("pinned", "bool", "Kept fresh whatever its age.", False),
-        Column("valid_from", "time", "Since when it holds; none: since it was created."),
-        Column("valid_until", "time", "Until when it held; none: it still does."),
-        Column("created", "time", "When it was remembered, or `at` if given.", "now"),
-        Column("status", "word", "Whether it takes part in recall.", "active", words=STATUSES),
-        Column("label", "name", "The word that the label policy last had for it.", given=False),
+        Column(
+            "pinned",
+            "bool",
+            "Whether the memory is pinned, which keeps it fresh at any age.",
+            False,
+        ),
+        Column("valid_from", "time", "Start of validity; none: its creation."),
+        Column("valid_until", "time", "End of validity; none: still valid."),
+        Column("created", "time", "Time of storage, or `at` if given.", "now"),
+        Column(
+            "status",
+            "word",
+            "Lifecycle status, which decides whether it takes part in recall.",
+            "active",
+            words=STATUSES,
+        ),
+        Column("label", "name", "Last value of the label policy.", given=False),
         Column(
             "superseded_by",
             "num",
-            "The memory that stands in its place, by id.",
+            "Id of the memory that superseded it.",
             None,
             "",
             1,
             given=False,
         ),
         Column(
-            "changed", "time", "When its status, label or fields were last changed.", given=False
+            "changed", "time", "Time of the last change of status, label or fields.", given=False
         ),
         Column(
             "accessed",
             "time",
-            "When it was last recalled; at first its creation.",
+            "Time of the last recall; initially its creation.",
             "now",
             given=False,
         ),
-        Column("access", "num", "How often it was recalled.", 0.0, "count", 0, given=False),
-        Column("success", "num", "Feedback of success so far.", 0.0, "count", 0, given=False),
-        Column("fail", "num", "Feedback of failure so far.", 0.0, "count", 0, given=False),
+        Column("access", "num", "Number of recalls.", 0.0, "count", 0, given=False),
+        Column(
+            "success",
+            "num",
+            "Number of times feedback called it a success.",
+            0.0,
+            "count",
+            0,
+            given=False,
+        ),
+        Column(
+            "fail",
+            "num",
+            "Number of times feedback called it a failure.",
+            0.0,
+            "count",
+            0,
+            given=False,
+        ),
     )
 }
 
 FIELDS: tuple[str, ...] = tuple(
     name for name, column in MEMORY.items() if column.given and name != "created"
 )
-"""What ``lab.remember`` takes beside ``at``: docs/reference/memories.md#fields-of-a-memory."""
+"""Fields that ``lab.remember`` takes in addition to ``at``: docs/reference/memories.md#fields-of-a-memory."""
 
 FIXED = ("text", "ref", "speaker", "project", "session", "created")
-"""What is embedded, posted or chained as it was remembered: another value is another memory."""
+"""Fields that never change: they are embedded, indexed or chained, so another value would be another memory."""
 
+# Every column of an edge, in the order of ``lab.edges``.
 EDGE: dict[str, Column] = {
     column.name: column
     for column in (
-        Column("source", "num", "The memory it leaves, by id."),
-        Column("target", "num", "The memory it enters, by id."),
-        Column("relation", "word", "What joins them.", "relates-to", words=RELATIONS, open=True),
-        Column("weight", "num", "How strongly.", 1.0, "share", 0, 1),
+        Column("source", "num", "Id of the memory at the start."),
+        Column("target", "num", "Id of the memory at the end."),
         Column(
-            "reinforcements", "num", "How often it was strengthened.", 0.0, "count", 0, given=False
+            "relation",
+            "word",
+            "Relation of the two memories.",
+            "relates-to",
+            words=RELATIONS,
+            open=True,
         ),
-        Column("created", "time", "When it was made.", given=False),
+        Column("weight", "num", "Strength of the relation.", 1.0, "share", 0, 1),
+        Column(
+            "reinforcements",
+            "num",
+            "Number of times it was strengthened.",
+            0.0,
+            "count",
+            0,
+            given=False,
+        ),
+        Column("created", "time", "Time of creation.", given=False),
     )
 }
 
 
+# At most 40 characters, so that a word fits a table and a message.
 _OPEN_WORD = re.compile(r"[^\W\d_][\w:.-]{0,39}")
 
 
 def is_open_word(word: object) -> bool:
-    """Whether it may be a kind or a relation where these are open: a letter, then up to 39 of letters, digits, _ : . -
+    """Return True if a word may be an open kind or relation: a letter, then up to 39 letters, digits or _ : . -
 
     >>> is_open_word("breakthrough"), is_open_word("two words")
     (True, False)
@@ -317,13 +425,13 @@ def is_open_word(word: object) -> bool:
 
 
 _SYNONYMS = {"related-to": "relates-to"}
-"""Words of the designs that another word here stands for: workbench calls its relation ``related-to``."""
+"""Words of published designs and their equivalents here: workbench calls its relation ``related-to``."""
 
 
 def normalise_word(word: str, words: Collection[str]) -> str:
-    """Return ``word`` as ``words`` spell it where an underscore stands for a hyphen, else ``word`` itself.
+    """Return `word` in the spelling of a vocabulary, or unchanged if the vocabulary lacks it.
 
-    A word of a design that stands for one of ``words`` is that one: ``related-to`` is ``relates-to``.
+    An underscore counts as a hyphen, and a synonym of a published design is replaced: ``related-to`` by ``relates-to``.
 
     >>> normalise_word("error_pattern", KINDS), normalise_word("my_kind", KINDS), normalise_word("related_to", RELATIONS)
     ('error-pattern', 'my_kind', 'relates-to')
@@ -334,17 +442,19 @@ def normalise_word(word: str, words: Collection[str]) -> str:
 
 
 def is_single_valued(predicate: str, declared: str) -> bool:
-    """Whether a new value of this predicate takes the place of the old one; ``declared`` is the setting of a pack.
+    """Return True if a new value of a predicate replaces the old one, by the setting `declared` of a pack.
 
     >>> is_single_valued("prefers:theme", "status prefers:*"), is_single_valued("uses", "status prefers:*")
     (True, False)
     """
     names = declared.split()
     return any(
-        predicate.startswith(one[:-1]) if one.endswith("*") else predicate == one for one in names
+        predicate.startswith(name[:-1]) if name.endswith("*") else predicate == name
+        for name in names
     )
 
 
+# Names of speakers that mean a role, in chats and exports of common tools.
 _ROLE_NAMES = {
     **{role: role for role in ROLES},
     **dict.fromkeys(("human", "me"), "user"),
@@ -354,7 +464,7 @@ _ROLE_NAMES = {
 
 
 def infer_role(speaker: str | None, creator: str | None) -> str:
-    """One of ``SPEAKER_ROLES``: what the speaker is called decides, and only where there is none, who wrote it.
+    """Return the role of a speaker by name, or by the creator if there is no speaker.
 
     >>> infer_role("Assistant", None), infer_role("Ida", "user"), infer_role(None, "agent:coder")
     ('assistant', 'other', 'assistant')

@@ -63,7 +63,7 @@ def fill_gap(event: Event, following: int) -> dict[str, Any] | None:
 def repair_names(event: Event) -> dict[str, Any] | None:
     """Return an event's body with names where a purge left none, None if it is intact.
 
-    >>> mended(Event(9, 0, "entity", {"name": "", "type": "person", "aliases": ["", "Della"]}))
+    >>> repair_names(Event(9, 0, "entity", {"name": "", "type": "person", "aliases": ["", "Della"]}))
     {'name': 'Della', 'type': 'person', 'aliases': []}
     """
     body = dict(event.body)

@@ -128,7 +128,7 @@ class TestRefusals:
                 "no vector of numbers for text 1",
             ),
             (lambda texts: [None if "bad" in text else [1] * 5 for text in texts], "text 1"),
-            (lambda texts: [[1] * 6 for _ in texts], "6 dimensions .* and 5 before"),
+            (lambda texts: [[1] * 6 for _ in texts], "6 dimensions .* but 5 before"),
             (lambda texts: [[1] * 5], r"an array \(1, 5\) for 2 texts"),
             (lambda texts: [1, 2], r"an array \(2,\) for 2 texts"),
             (lambda texts: None, "broken returned"),

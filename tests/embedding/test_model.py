@@ -219,12 +219,12 @@ class TestFolders:
         assert len(set(prints)) == 3
 
     def test_a_folder_without_a_model_is_refused(self, tmp_path, tiny):
-        with pytest.raises(InputError, match="does not hold a model2vec model"):
+        with pytest.raises(InputError, match="does not contain a model2vec model"):
             load_embedder(tmp_path)
         for name in ("model.safetensors", "tokenizer.json", "config.json"):
             folder = tiny(name, VECTORS.astype(np.float32))
             (folder / name).write_bytes(b"nonsense")
-            with pytest.raises(InputError, match="does not hold a model2vec model"):
+            with pytest.raises(InputError, match="does not contain a model2vec model"):
                 load_embedder(folder)
         with pytest.raises(InputError, match="is a file"):
             load_embedder(tiny("file", VECTORS.astype(np.float32)) / "config.json")

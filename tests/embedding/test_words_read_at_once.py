@@ -32,7 +32,7 @@ def few_of(model: Model) -> Any:
 
 def read_whole(model: Model, text: str) -> list[int]:
     static = static_of(model)
-    tokens = static.tokenizer.encode(text[: few_of(model).kept], add_special_tokens=False).ids
+    tokens = static.tokenizer.encode(text[: few_of(model).characters], add_special_tokens=False).ids
     return [token for token in tokens if token != static.unk_token_id]
 
 

@@ -156,7 +156,7 @@ def test_ids_may_be_strings_and_are_needed_only_where_order_counts() -> None:
 
 
 def test_a_row_needs_its_aggregates() -> None:
-    with pytest.raises(InputError, match=r"ranges over its slate \(min-max\)"):
+    with pytest.raises(InputError, match=r"aggregates over its slate \(min-max\)"):
         compile_policy("(fn [x] (min-max x))", SLOT).row({"x": 1.0})
 
 

@@ -46,7 +46,7 @@ def test_a_smaller_program_agrees_with_the_whole(pack, slot):
         }
         given = columns(policy, dice, known)
         values, nulls = policy.arrays(given, order=np.arange(ROWS))
-        program = Program(policy).knowing(tuple(known.items()))
+        program = Program(policy).specialise(tuple(known.items()))
         assert not set(program.reads) & set(known)
         ready = [given[name] for name in program.reads]
         smaller, missing = program.compute(ready, ROWS, order=np.arange(ROWS))

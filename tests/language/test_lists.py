@@ -190,9 +190,9 @@ def test_a_policy_over_lists_gives_one_item_the_weight_one(
         ("acts", "this is a list"),
         ("(range (length acts))", "this is a list of positions"),
         ("(if (> tail_n 2) (first (range (length acts))) 0)", "this is a number"),
-        ("(first acts)", "first takes a list of positions here, and this is a list"),
-        ("(first (range 3))", "A range is that of all items"),
-        ("(first (range 1 (length acts)))", "A range is that of all items"),
+        ("(first acts)", "first takes a list of positions here, but this is a list"),
+        ("(first (range 3))", "A range covers all items"),
+        ("(first (range 1 (length acts)))", "A range covers all items"),
         ("(first (filter (fn [i j] true) (range (length acts))))", "takes one position"),
         ("(first (filter seldom (range (length acts))))", "filter takes a function first"),
         (
@@ -212,8 +212,8 @@ def test_a_policy_over_lists_gives_one_item_the_weight_one(
         ("(if (= acts accs) (first (range (length acts))) -1)", "read a list"),
         ("(if (in acts [1]) (first (range (length acts))) -1)", "read a list"),
         ("(first (if (> tail_n 2) acts accs))", "first takes a list of positions"),
-        ("(argmax accs)", "Of lists there are only"),
-        ("(choice (range (length acts)))", "Chance is the engine's"),
+        ("(argmax accs)", "The only list functions are"),
+        ("(choice (range (length acts)))", "A policy does not draw"),
     ],
 )
 def test_what_is_no_choice_of_one_item_is_refused_with_its_place(body: str, message: str) -> None:

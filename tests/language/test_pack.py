@@ -97,10 +97,10 @@ def test_the_hash_covers_what_counts() -> None:
 @pytest.mark.parametrize(
     ("text", "said", "kind"),
     [
-        ("", "A pack begins with its name", PolicySyntaxError),
-        ("(setting a 1)", "A pack begins with its name", PolicySyntaxError),
-        ('(pack "name")', "A pack begins with its name", PolicySyntaxError),
-        ("(pack a :extends b)", "This does not belong here", PolicySyntaxError),
+        ("", "A pack begins with", PolicySyntaxError),
+        ("(setting a 1)", "A pack begins with", PolicySyntaxError),
+        ('(pack "name")', "A pack begins with", PolicySyntaxError),
+        ("(pack a :extends b)", "This form is not allowed here", PolicySyntaxError),
         ("(pack a) (setting b)", "A setting is a name and a value", PolicySyntaxError),
         ("(pack a) (setting b (+ 1 2))", "A setting is a number", PolicyTypeError),
         ("(pack a) (setting b (param :c))", "A parameter is", PolicyTypeError),
@@ -114,7 +114,7 @@ def test_the_hash_covers_what_counts() -> None:
         ("(pack a) (defn f [] 1) (defn f [] 2)", "f is defined twice", PolicyNameError),
         (
             "(pack a) (fn [] 1)",
-            "A pack holds pack, from-pack, setting, defpolicy and defn",
+            "A pack contains the forms pack, from-pack, setting, defpolicy and defn only",
             PolicySyntaxError,
         ),
     ],

@@ -107,7 +107,7 @@ def test_what_needs_a_scalar_says_how_to_get_one() -> None:
         both.explain(OLD)
     with pytest.raises(InputError, match=r"policy\.field\('stability'\)\.arrays"):
         both.arrays({"stability": [1.0]})
-    with pytest.raises(InputError, match="updates nothing"):
+    with pytest.raises(InputError, match="updates no fields"):
         both.field("stability").updates({"stability": [1.0]})
 
 
@@ -115,8 +115,8 @@ def test_what_needs_a_scalar_says_how_to_get_one() -> None:
     ("body", "said", "kind"),
     [
         ("1", "returns (update :stability value ...), and this is a number", PolicyTypeError),
-        ("(+ 1 (update :stability 1))", "the last thing of a policy", PolicyTypeError),
-        ("(let [u (update :stability 1)] u)", "the last thing of a policy", PolicyTypeError),
+        ("(+ 1 (update :stability 1))", "must be the result of the policy", PolicyTypeError),
+        ("(let [u (update :stability 1)] u)", "must be the result of the policy", PolicyTypeError),
         ("(update :stabilty 1)", "Did you mean stability?", PolicyNameError),
         ("(update :stability 1 :stability 2)", "updated twice", PolicyTypeError),
         ("(update :stability true)", "The field stability is a number", PolicyTypeError),
@@ -134,11 +134,11 @@ def test_errors(body: str, said: str, kind: type[PolicyError]) -> None:
 
 
 def test_update_belongs_to_record_slots() -> None:
-    with pytest.raises(PolicyTypeError, match="update sets fields, and score returns a number"):
+    with pytest.raises(PolicyTypeError, match="update sets fields, but score returns a number"):
         compile_policy("(fn [x] (update :x 1))", NUM)
-    with pytest.raises(InputError, match="a record has fields"):
+    with pytest.raises(InputError, match="fields are given exactly if it returns a record"):
         Signature("reinforce", [Input("x")], "record")
-    with pytest.raises(InputError, match="updates y, which is no scalar among its inputs"):
+    with pytest.raises(InputError, match="updates y, which is not a scalar among its inputs"):
         Signature("reinforce", [Input("x")], "record", fields=("y",))
 
 

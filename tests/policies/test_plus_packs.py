@@ -154,7 +154,7 @@ class TestImports:
         [
             ("(from-pack memlab)", "An import names a pack", PolicySyntaxError),
             ("(from-pack memlab spread :as)", "A name follows :as", PolicySyntaxError),
-            ("(from-pack memlab 3)", "This does not belong here", PolicySyntaxError),
+            ("(from-pack memlab 3)", "This form is not allowed here", PolicySyntaxError),
             ("(from-pack memlab sprad)", "spread", PolicyNameError),
             ("(from-pack memlab spread spread)", "spread is imported twice", PolicyNameError),
             ("(from-pack memlab cut :as a spread :as a)", "a is imported twice", PolicyNameError),
@@ -162,7 +162,7 @@ class TestImports:
             ("(from-pack memlab cut :as similarity)", "similarity is a feature", PolicyNameError),
             (
                 "(from-pack memlab seeds) (setting seeds 3)",
-                "seeds is imported, and given",
+                "seeds is imported, but the file",
                 PolicyNameError,
             ),
             ("(from-pack nobody seeds)", "nobody", InputError),

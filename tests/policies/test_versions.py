@@ -81,7 +81,7 @@ def test_an_event_of_another_kind_changes_nothing(log):
 def test_nothing_is_live_before_the_first_pack():
     log = VersionLog()
     assert log.empty
-    with pytest.raises(InputError, match="No pack is live"):
+    with pytest.raises(InputError, match="No pack is active"):
         _ = log.pack
 
 

@@ -114,7 +114,7 @@ def test_a_text_in_a_later_vocabulary_is_not_blamed(kind, text, body, said):
         fold(kind, {"mine": text}, {**body, VOCABULARY: LATER})
     message = str(caught.value)
     assert message.startswith(
-        f"Event 2 ({kind}) is written in the vocabulary of policies {LATER}, and memlab {memlab.__version__} knows "
+        f"Event 2 ({kind}) is written in the vocabulary of policies {LATER}, but memlab {memlab.__version__} reads "
         f"vocabularies up to {POLICY_FORMAT}. "
     )
     assert said.removesuffix(" here.") in message

@@ -283,7 +283,7 @@ def away(lab, *, sent):
         assert type(error) is LabUnavailable
         assert error.sent is sent
         assert lab.url in str(error)
-        assert "Go on without memory" in str(error)
+        assert "Continue without memory" in str(error)
         if not sent:
             assert "Nothing was written, there or elsewhere" in str(error)
         else:

@@ -16,7 +16,7 @@ from memlab.kernel.verbs.corrections.editing import (
     without_use,
 )
 from memlab.kernel.verbs.projections import new_state
-from memlab.subjects.purge.planning import Cut, PurgePlan, plan_purge, purging
+from memlab.subjects.purge.planning import Cut, PurgePlan, plan_purge, purge_change
 from memlab.subjects.purge.rewriting import redact_event
 
 
@@ -196,7 +196,7 @@ def test_the_purge_takes_the_edges_away_and_marks_the_row():
         Event(2, "link", {"edges": {"source": [2], "target": [1]}}),
     ]
     state = folded(*events)
-    change, tombstones = purging(state, np.array([0]), 9)
+    change, tombstones = purge_change(state, np.array([0]), 9)
     assert change.unlink == [0, 2]
     state.fold([Event(3, "purge", {"tombstones": tombstones, **change.body()})], Shelf())
     row = state.memories().row(0, named=True)

@@ -78,7 +78,7 @@ class Loud:
 )
 def test_a_form_with_a_value_that_the_dialect_does_not_have_is_refused(lab, atom):
     form = expression("fn", hy.models.List([hy.models.Symbol("similarity")]), expression("+", atom))
-    with pytest.raises(memlab.InputError, match="of the dialect"):
+    with pytest.raises(memlab.InputError, match="of the policy language"):
         lab.policies.install("recall-score", form)
 
 
@@ -124,9 +124,9 @@ def test_a_policy_is_checked_without_being_installed(lab):
 def test_a_pack_may_be_forms_too(lab):
     text = '(pack mine "of forms" :inherits memlab)\n(setting limit 3)\n(defpolicy seed-score [similarity] similarity)'
     assert lab.policies.use(hy.read_many(text)).hash == memlab.load_pack(text).hash
-    with pytest.raises(memlab.InputError, match="this is a policy and no pack"):
+    with pytest.raises(memlab.InputError, match="this is a policy, not a pack"):
         lab.policies.use(hy.read("(fn [similarity] similarity)"))
-    with pytest.raises(memlab.InputError, match="this is a policy and no pack"):
+    with pytest.raises(memlab.InputError, match="this is a policy, not a pack"):
         lab.policies.use(memlab.load_pack("companion").policies["recall-score"])
 
 

@@ -1,7 +1,7 @@
-"""Time is passed in: one type of clock, one unit on disk.
+"""Time as an argument: one type of clock and one unit on disk.
 
-Inside memlab an instant is an ``int``: microseconds since 1970-01-01 UTC. People pass and receive
-aware ``datetime`` objects; a naive one is read as UTC.
+Inside memlab an instant is an ``int``: microseconds since 1970-01-01 UTC. Callers pass and receive aware ``datetime``
+objects; a naive one is read as UTC.
 """
 
 from __future__ import annotations
@@ -38,35 +38,50 @@ When = Annotated[
         lambda when: check_instant(to_micros(when), "a time"),
     ),
 ]
-"""An instant, as a caller may give it: a datetime, a date, an ISO 8601 string, or microseconds since 1970-01-01 UTC.
+"""An instant: a datetime, a date, an ISO 8601 string, or microseconds since 1970-01-01 UTC.
 
-"2026-11-01", "2026-11-01T14:30" and "2026-11-01T14:30:00+01:00" are such strings. A date is its midnight. What names no
-time zone is UTC. An int is microseconds, not seconds. The year is 1 to 9998.
+Examples of strings are "2026-11-01", "2026-11-01T14:30" and "2026-11-01T14:30:00+01:00". A date means its midnight, and
+a time without a time zone is UTC. An int is microseconds, not seconds. Years are 1 to 9998.
 """
 
 Clock = Annotated[
-    Callable[[], Micros], Taken("a function that gives microseconds", lambda clock: _clock(clock))
+    Callable[[], Micros], Taken("a function that returns microseconds", lambda clock: _clock(clock))
 ]
 
 Span = Annotated[float, Within(-1e15, 1e15)]
-"""What can be added to a time without an overflow; whether a calendar has the sum is seen then."""
+"""A duration that can be added to an instant without an overflow. The sum is checked against the calendar later."""
 
+# Durations in microseconds.
 HOUR: Micros = 3_600_000_000
 DAY: Micros = 24 * HOUR
 
+# The unit and the range of instants on disk: whole microseconds in the years that a datetime can represent.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FIRST, _LAST = ((datetime(year, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND for year in (1, 9999))
 
 
 def system_clock() -> Micros:
-    """The wall clock."""
+    """Return the current time of the system in microseconds since 1970-01-01 UTC.
+
+    Returns
+    -------
+    int
+        Microseconds since 1970-01-01 UTC.
+    """
     return time.time_ns() // 1000
 
 
 class ManualClock:
-    """A clock that moves only when it is set: for tests, replay and simulation.
+    """A clock that moves only when it is set, for tests, replays and simulations.
 
+    Parameters
+    ----------
+    start
+        First time of the clock.
+
+    Examples
+    --------
     >>> clock = ManualClock("2026-01-01")
     >>> clock.advance(days=1); from_micros(clock()).isoformat()
     '2026-01-02T00:00:00+00:00'
@@ -83,19 +98,48 @@ class ManualClock:
     def advance(
         self, *, days: Span = 0, hours: Span = 0, minutes: Span = 0, seconds: Span = 0
     ) -> None:
-        """Move the clock by so much; back, where it is negative."""
+        """Move the clock forward, or back by a negative duration.
+
+        Parameters
+        ----------
+        days, hours, minutes, seconds
+            Parts of the duration, which add up.
+
+        Raises
+        ------
+        InputError
+            If the new time is outside the years 1 to 9998.
+
+        Examples
+        --------
+        >>> clock = ManualClock("2026-01-01T12:00")
+        >>> clock.advance(hours=1, minutes=30); from_micros(clock()).isoformat()
+        '2026-01-01T13:30:00+00:00'
+        """
         passed = round(days * DAY + hours * HOUR + minutes * (HOUR // 60) + seconds * 1_000_000)
         self.now = check_instant(self.now + passed, "The clock")
 
     @checked
     def set(self, when: When) -> None:
-        """Put the clock to an instant."""
+        """Set the clock to an instant.
+
+        Parameters
+        ----------
+        when
+            The new time.
+
+        Examples
+        --------
+        >>> clock = ManualClock()
+        >>> clock.set("2026-06-01"); from_micros(clock()).date().isoformat()
+        '2026-06-01'
+        """
         self.now = to_micros(when)
 
 
 @dataclass(frozen=True)
 class _Checked:
-    """A caller's clock: what it raises, and a time that no calendar has, are errors of ours."""
+    """A caller's clock whose exceptions and invalid times become errors of memlab."""
 
     clock: Called
 
@@ -103,24 +147,25 @@ class _Checked:
         now = self.clock()
         if type(now) is not int:
             raise InputError(
-                f"{self.clock.where} gives microseconds since 1970, a whole number, not {describe_value(now)}."
+                f"{self.clock.where} returns microseconds since 1970, a whole number, not {describe_value(now)}."
             )
         return check_instant(now, self.clock.where)
 
 
 def _clock(clock: Any) -> Clock:
+    """Return a caller's clock, wrapped so that its faults become errors of memlab."""
     if clock is system_clock or isinstance(clock, ManualClock | _Checked):
-        known: Clock = clock
-        return known
+        trusted: Clock = clock
+        return trusted
     if not callable(clock):
         raise InputError(
-            f"A clock is a function that gives microseconds since 1970, not {describe_value(clock)}."
+            f"A clock is a function that returns microseconds since 1970, not {describe_value(clock)}."
         )
     return _Checked(Called(clock, "The clock"))
 
 
 def to_micros(when: When) -> Micros:
-    """Microseconds since 1970 of a datetime, an ISO 8601 string or an int that already is one."""
+    """Return an instant in microseconds since 1970-01-01 UTC."""
     if isinstance(when, bool):
         raise InputError(
             f"A time must be a datetime, an ISO 8601 string or microseconds, not {when!r}."
@@ -130,7 +175,7 @@ def to_micros(when: When) -> Micros:
     if isinstance(when, date) and not isinstance(when, datetime):
         return to_micros(datetime(when.year, when.month, when.day, tzinfo=UTC))
     if isinstance(when, str):
-        when = str.__str__(when)  # a subclass may say something else of itself
+        when = str.__str__(when)  # A subclass of str may override this method.
         try:
             when = datetime.fromisoformat(when)
         except ValueError:
@@ -147,20 +192,22 @@ def to_micros(when: When) -> Micros:
 
 
 def check_instant(instant: Micros, name: str) -> Micros:
-    """An instant that a calendar has, and the year after it too: what may be written down. InputError for any other.
+    """Return `instant` if a calendar has it and the following year, so that it can be written as a date.
 
-    >>> datable(0, "at")
+    Raises InputError for any other instant.
+
+    >>> check_instant(0, "at")
     0
     """
     if not _FIRST <= instant < _LAST:
         try:
-            told = from_micros(instant).isoformat()
+            written = from_micros(instant).isoformat()
         except OverflowError:
-            told = f"{instant:,} microseconds since 1970"
-        raise InputError(f"{name} lies in the years 1 to 9998, not at {told}.")
+            written = f"{instant:,} microseconds since 1970"
+        raise InputError(f"{name} lies in the years 1 to 9998, not at {written}.")
     return instant
 
 
 def from_micros(micros: Micros) -> datetime:
-    """The aware UTC datetime of an instant."""
+    """Return the aware UTC datetime of an instant."""
     return _EPOCH + timedelta(microseconds=micros)

@@ -1,4 +1,4 @@
-"""What every part that writes files promises: what was synced is on the disk, what was changed since is noticed."""
+"""Durable writes, sealed files that reveal changes, and errors of the disk as errors of memlab."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ __all__ = [
     "writing",
 ]
 
+# Bytes read at a time for a checksum: large enough for the speed of the disk, small enough for memory.
 _CHUNK = 1 << 22
 _SEAL = 9
-"""Eight digits of a checksum and a line break, in front of what they cover."""
+"""Length of a seal: eight digits of the checksum of the content that follows, and a line break."""
 
+# A scheme of two letters or more, so that a Windows drive does not count as one.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/", re.ASCII)
 
 
 def sync(path: Path) -> None:
-    """Make a file's bytes, or the names in a directory, durable."""
+    """Make the bytes of a file, or the names in a directory, durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         sync_open(descriptor)
@@ -41,8 +43,8 @@ def sync(path: Path) -> None:
 
 
 def sync_open(descriptor: int) -> None:
-    """Make durable what was written to an open file."""
-    # On macOS fsync reaches the drive's cache only.
+    """Make the data written to an open file durable."""
+    # On macOS, fsync only reaches the cache of the drive.
     if hasattr(fcntl, "F_FULLFSYNC"):
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     else:
@@ -50,7 +52,7 @@ def sync_open(descriptor: int) -> None:
 
 
 def checksum_of(path: Path) -> int:
-    """The CRC-32 of all bytes of a file: 0.4 seconds a gigabyte."""
+    """Return the CRC-32 of a file's bytes. It takes 0.4 seconds per gigabyte."""
     crc = 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -59,39 +61,42 @@ def checksum_of(path: Path) -> int:
 
 
 def write_sealed(path: Path, data: bytes) -> None:
-    """Write and sync a file of which ``read_sealed`` knows whether it was changed."""
+    """Write and sync a file whose later changes `read_sealed` detects."""
     path.write_bytes(b"%08x\n" % zlib.crc32(data) + data)
     sync(path)
 
 
 def read_sealed(path: Path) -> bytes:
-    """What ``write_sealed`` wrote; DamagedLab if the file is missing or holds something else."""
+    """Return the content written by `write_sealed`.
+
+    Raises DamagedLab if the file is missing or has other content.
+    """
     try:
-        held = path.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise DamagedLab(f"{path.name} cannot be read: {error.strerror}.") from None
-    if held[:_SEAL] != b"%08x\n" % zlib.crc32(held[_SEAL:]):
-        raise DamagedLab(f"{path.name} is not what was written.")
-    return held[_SEAL:]
+    if content[:_SEAL] != b"%08x\n" % zlib.crc32(content[_SEAL:]):
+        raise DamagedLab(f"{path.name} was changed after it was written.")
+    return content[_SEAL:]
 
 
 @contextmanager
 def writing(what: str, *also: type[Exception]) -> Iterator[None]:
-    """Raise what a disk refuses as an error of memlab's tree.
+    """Convert errors of the disk to errors of memlab within a block.
 
-    ``what`` is what could not be written; ``also`` are errors besides OSError by which a library tells of a disk.
+    `what` names the data that is written. `also` are errors besides OSError by which a library reports a disk error.
     """
     refused: tuple[type[Exception], ...] = (OSError, *also)
     try:
         yield
-    except MemlabError:  # some are OSErrors as well
+    except MemlabError:  # Some of these are OSErrors as well.
         raise
     except refused as error:
         raise translate_error(what, error) from error
 
 
 def translate_error(what: str, error: Exception) -> LabError:
-    """What a disk that refused ``what`` means."""
+    """Return the error of memlab for a disk error during the writing of `what`."""
     code = error.errno if isinstance(error, OSError) else None
     if code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return LabError(
@@ -105,9 +110,9 @@ def translate_error(what: str, error: Exception) -> LabError:
 
 
 def is_url(path: str | Path) -> bool:
-    """Return whether a path is meant as a URL: a scheme of two letters or more, ``:`` and ``/``.
+    """Return True if a path is meant as a URL: a scheme of two letters or more, ``:`` and ``/``.
 
-    ``Path`` keeps one slash of two. A drive of Windows has one letter, and is no scheme.
+    ``Path`` keeps only one of two slashes. A Windows drive has one letter and is not a scheme.
 
     >>> is_url("postgresql://host/base"), is_url(Path("s3://bucket/key")), is_url("C:/labs/a")
     (True, True, False)

@@ -1,4 +1,4 @@
-"""One progress display for everything that takes longer than a second."""
+"""One progress display for all work that takes longer than a second."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from typing import Protocol
 __all__ = ["Step", "bar", "in_notebook"]
 
 _SECONDS_PER_LINE = 3.0
-"""Where no bar can be drawn: a line now and then shows that work goes on, and a log stays short."""
+"""Interval of progress lines where no bar can be drawn: often enough to show progress, and short in a log file."""
 
 
 class Step(Protocol):
+    """A function that advances the progress by `n` units."""
+
     def __call__(self, n: float) -> object: ...
 
 
 def in_notebook() -> bool:
-    """Whether output goes to a Jupyter front end; asked without loading IPython."""
+    """Return True if output goes to a Jupyter front end. IPython is not imported for the answer."""
     if "IPython" not in sys.modules:
         return False
     from IPython.core.getipython import get_ipython
@@ -28,12 +30,26 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def bar(shown: bool, total: int, *, unit: str, desc: str | None = None) -> Iterator[Step]:
-    """Yield what advances the progress by ``n``; a bar in a terminal or notebook, plain lines on any other stderr.
+def bar(visible: bool, total: int, *, unit: str, desc: str | None = None) -> Iterator[Step]:
+    """Show progress as a bar in a terminal or notebook, and as lines of text on any other stderr.
 
-    Nothing is written, and tqdm is not imported, unless ``shown``.
+    Parameters
+    ----------
+    visible
+        True to show the progress. Otherwise nothing is written, and tqdm is not imported.
+    total
+        Number of units of the whole work.
+    unit
+        Name of a unit.
+    desc
+        Description of the work.
+
+    Returns
+    -------
+    Iterator
+        A context manager that yields a function, which advances the progress by ``n`` units.
     """
-    if not shown:
+    if not visible:
         yield lambda n: None
         return
     if not sys.stderr.isatty() and not in_notebook():
@@ -41,8 +57,8 @@ def bar(shown: bool, total: int, *, unit: str, desc: str | None = None) -> Itera
         return
     from tqdm.auto import tqdm
 
-    with tqdm(total=total, unit=unit, desc=desc, leave=False) as shown_bar:
-        yield shown_bar.update
+    with tqdm(total=total, unit=unit, desc=desc, leave=False) as progress:
+        yield progress.update
 
 
 class _Lines:

@@ -1,7 +1,7 @@
-"""Large arrays of zeros that are lent and reused, and arrays that grow.
+"""Large arrays of zeros that are reused, and arrays that grow.
 
-An array for a million rows that is new costs a page fault for each 4 KB touched, a millisecond for a thousand rows all
-over it; one that is kept costs nothing. So whoever borrows puts back the zeros, and touches no more than it must.
+A new array for a million rows costs a page fault for each 4 KB touched, about a millisecond for a thousand scattered
+rows. A reused array costs nothing. Borrowers must restore the zeros and should touch few elements.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 __all__ = ["enlarge", "zeros"]
 
+# Below this size a new array is as fast as a reused one. At most four arrays per thread and type are kept, because
+# blocks are rarely nested deeper.
 _SMALL = 4096
 _MAX_FREE = 4
 
@@ -24,10 +26,24 @@ _local = threading.local()
 
 @contextmanager
 def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
-    """An array of ``size`` zeros for the block, which leaves it all zeros.
+    """Yield an array of `size` zeros for a block. The block must leave it all zeros.
 
-    Each thread has its own, and a block within a block gets another. Where the block raises, its array is dropped.
+    Each thread has its own arrays, and a nested block gets another one. If the block raises, its array is dropped.
 
+    Parameters
+    ----------
+    size
+        Number of elements.
+    dtype
+        NumPy type of the elements.
+
+    Returns
+    -------
+    Iterator
+        A context manager that yields the array.
+
+    Examples
+    --------
     >>> with zeros(10_000, np.int64) as counts:
     ...     counts[[7, 7_000]] = 1
     ...     counts[[7, 7_000]] = 0
@@ -37,12 +53,12 @@ def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
         return
     free: dict[type[np.generic], list[NDArray[Any]]] = _local.__dict__.setdefault("free", {})
     arrays = free.setdefault(dtype, [])
-    found = arrays.pop() if arrays else np.zeros(0, dtype=dtype)
-    if len(found) < size:
-        found = np.zeros(size + size // 4, dtype=dtype)
-    yield found[:size]
+    array = arrays.pop() if arrays else np.zeros(0, dtype=dtype)
+    if len(array) < size:
+        array = np.zeros(size + size // 4, dtype=dtype)
+    yield array[:size]
     if len(arrays) < _MAX_FREE:
-        arrays.append(found)
+        arrays.append(array)
 
 
 def enlarge(array: NDArray[Any], size: int, needed: int) -> NDArray[Any]:

@@ -1,9 +1,9 @@
-"""Threads: locks that an interrupted call gives back, and workers in the background.
+"""Locks that survive interrupted calls, and workers in the background.
 
-An interrupt may strike between two instructions that open or close a block. The traceback then keeps the block open,
-and where it is kept itself, as in a notebook, nothing closes it later. So a public call that an interrupt ends clears
-the frames that have ended, which closes their blocks, and frees the locks that its thread still holds. A block that is
-closed after that, by whoever collects it, releases nothing: another one may hold the lock by then.
+An interrupt may strike between two instructions that open or close a block. The traceback then keeps the block open, and
+in a notebook the traceback itself is kept. A public call that an interrupt ends therefore clears its finished frames,
+which closes their blocks, and frees the locks of its thread. A block closed after that releases nothing, because another
+caller may hold the lock by then.
 """
 
 from __future__ import annotations
@@ -28,23 +28,25 @@ __all__ = [
 
 
 class Holder(Protocol):
-    """Whoever has a lock that an interrupted thread may still hold."""
+    """An owner of a lock that an interrupted thread may still hold."""
 
     def free(self) -> None:
-        """Release what this thread holds."""
+        """Release all locks that this thread holds."""
 
 
+# Holders are registered weakly, so that a closed lab can be collected.
 _HOLDERS: weakref.WeakSet[Holder] = weakref.WeakSet()
 
 
 def watch_interrupts(holder: Holder) -> None:
-    """Have ``holder`` freed after every interrupted call, as long as it lives."""
+    """Free `holder` after every interrupted call, for as long as it exists."""
     _HOLDERS.add(holder)
 
 
 def free_interrupted(error: BaseException) -> None:
-    """Close what the call that ``error`` ended has left open, and free the locks of its thread, unless memlab itself
-    called it and may still need them.
+    """Close the blocks that the call ended by `error` left open, and free the locks of its thread.
+
+    The locks are kept if memlab itself made the call, because the outer call may still need them.
     """
     traceback.clear_frames(error.__traceback__)
     frame = sys._getframe(2)
@@ -57,32 +59,44 @@ def free_interrupted(error: BaseException) -> None:
 
 
 class ThreadLock:
-    """A lock among threads, which a thread that holds it may take again, and which an interrupted call gives back.
+    """A reentrant lock that an interrupted call releases.
 
-    ``with lock:`` for a block of a function. ``held`` is for blocks that may be closed late, such as those of
-    generators: they release nothing that was freed since.
+    Use ``with lock:`` for a block of a function. Use ``hold`` for blocks that may be closed late, such as those of
+    generators: they do not release a lock that was freed in the meantime.
     """
 
     def __init__(self) -> None:
+        # Reentrant, because public calls of a lab call each other.
         self._lock = threading.RLock()
         self._freed = 0
         watch_interrupts(self)
 
     @property
     def owned(self) -> bool:
-        """Whether this thread holds it."""
+        """True if this thread holds the lock."""
         return bool(self._lock._is_owned())  # type: ignore[attr-defined]
 
     def __enter__(self) -> None:
         self._lock.acquire()
 
     def __exit__(self, *raised: object) -> None:
-        if self.owned:  # an interrupt between the two lines leaves it to ``free``
+        if self.owned:  # An interrupt between these two lines leaves the release to ``free``.
             self._lock.release()
 
     @contextmanager
-    def held(self, timeout: float = -1) -> Iterator[bool]:
-        """Hold it; False, and it is not held, after ``timeout`` seconds of waiting, which has no end if negative."""
+    def hold(self, timeout: float = -1) -> Iterator[bool]:
+        """Hold the lock for a block; yield False if it is not acquired within the timeout.
+
+        Parameters
+        ----------
+        timeout
+            Maximum time to wait in seconds; a negative number means no limit.
+
+        Returns
+        -------
+        Iterator
+            A context manager that yields True while the lock is held.
+        """
         if not self._lock.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
             yield False
             return
@@ -94,26 +108,39 @@ class ThreadLock:
                 self._lock.release()
 
     def free(self) -> None:
-        """Release what this thread holds; blocks that are still open release nothing any more."""
+        """Release this thread's lock. Blocks that are still open release nothing later."""
         while self.owned:
             self._freed += 1
             self._lock.release()
 
 
-# -- work in the background: linking, upkeep, watches and mirrors have a worker each ----------------------------------
+# -- background work: linking, upkeep, watches and mirrors have one worker each ---------------------------------------
 
 
 class Finished(Exception):
-    """Raised by a step after which there is nothing to do for ever."""
+    """Raised by the step of a worker to end its thread."""
 
 
 class Worker:
-    """A thread that calls ``step`` until it is stopped. ``step`` gives the seconds until its next call; None: until
-    ``wake``. It ends the thread by raising ``Finished``.
+    """A thread that calls `step` until it is stopped.
 
-    What ``step`` raises is shown as the error of any thread is, and the work goes on ``after_error`` seconds later. The
-    thread begins with ``start`` or the first ``wake``, and waits for ``delay`` seconds before its first step.
+    The thread starts with `start` or the first `wake`. An exception in `step` is printed like that of any thread, and the
+    work continues.
 
+    Parameters
+    ----------
+    name
+        Name of the thread after "memlab".
+    step
+        Function that does one piece of work. It returns the seconds until the next call, or None to wait for `wake`, and
+        raises `Finished` to end the thread.
+    delay
+        Seconds before the first step.
+    after_error
+        Seconds between an exception and the next step.
+
+    Examples
+    --------
     >>> import threading
     >>> done = threading.Event()
     >>> worker = Worker("counts", lambda: done.set())
@@ -137,16 +164,16 @@ class Worker:
 
     @property
     def active(self) -> bool:
-        """Whether the thread runs and is not to end."""
+        """True if the thread is running and was not told to stop."""
         return self._thread is not None and self._thread.is_alive() and not self._stopping.is_set()
 
     @property
     def stopping(self) -> bool:
-        """Whether it is to end."""
+        """True if the thread was told to stop."""
         return self._stopping.is_set()
 
     def start(self) -> None:
-        """Begin with the first step now; nothing if it has begun."""
+        """Start the thread with the first step, unless it was started before."""
         with self._starting:
             if self._thread is None and not self._stopping.is_set():
                 self._thread = threading.Thread(
@@ -155,21 +182,32 @@ class Worker:
                 self._thread.start()
 
     def wake(self) -> None:
-        """Have the next step done now."""
+        """Run the next step now."""
         self._work.set()
         self.start()
 
     def pause(self, seconds: float) -> bool:
-        """Wait within a step, or until it is to end; whether it is."""
+        """Wait within a step and return True if the worker was told to stop.
+
+        Parameters
+        ----------
+        seconds
+            Maximum time to wait.
+
+        Returns
+        -------
+        bool
+            True if the step should end.
+        """
         return self._stopping.wait(seconds)
 
     def stop_soon(self) -> None:
-        """End after the step that is at hand, without waiting for it: for a finalizer, which may run anywhere."""
+        """Stop after the current step without waiting for it, so that a finalizer may call this anywhere."""
         self._stopping.set()
         self._work.set()
 
     def stop(self) -> None:
-        """End after the step that is at hand, and wait for it."""
+        """Stop after the current step and wait for it."""
         self.stop_soon()
         if self._thread is not None and threading.current_thread() is not self._thread:
             self._thread.join()
@@ -182,7 +220,7 @@ class Worker:
                 seconds = self._step()
             except Finished:
                 return
-            except Exception:  # noqa: BLE001  a caller's own: shown as any thread's is, and the work goes on
+            except Exception:  # noqa: BLE001 - an error of a caller's function is printed, and the work continues
                 threading.excepthook(
                     threading.ExceptHookArgs([*sys.exc_info(), threading.current_thread()])
                 )
@@ -191,21 +229,24 @@ class Worker:
 
 
 class Background:
-    """What works in the background with a ``Worker`` of its own. ``stop`` it, or use it in a ``with``."""
+    """Base class of objects that work in the background with a `Worker`.
+
+    Call ``stop`` to end the work, or use the object in a ``with`` statement.
+    """
 
     _worker: Worker
 
     @property
     def active(self) -> bool:
-        """Whether it goes on."""
+        """True if the work continues."""
         return self._worker.active
 
     def stop(self) -> None:
-        """End, and wait for the step that is at hand."""
+        """Stop after the current step and wait for it."""
         self._worker.stop()
 
     def stop_soon(self) -> None:
-        """End after the step that is at hand, without waiting for it: for a finalizer, which may run anywhere."""
+        """Stop after the current step without waiting for it, so that a finalizer may call this anywhere."""
         self._worker.stop_soon()
 
     def __enter__(self) -> Self:

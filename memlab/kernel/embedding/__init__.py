@@ -1,7 +1,8 @@
-"""From texts to integer vectors, by the model that ships with memlab or any other.
+"""Embedders: from texts to integer vectors, by the shipped model or any other.
 
-embedder = load_embedder()                       # no network, no torch
-embedder.encode(["The user prefers tabs"])       # int8 (1, 256)
+>>> embedder = load_embedder()  # no network, no torch
+>>> embedder.encode(["The user prefers tabs"]).shape
+(1, 256)
 """
 
 from memlab.kernel.embedding._embedder import (

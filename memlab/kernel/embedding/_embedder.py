@@ -1,7 +1,7 @@
 """Embedders: a name, a fingerprint, and integer vectors.
 
-A vector is scaled so that its largest component is 127 in magnitude, and rounded; a cosine does not see the scale,
-and products of integers are exact in any order. A zero vector (an empty text) stays zero.
+A vector is scaled so that its largest component is 127 in magnitude, and rounded. Cosines do not depend on the scale, and
+products of integers are exact in any order. A zero vector (an empty text) remains zero.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ __all__ = [
 ]
 
 
-# A model2vec folder: static token vectors, averaged.
+# Models of model2vec: static token vectors, averaged.
 
 
+# Texts per call of the model: larger batches are not faster and take more memory.
 _BATCH = 1024
 _SHORT = 4096
-"""Characters that are read one text after the other: a batch waits for other threads, on a busy machine 2 ms."""
+"""Maximum characters of texts that are encoded one by one: a batch waits for other threads, up to 2 ms under load."""
 
 
 class Model:
-    """A folder as model2vec writes it, read at the first text."""
+    """A model in a folder of model2vec, which is loaded at the first text."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -56,7 +57,7 @@ class Model:
 
     @classmethod
     def of(cls, spec: str | Path) -> Model:
-        """The folder, or what the model hub has under that name; InputError if there is no model."""
+        """Return the model in a folder or with a name on the model hub. Raises InputError if there is none."""
         folder = Path(spec)
         if not folder.is_dir():
             if folder.exists():
@@ -69,7 +70,7 @@ class Model:
         return model
 
     def digest(self) -> str:
-        """sha256 over weights, tokeniser and settings."""
+        """Return the SHA-256 of weights, tokeniser and settings."""
         digest = hashlib.sha256()
         for path in _files(self.folder):
             digest.update(path.relative_to(self.folder).as_posix().encode() + b"\0")
@@ -77,11 +78,12 @@ class Model:
         return digest.hexdigest()
 
     def dim(self) -> int:
+        """Return the number of components of a vector."""
         return int(self._static.dim) if self._static is not None else _announced_dim(self.folder)
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
-        """The mean token vector of each text, (texts, dim); zero for a text without a known token."""
-        # model2vec sets the tokeniser's length limit at every call, which no other thread may be using by then
+        """Return the mean token vector of each text as rows; zero for a text without a known token."""
+        # model2vec sets the tokeniser's length limit at every call, so no other thread may use it meanwhile.
         with self._lock:
             static = self._load() if self._static is None else self._static
             few = self._few
@@ -89,13 +91,14 @@ class Model:
                 return few.encode(texts)
             if len(texts) <= _BATCH and static.token_mapping is None and static.weights is None:
                 return _of_few(static, texts).astype(np.float32, copy=False)
-            # not normalised: the caller scales, and one rounding less is one place less for the last bit to differ
+            # The caller scales the vectors; without a normalisation here there is one rounding less that could differ.
             vectors: NDArray[Any] = static.encode(
                 texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False
             )
         return vectors.astype(np.float32, copy=False)
 
     def _load(self) -> Any:
+        """Return the loaded model."""
         if self._static is not None:
             return self._static
         with self._lock:
@@ -104,7 +107,7 @@ class Model:
                 from safetensors import SafetensorError
 
                 try:
-                    # the tokenizer's own reader raises a bare Exception for what is no JSON
+                    # The tokeniser's own reader raises a bare Exception for invalid JSON.
                     read = {
                         path.name: json.loads(path.read_bytes())
                         for path in self.folder.glob("*.json")
@@ -112,7 +115,7 @@ class Model:
                     static = StaticModel.from_pretrained(self.folder, force_download=False)
                 except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
                     raise InputError(
-                        f"{self.folder} does not hold a model2vec model: {error}"
+                        f"{self.folder} does not contain a model2vec model: {error}"
                     ) from None
                 self._few = _Few.of(static, read.get("tokenizer.json", {}).get("model", {}))
                 self._static = static
@@ -121,21 +124,25 @@ class Model:
 
 @dataclass(frozen=True)
 class _Few:
-    """What a few short texts need of a model whose components are int8: their vectors cost a quarter so."""
+    """The parts of an int8 model that a few short texts need, at a quarter of the general cost.
+
+    At most `characters` characters and `maximum` tokens of a text are read. The field `pieces` has the tokens of words; it
+    is None if the tokeniser does not split a text into words first.
+    """
 
     tokenizer: Any
     table: NDArray[np.int8]
-    kept: int | None
-    """Characters of a text that are read."""
+    characters: int | None
     unknown: int | None
-    most: int | None
-    """Tokens of a text that are read."""
+    maximum: int | None
     pieces: _Pieces | None
-    """The tokens of words, where words are read one by one; None where they are not."""
 
     @classmethod
     def of(cls, static: Any, described: dict[str, Any]) -> _Few | None:
-        """``described`` is the model of the tokeniser, as its file has it. None where the model is of another kind: its sums depend on their order, or it pads to the longest text."""
+        """Return these parts, or None for a model whose sums depend on their order or that pads to the longest text.
+
+        `described` is the model of the tokeniser as its file describes it.
+        """
         padding = static.tokenizer.padding
         pads = padding is not None and padding["length"] is None
         plain = (
@@ -145,36 +152,43 @@ class _Few:
         )
         if pads or not plain:
             return None
-        kept = None if static.max_length is None else static.max_length * static.median_token_length
+        characters = (
+            None if static.max_length is None else static.max_length * static.median_token_length
+        )
         pieces = _Pieces(described) if _reads_words(static.tokenizer) else None
         return cls(
-            static.tokenizer, static.embedding, kept, static.unk_token_id, static.max_length, pieces
+            static.tokenizer,
+            static.embedding,
+            characters,
+            static.unk_token_id,
+            static.max_length,
+            pieces,
         )
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
-        """What ``static.encode(texts)`` gives, to the bit: sums of whole numbers are exact in any order."""
+        """Return the same bits as ``static.encode(texts)``: sums of whole numbers are exact in any order."""
         vectors = np.zeros((len(texts), self.table.shape[1]), dtype=np.float32)
         tokens = [self.tokens(text) for text in texts]
-        places = [place for place, own in enumerate(tokens) if own]
-        if not places:
+        positions = [position for position, own in enumerate(tokens) if own]
+        if not positions:
             return vectors
-        counts = [len(tokens[place]) for place in places]
+        counts = [len(tokens[position]) for position in positions]
         rows = self.table.take(list(chain.from_iterable(tokens)), axis=0)
-        if len(places) == 1:
-            vectors[places[0]] = np.add.reduce(rows, axis=0, dtype=np.int32) / counts[0]
+        if len(positions) == 1:
+            vectors[positions[0]] = np.add.reduce(rows, axis=0, dtype=np.int32) / counts[0]
         else:
             starts = list(accumulate(counts[:-1], initial=0))
             totals = np.add.reduceat(rows, starts, axis=0, dtype=np.int32)
-            vectors[places] = totals / np.array(counts)[:, None]
+            vectors[positions] = totals / np.array(counts)[:, None]
         return vectors
 
     def tokens(self, text: str) -> list[int]:
-        """The tokens of a text, those that are unknown left out; those of words that are new are kept."""
-        text, pieces = text[: self.kept], self.pieces
-        # an opening bracket may begin a token with a name of its own, such as [PAD]
+        """Return the known tokens of a text."""
+        text, pieces = text[: self.characters], self.pieces
+        # An opening bracket may start a special token, such as [PAD].
         if pieces is not None and text.isascii() and text.isprintable() and "[" not in text:
             words = _ASCII_WORD.findall(text.lower())
-            tokens = list(chain.from_iterable([pieces[word] for word in words]))[: self.most]
+            tokens = list(chain.from_iterable([pieces[word] for word in words]))[: self.maximum]
         else:
             tokens = self.tokenizer.encode(text, add_special_tokens=False).ids
         return (
@@ -185,9 +199,9 @@ class _Few:
 
 
 class _Pieces(dict[str, list[int]]):
-    """The tokens of words by WordPiece; those of a word are found when it is first looked up, and kept.
+    """The tokens of words by WordPiece, cached at the first lookup of a word.
 
-    The tokeniser's own call takes some 20 microseconds a word, ten times as much.
+    The tokeniser's own call takes about 20 microseconds per word, ten times as long.
     """
 
     def __init__(self, described: dict[str, Any]) -> None:
@@ -198,11 +212,12 @@ class _Pieces(dict[str, list[int]]):
         self._longest: int = described["max_input_chars_per_word"]
 
     def __missing__(self, word: str) -> list[int]:
+        """Return and cache the tokens of a word."""
         if len(self) >= _WORDS:
             self.clear()
         tokens = self[word] = self._unknown
-        # from its beginning on, each the longest that the vocabulary has
-        vocabulary, found, start = self._vocabulary, [], 0
+        # From the start of the word, each token is the longest in the vocabulary.
+        vocabulary, pieces, start = self._vocabulary, [], 0
         if len(word) > self._longest:
             return tokens
         while start < len(word):
@@ -214,21 +229,21 @@ class _Pieces(dict[str, list[int]]):
                     break
             else:
                 return tokens
-            found.append(token)
+            pieces.append(token)
             start += stop - shortest
-        self[word] = found
-        return found
+        self[word] = pieces
+        return pieces
 
 
 _ASCII_WORD = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")
-"""What BERT's rule parts a printable ASCII text in lower case into: letters and digits, and each other sign alone."""
+"""Words of a printable ASCII text in lower case by BERT's rule: letters and digits, and every other character alone."""
 
 _WORDS = 20_000
-"""Words whose tokens are kept: 4 MB."""
+"""Maximum number of words whose tokens are cached: about 4 MB."""
 
 
 def _reads_words(tokenizer: Any) -> bool:
-    """Whether the tokens of a text are those of its words, by BERT's rule in lower case."""
+    """Return True if the tokens of a text are those of its words, by BERT's rule in lower case."""
     normalizer, added = tokenizer.normalizer, tokenizer.get_added_tokens_decoder().values()
     return (
         type(normalizer).__name__ == "BertNormalizer"
@@ -240,32 +255,34 @@ def _reads_words(tokenizer: Any) -> bool:
 
 
 def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
-    """What ``static.encode(texts)`` gives, to the bit, without the 50 to 150 microseconds in which it gets ready."""
+    """Return the same bits as ``static.encode(texts)``, without its 50 to 150 microseconds of preparation."""
     table = static.embedding
-    kept = None if static.max_length is None else static.max_length * static.median_token_length
-    tokens = _tokens(static, [text[:kept] for text in texts])
-    found = np.zeros(
+    characters = (
+        None if static.max_length is None else static.max_length * static.median_token_length
+    )
+    tokens = _tokens(static, [text[:characters] for text in texts])
+    vectors = np.zeros(
         (len(texts), table.shape[1]), dtype=np.float32 if table.dtype == np.int8 else table.dtype
     )
     of_length: dict[int, list[int]] = {}
-    for place, own in enumerate(tokens):
+    for position, own in enumerate(tokens):
         if own:
-            of_length.setdefault(len(own), []).append(place)
-    for places in of_length.values():
-        # summed in the same order and rounded to the same type
-        found[places] = table[np.array([tokens[place] for place in places], dtype=np.int64)].mean(
-            axis=1
-        )
-    return found
+            of_length.setdefault(len(own), []).append(position)
+    for positions in of_length.values():
+        # Summed in the same order and rounded to the same type as the model does.
+        vectors[positions] = table[
+            np.array([tokens[position] for position in positions], dtype=np.int64)
+        ].mean(axis=1)
+    return vectors
 
 
 def _tokens(static: Any, texts: list[str]) -> list[list[int]]:
-    """What ``static.tokenize(texts)`` gives."""
+    """Return the same tokens as ``static.tokenize(texts)``."""
     padding = static.tokenizer.padding
-    # as long as the longest
+    # With padding, the tokens of a text depend on the longest text.
     if sum(map(len, texts)) > _SHORT or (padding is not None and padding["length"] is None):
-        found: list[list[int]] = static.tokenize(texts)
-        return found
+        batch: list[list[int]] = static.tokenize(texts)
+        return batch
     unknown = static.unk_token_id
     own = [static.tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
     return (
@@ -276,7 +293,7 @@ def _tokens(static: Any, texts: list[str]) -> list[list[int]]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """What decides the vectors, in a fixed order."""
+    """Return the files that decide the vectors, in a fixed order."""
     wanted = [
         *folder.rglob("*.safetensors"),
         *folder.rglob("tokenizer.json"),
@@ -286,13 +303,14 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _announced_dim(folder: Path) -> int:
-    """The dimension from the header of the weights, without reading them."""
+    """Return the dimension from the header of the weights, without loading them."""
     with (folder / "model.safetensors").open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     return int(header["embeddings"]["shape"][1])
 
 
 def _from_hub(name: str) -> Path:
+    """Download a model from the model hub and return its folder."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -301,18 +319,18 @@ def _from_hub(name: str) -> Path:
     except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).strip().split("\n")[0]
         raise InputError(
-            f'There is no folder "{name}", and the model hub did not give a model of that name: {reason.rstrip(".")}. '
+            f'There is no folder "{name}", and the model hub has no model with that name: {reason.rstrip(".")}. '
             "Pass the folder of a model2vec model, or None for the model that ships with memlab."
         ) from None
 
 
 # The shipped model's cosines on the scale of its teacher.
 #
-# Token vectors that keep half of their common direction rank better, but their cosines crowd: a question and a turn
-# that have nothing in common stand at .79, where all-MiniLM-L6-v2 says .10. Thresholds and weights written for such an
-# encoder would let everything pass. ``closeness`` maps a cosine of the shipped model to the one its teacher exceeds as
-# often, equal quantiles over 578,185 pairs of a question and a turn (``experiments/calibrate_closeness.py``). It is
-# monotone: no ranking by similarity alone changes.
+# Token vectors that keep half of their common direction rank better, but their cosines are compressed: an unrelated
+# question and turn have a cosine of .79, where all-MiniLM-L6-v2 has .10. Thresholds and weights written for such an encoder
+# would accept everything. ``closeness`` maps a cosine of the shipped model to the cosine of its teacher at the same
+# quantile over 578,185 pairs of a question and a turn (``experiments/calibrate_closeness.py``). The map is monotone, so a
+# ranking by similarity alone does not change.
 
 
 Knots = tuple[tuple[float, float], ...]
@@ -338,44 +356,51 @@ SHIPPED_KNOTS: Knots = (
     ),
     *((0.9107, 0.55), (0.9191, 0.60), (0.9273, 0.65), (0.9354, 0.70), (0.9441, 0.75), (1.0, 1.0)),
 )
-"""Cosine of the shipped model, cosine of the teacher at the same quantile."""
+"""Cosine of the shipped model, and cosine of the teacher at the same quantile."""
 
 
+# Words of a typical turn without stop words, and the slope in its logarithm, both fitted by experiments/nearness.py.
 _TYPICAL, _PER_LOG_WORD = 12.0, 0.126
 
 
 def evened(
     closeness: NDArray[np.float64], coverage: NDArray[np.float64], length: NDArray[np.float64]
 ) -> NDArray[Any]:
-    """The closeness of the shipped model as a threshold wants it: whatever the length of the text, and words counted.
+    """Return the closeness of the shipped model corrected for the length of the text and for common words.
 
-    The longer a text, the nearer it stands to any question: of turns of 4 words and a question of somebody else's
-    conversation one in ten is above .20, of turns of 28 words one above .43. That is taken away, by 0.126 of the
-    logarithm of the length (words, stop words left out) over that of a typical turn; and the share of the question's
-    rare words that the text holds is added. Of 705 questions of LoCoMo each among ten turns (its evidence and nine
-    others), and asked of ten turns of another conversation (``experiments/nearness.py``):
+    Longer texts are nearer to any question. One in ten turns of 4 words is above .20 for a question of another conversation,
+    of 28 words above .43. The correction subtracts 0.126 of the logarithm of the length over that of a typical turn. The
+    length counts words without stop words. The share of the question's rare words in the text is added.
 
-        above .3: evidence found .73 by closeness, .90 so; a turn of the other conversation .20, and .19
-        above .4: evidence found .53 by closeness, .83 so; a turn of the other conversation .06, and .05
+    Measured on 705 questions of LoCoMo, each among ten turns (its evidence and nine others), and on ten turns of another
+    conversation (``experiments/nearness.py``):
+
+    | threshold | evidence, closeness | evidence, corrected | other, closeness | other, corrected |
+    |---|---|---|---|---|
+    | above .3 | .73 | .90 | .20 | .19 |
+    | above .4 | .53 | .83 | .06 | .05 |
     """
     longer = _PER_LOG_WORD * np.log(np.maximum(length, 1.0) / _TYPICAL)
     return np.asarray(np.minimum(1.0, closeness + coverage - longer))
 
 
 def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.float64]:
-    """``cosine`` between the knots by straight lines; without knots, as it is."""
+    """Return cosines interpolated between the knots; without knots, unchanged."""
     if knots is None:
         return cosine
     scale, levels = _axes(knots)
     return np.asarray(np.interp(cosine, scale, levels))
 
 
+# Every recall interpolates with the same knots.
 @cache
 def _axes(knots: Knots) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the two coordinates of the knots as contiguous arrays."""
     scale, levels = np.array(knots).T
     return np.ascontiguousarray(scale), np.ascontiguousarray(levels)
 
 
+# Closeness of pairs of short statements at eight quantiles, and for each length the closeness at the same quantiles.
 _PAIR_LEVELS = (-1.0, -0.06, 0.02, 0.19, 0.40, 0.57, 0.66, 1.0)
 PAIR_KNOTS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (55.0, _PAIR_LEVELS[1:-1]),
@@ -389,35 +414,36 @@ PAIR_KNOTS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (1120.0, (0.605, 0.741, 0.822, 0.879, 0.906, 0.914)),
     (2394.0, (0.654, 0.791, 0.896, 0.947, 0.971, 0.978)),
 )
-"""Characters of a pair (geometric mean of both), and the closeness that as many unrelated pairs of that length exceed as
-pairs of short statements exceed each of ``_PAIR_LEVELS``; fitted by ``experiments/calibrate_pairs.py``."""
+"""Length of a pair in characters (geometric mean), and the closeness of unrelated pairs of that length at the quantiles
+of ``_PAIR_LEVELS``; fitted by ``experiments/calibrate_pairs.py``."""
 
 
 def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Map the closeness of pairs to that of short statements which as many unrelated pairs exceed.
+    """Return the closeness of pairs on the scale of short statements, by equal quantiles of unrelated pairs.
 
-    Long texts are near one another whatever they say: the median closeness of two messages that have nothing to do with
-    each other is .02 at 40 to 60 characters and .75 above 1,000. ``length`` is the geometric mean of the characters of
-    both texts. Up to 55 characters nothing changes; -1 and 1 stay as they are.
+    Long texts are near each other whatever they say. The median closeness of two unrelated messages is .02 at 40 to 60
+    characters and .75 above 1,000. `length` is the geometric mean of the characters of both texts. Up to 55 characters
+    nothing changes, and neither do -1 and 1.
     """
     lengths = np.log([knot for knot, _ in PAIR_KNOTS])
     table = np.array([(-1.0, *levels, 1.0) for _, levels in PAIR_KNOTS])
     at = np.log(np.maximum(length, 1.0))
     knots = np.stack([np.interp(at, lengths, column) for column in table.T], axis=-1)
     levels = np.array(_PAIR_LEVELS)
-    place = np.clip((closeness[:, None] >= knots).sum(axis=1) - 1, 0, len(levels) - 2)
+    segment = np.clip((closeness[:, None] >= knots).sum(axis=1) - 1, 0, len(levels) - 2)
     rows = np.arange(len(closeness))
-    low, high = knots[rows, place], knots[rows, place + 1]
+    low, high = knots[rows, segment], knots[rows, segment + 1]
     share = np.clip((closeness - low) / np.maximum(high - low, 1e-9), 0.0, 1.0)
-    return np.asarray(levels[place] + share * (levels[place + 1] - levels[place]))
+    return np.asarray(levels[segment] + share * (levels[segment + 1] - levels[segment]))
 
 
 _RULE = b"largest component 127, rounded half to even: 1"
-"""Part of every fingerprint: vectors of another rule are vectors of another embedder."""
+"""Part of every fingerprint: vectors of another rounding rule count as those of another embedder."""
 
+# Folder of the shipped model.
 _SHIPPED = Path(__file__).parent / "model"
 
-# chosen to differ in length, case, topic and script
+# Texts that differ in length, case, topic and script. The fingerprints of callables depend on their vectors.
 _PROBES = (
     "The user prefers tabs over spaces.",
     "When did Ann move to Lisbon?",
@@ -432,11 +458,18 @@ _PROBES = (
 
 @dataclass(frozen=True)
 class Embedder:
-    """Turns texts into int8 vectors; made by ``load_embedder``.
+    """A function from texts to int8 vectors. `load_embedder` creates one.
 
-    ``fingerprint`` (sha256) tells whose vectors may be compared: it covers weights, tokeniser, settings and the rule
-    of rounding. ``remote`` is the host or service to which texts are sent, where the embedder declares one; None: they
-    stay on this machine, as far as it says.
+    Attributes
+    ----------
+    name
+        Name of the embedder.
+    fingerprint
+        SHA-256 over weights, tokeniser, settings and the rounding rule. Only vectors with one fingerprint are comparable.
+    dim
+        Number of components of a vector.
+    remote
+        Host or service to which the embedder says that it sends texts; None if they stay on this machine.
     """
 
     name: str
@@ -448,28 +481,58 @@ class Embedder:
 
     @checked
     def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
-        """The vectors of ``texts``, an int8 matrix (texts, dim) of components -127..127.
+        """Return the vectors of texts.
 
-        InputError names the text that is no str or no valid Unicode, or for which a callable gave no vector of
-        ``dim`` finite numbers. A model reads the first ``max_length`` tokens of a text (512 for the shipped one,
-        about 400 words), so a long text costs no more than a page.
+        A model reads the first ``max_length`` tokens of a text (512 for the shipped one, about 400 words), so a long text costs
+        no more than a page.
+
+        Parameters
+        ----------
+        texts
+            The texts.
+
+        Returns
+        -------
+        ndarray
+            An int8 matrix (texts, dim) with components -127..127.
+
+        Raises
+        ------
+        InputError
+            If a text is not valid Unicode, or if a callable returns no vector of `dim` finite numbers for it.
+
+        Examples
+        --------
+        >>> load_embedder().encode(["tabs or spaces", "rain"]).shape
+        (2, 256)
         """
         return self.embed(list(texts))
 
     def embed(self, texts: list[str]) -> NDArray[np.int8]:
-        """What ``encode`` gives, of texts that were checked."""
+        """Return the vectors of texts that were checked before; see `encode`.
+
+        Parameters
+        ----------
+        texts
+            Valid texts.
+
+        Returns
+        -------
+        ndarray
+            An int8 matrix (texts, dim).
+        """
         if not texts:
             return np.zeros((0, self.dim), dtype=np.int8)
         returned = self._embed(texts)
-        own = self._knots is not None  # the model that ships: its vectors are sound
+        own = self._knots is not None  # The vectors of the shipped model need no check.
         raw = (
             np.asarray(returned, np.float64)
             if own
             else _checked_vectors(returned, texts, self.dim, self.name)
         )
         largest = np.maximum.reduce(np.abs(raw), axis=1, keepdims=True)
-        largest[largest == 0.0] = 1.0  # all are zero, and stay so
-        # divided first: 127 / largest overflows for the smallest floats
+        largest[largest == 0.0] = 1.0  # Zero vectors remain zero.
+        # The division comes first, because 127 / largest overflows for the smallest floats.
         shares = raw / largest
         shares *= 127.0
         rounded: NDArray[np.int8] = np.rint(shares, out=shares).astype(np.int8)
@@ -477,36 +540,74 @@ class Embedder:
 
     @checked
     def closeness(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Cosines on the scale of all-MiniLM-L6-v2, for which thresholds are usually written.
+        """Return cosines on the scale of all-MiniLM-L6-v2, for which thresholds are usually written.
 
-        Equal quantiles for the shipped model; any other embedder's cosines as they are.
+        Parameters
+        ----------
+        cosine
+            Cosines of vectors.
+
+        Returns
+        -------
+        ndarray
+            For the shipped model the cosines of all-MiniLM-L6-v2 at equal quantiles; for any other, the cosines unchanged.
+
+        Examples
+        --------
+        >>> load_embedder().closeness(np.array([0.7886, 1.0])).tolist()
+        [0.1, 1.0]
         """
         return calibrated(cosine, self._knots)
 
     def scale(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What ``closeness`` gives, of cosines that were computed here."""
+        """Return the closeness of cosines that were computed by memlab; see `closeness`.
+
+        Parameters
+        ----------
+        cosine
+            Cosines of vectors.
+
+        Returns
+        -------
+        ndarray
+            The closeness.
+        """
         return cosine if self._knots is None else np.interp(cosine, *_axes(self._knots))
 
     @checked
     def pair_closeness(
         self, cosine: NDArray[np.float64], length: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the closeness of pairs of texts on the scale of short statements, whatever their length.
+        """Return the closeness of pairs of texts on the scale of short statements, for any length.
 
-        ``length`` is the geometric mean of the characters of both. Only the shipped model was measured: for another the
-        closeness is returned as it is.
+        Parameters
+        ----------
+        cosine
+            Cosine of each pair.
+        length
+            Geometric mean of the characters of both texts.
+
+        Returns
+        -------
+        ndarray
+            The closeness. It is corrected for the length only for the shipped model, because no other was measured.
+
+        Examples
+        --------
+        >>> load_embedder().pair_closeness(np.array([1.0]), np.array([30.0])).tolist()
+        [1.0]
         """
-        found = self.closeness(cosine)
-        return even_length(found, length) if self.calibrated else found
+        closeness = self.closeness(cosine)
+        return even_length(closeness, length) if self.calibrated else closeness
 
     @property
     def calibrated(self) -> bool:
-        """Whether ``closeness`` is a scale of its own, made for this model."""
+        """True if `closeness` is calibrated for this model."""
         return self._knots is not None
 
 
 class Encodes(Protocol):
-    """An object with a method ``encode`` from texts to vectors, as a SentenceTransformer is."""
+    """An object with a method `encode` from texts to vectors, such as a SentenceTransformer."""
 
     def encode(self, texts: list[str], /) -> ArrayLike: ...
 
@@ -515,7 +616,16 @@ class Encodes(Protocol):
 class EmbedderSource:
     """An embedder that an extension offers under a name: ``memlab.open(path, embedder=NAME)``.
 
-    ``make`` returns what ``embedder=`` takes: a callable from texts to vectors, or an object with a method ``encode``.
+    Parameters
+    ----------
+    name
+        Name of the embedder.
+    doc
+        Description in one sentence.
+    make
+        Function that returns a callable from texts to vectors, or an object with a method ``encode``.
+    owner
+        Name and version of the extension that declares it.
     """
 
     name: str
@@ -530,28 +640,39 @@ EMBEDDERS: Registry[EmbedderSource] = Registry("embedder", kind="embedders", abo
 EmbedderSpec = Annotated[
     str | Path | Callable[[list[str]], ArrayLike] | Encodes | Embedder | None, AsGiven
 ]
-"""What names an embedder: None for the shipped model, a model2vec folder or hub name, a callable, an object with a
-method ``encode``, or an Embedder.
+"""An embedder: None for the shipped model, a model2vec folder or hub name, a callable, an object with a method
+``encode``, or an `Embedder`.
 """
 
 
 def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embedder:
-    """The embedder that ``spec`` names.
+    """Return the embedder for a specification.
 
-    None is the model that ships with memlab (256 dimensions; its weights are read at the first text). A str is the name
-    of an embedder that an extension declares, else, as a Path is, a folder written by model2vec; only if there is no
-    such folder is it a name on the model hub, which needs the network once. A callable takes texts and returns an
-    array (texts, dim); an object with a method ``encode``, as a SentenceTransformer is, stands for that method.
+    Callables and objects are fingerprinted by their name, the dimension, and the largest components of the vectors of a few
+    fixed texts. Rounding noise of a remote service does not change these; another model does. An attribute ``remote``, such
+    as "api.example.com", states that texts are sent there: ``repr(lab)`` and packs that need consent disclose it.
 
-    Both are fingerprinted by ``name`` (the qualified name unless given), the dimension, and which component is
-    largest in the vectors of a few fixed texts: rounding noise of a remote service does not move that, another
-    model does.
+    Parameters
+    ----------
+    spec
+        None for the shipped model (256 dimensions). A str is the name of an embedder of an extension, otherwise a folder
+        of model2vec, otherwise a name on the model hub, which needs the network once. A callable maps texts to an array
+        (texts, dim). An object with a method ``encode``, such as a SentenceTransformer, is used by that method.
+    name
+        Name of the embedder; by default that of the specification.
 
-    A callable or object with an attribute ``remote``, such as "api.example.com", says that it sends texts there:
-    ``repr(lab)`` and a pack that needs consent disclose it.
+    Returns
+    -------
+    Embedder
+        The embedder.
 
-    InputError: a folder that holds no model, a hub that cannot be reached, a callable that returns something else.
+    Raises
+    ------
+    InputError
+        If a folder contains no model, the hub cannot be reached, or a callable returns something else than vectors.
 
+    Examples
+    --------
     >>> load_embedder().encode(["tabs or spaces"]).shape
     (1, 256)
     """
@@ -560,28 +681,28 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
     if spec is None:
         return _shipped()
     if isinstance(spec, str):
-        spec = str.__str__(spec)  # a subclass may say something else of itself
+        spec = str.__str__(spec)  # A subclass may override this method.
     if isinstance(spec, str) and spec in EMBEDDERS:
         return load_embedder(EMBEDDERS[spec].make(), name=name or spec)
     if isinstance(spec, str | Path):
         model = Model.of(spec)
         return _of_model(model, name or (str(spec) if isinstance(spec, str) else spec.name))
-    # a SentenceTransformer can be called too, as a layer of a network
+    # A SentenceTransformer is callable as well, as a layer of a network, so `encode` comes first.
     embed = getattr(spec, "encode", spec)
     if isinstance(spec, type) or not callable(embed):
         raise InputError(
             "An embedder is None (the shipped model), a model2vec folder or hub name, a callable from texts to "
             f"vectors, or an object with a method encode, not {type(spec).__name__}."
         )
-    made = _of_callable(
+    embedder = _of_callable(
         Called(embed, "open(embedder=...)"),
         name or getattr(spec, "__qualname__", None) or type(spec).__qualname__,
     )
-    return replace(made, remote=_remote(spec))
+    return replace(embedder, remote=_remote(spec))
 
 
 def _remote(spec: object) -> str | None:
-    """Where an embedder says that it sends texts; InputError where it says so by something else than a name."""
+    """Return the host to which an embedder says that it sends texts. Raises InputError if that is not a name."""
     remote = getattr(spec, "remote", None)
     if remote is None:
         return None
@@ -597,20 +718,24 @@ def _remote(spec: object) -> str | None:
     return remote.strip()
 
 
+# Every lab uses the same model, whose files are hashed once per process.
 @cache
 def _shipped() -> Embedder:
+    """Return the embedder of the shipped model."""
     model = Model(_SHIPPED)
     embedder = _of_model(model, json.loads((_SHIPPED / "config.json").read_bytes())["name"])
     return replace(embedder, _knots=SHIPPED_KNOTS)
 
 
 def _of_model(model: Model, name: str) -> Embedder:
+    """Return the embedder of a model, with the fingerprint of its files."""
     digest = hashlib.sha256(_RULE)
     digest.update(model.digest().encode())
     return Embedder(name, digest.hexdigest(), model.dim(), model.encode)
 
 
 def _of_callable(embed: Callable[[list[str]], ArrayLike], name: str) -> Embedder:
+    """Return the embedder of a callable, with the fingerprint of its vectors of fixed texts."""
     probes = list(_PROBES)
     raw = _checked_vectors(embed(probes), probes, None, name)
     digest = hashlib.sha256(_RULE)
@@ -623,37 +748,37 @@ def _of_callable(embed: Callable[[list[str]], ArrayLike], name: str) -> Embedder
 def _checked_vectors(
     returned: ArrayLike, texts: list[str], dim: int | None, name: str
 ) -> NDArray[np.float64]:
-    """``returned`` as a float matrix (texts, dim); InputError says which text it fails for."""
+    """Return vectors as a float matrix (texts, dim). Raises InputError that names the text without a valid vector."""
     try:
         raw = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError):
         raw = _ragged(returned, texts, dim, name)
-    except Exception as error:  # an object of the caller's raised while it was read
+    except Exception as error:  # Reading an object of the caller may raise anything.
         raise InputError(
             f"Embedder {name} returned a {type(returned).__name__} that cannot be read: {error!r}"
         ) from error
     if raw.ndim != 2 or raw.shape[0] != len(texts) or not raw.shape[1]:
         raise InputError(
             f"Embedder {name} returned an array {raw.shape} for {len(texts)} texts, the first of them "
-            f"{_shown(texts[0])}; expected ({len(texts)}, {dim or 'dim'})."
+            f"{_quote(texts[0])}; expected ({len(texts)}, {dim or 'dim'})."
         )
     if dim is not None and raw.shape[1] != dim:
         raise InputError(
-            f"Embedder {name} returned {raw.shape[1]} dimensions for text 0 ({_shown(texts[0])}), and {dim} before."
+            f"Embedder {name} returned {raw.shape[1]} dimensions for text 0 ({_quote(texts[0])}), but {dim} before."
         )
     if not np.isfinite(raw).all():
         finite = np.isfinite(raw).all(axis=1)
         number = int(np.argmin(finite))
-        place = int(np.argmin(np.isfinite(raw[number])))
+        component = int(np.argmin(np.isfinite(raw[number])))
         raise InputError(
-            f"Embedder {name} returned {raw[number, place]} in component {place} for text {number} "
-            f"({_shown(texts[number])})."
+            f"Embedder {name} returned {raw[number, component]} in component {component} for text {number} "
+            f"({_quote(texts[number])})."
         )
     return raw
 
 
 def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:
-    """Name the vector that does not fit the others."""
+    """Raise an InputError that names the vector which does not fit the others."""
     vectors = list(returned) if hasattr(returned, "__iter__") else []
     for number, vector in enumerate(vectors[: len(texts)]):
         try:
@@ -663,12 +788,13 @@ def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDAr
         if shape is None or len(shape) != 1 or (dim is not None and shape != (dim,)):
             what = "no vector of numbers" if shape is None else f"an array {shape}"
             raise InputError(
-                f"Embedder {name} returned {what} for text {number} ({_shown(texts[number])}); "
+                f"Embedder {name} returned {what} for text {number} ({_quote(texts[number])}); "
                 f"expected {dim or 'as many numbers as for the others'}."
             )
         dim = shape[0]
     raise InputError(f"Embedder {name} returned no array of numbers for {len(texts)} texts.")
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
+    """Return a text in quotes, clipped to 60 characters."""
     return repr(text if len(text) <= 60 else f"{text[:57]}...")

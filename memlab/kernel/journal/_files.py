@@ -45,7 +45,7 @@ class WriterLock:
         """Hold the lock within the block; LabBusy after ``timeout`` seconds of waiting."""
         deadline = time.monotonic() + timeout
         # Both halves are in one function because each further generator would cost a write some microseconds.
-        with self._threads.held(self._patience(timeout)) as acquired:
+        with self._threads.hold(self._patience(timeout)) as acquired:
             self._check_taken(acquired, timeout)
             if self._name is None or self._path is None:
                 yield
@@ -61,7 +61,7 @@ class WriterLock:
     @contextlib.contextmanager
     def against_threads(self, timeout: float) -> Iterator[None]:
         """Hold only the thread lock, so that no other thread writes through this handle."""
-        with self._threads.held(self._patience(timeout)) as acquired:
+        with self._threads.hold(self._patience(timeout)) as acquired:
             self._check_taken(acquired, timeout)
             yield
 

@@ -301,7 +301,7 @@ class Journal(Reading):
                 def apply(tx: Transaction) -> Reading:
                     # In memory the reader uses the same connection, and must not see uncommitted rows.
                     if hidden is not None:
-                        hidden.enter_context(self._guard.held())
+                        hidden.enter_context(self._guard.hold())
                     with translate_errors(self.path):
                         tx._apply(writer)
                     return Reading(self.path, writer, contextlib.nullcontext())
@@ -329,7 +329,7 @@ class Journal(Reading):
                     finally:
                         tx._open = False
                     if hidden is not None:
-                        hidden.enter_context(self._guard.held())
+                        hidden.enter_context(self._guard.hold())
                     try:
                         wrote = tx._apply(writer)
                         writer.execute("COMMIT" if wrote else "ROLLBACK")

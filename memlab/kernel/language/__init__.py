@@ -1,6 +1,6 @@
 """The policy language: S-expressions, checked into a typed graph and run on columns, arrays or one row.
 
-Nothing of a policy is executed as code. ``memlab.subjects.lens`` shows policies: explained, compared, edited.
+No part of a policy is executed as Python code. ``memlab.subjects.lens`` explains, compares and edits policies.
 
 >>> slot = Signature("recall-score", [Input("similarity"), Input("age_days")])
 >>> policy = compile_policy("(fn [similarity age-days] (* similarity (half-life-decay age-days 30)))", slot)
@@ -120,7 +120,7 @@ _MOVED = {
         "memlab.subjects.lens",
     ),
 }
-"""Public names of earlier versions, and the packages that have them now."""
+"""Public names of earlier versions, and the packages that contain them now."""
 
 
 def __getattr__(name: str) -> Any:

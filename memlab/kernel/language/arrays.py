@@ -1,10 +1,9 @@
-"""Aggregates over a slate, and the graph as a register machine over NumPy arrays.
+"""Aggregates over a slate, and execution of a graph on NumPy arrays.
 
-Arrays serve a few hundred candidates, where a Polars query's fixed cost rules.
+Arrays serve a few hundred candidates, for which the fixed cost of a Polars query would dominate.
 
-The graph becomes a flat list of steps, each of which applies a function to numbered registers. Which registers can hold
-nulls is known before anything runs, so masks cost nothing where there are none; one program is kept for each set of
-inputs that came with nulls.
+The graph becomes a flat list of steps, each of which applies a function to numbered registers. Which registers can contain
+nulls is known before a run, so masks cost nothing without nulls. One program is cached for each set of inputs with nulls.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from memlab.kernel.language.graph import Node, reachable
 from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from memlab.kernel.language.signature import Derived
 
-# Aggregates over a slate: one float64 kernel in NumPy, used by every back end as a stage of the graph.
+# Aggregates over a slate: one float64 kernel in NumPy, which every back end uses as a stage of the graph.
 #
-# NaN and null are skipped. Sums run in the order of memory ids, one term after another, so a value does not depend on
-# how rows arrived or on the processor's vector width; zeros are made positive first, so an extreme does not depend on
-# the order either.
+# NaN and null are skipped. Sums run in the order of memory ids, one term after another, so a value depends neither on the
+# order of the rows nor on the CPU's vector width. Zeros are made positive first, so that an extreme does not depend on the
+# order either.
 #
 # ======================== ==============================================================================
-# ``slate-min max mean``   of the slate, the same for each of its rows; null where no row has a number
-# ``slate-rank``           1 for the greatest, ties by id; NaN and null stay as they are
-# ``min-max``              (x - least) / (greatest - least), 0 where all are equal; NaN and null stay
+# ``slate-min max mean``   the same for each row of the slate; null if no row has a number
+# ``slate-rank``           1 for the largest value, ties by id; NaN and null are returned as they are
+# ``min-max``              (x - min) / (max - min), 0 if all are equal; NaN and null are returned as they are
 # ======================== ==============================================================================
 
 
@@ -39,8 +38,9 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Slates:
-    """How rows fall into slates: ``codes`` are integers, one a row (none: all rows are one slate); ``order`` the
-    ids.
+    """The assignment of rows to slates.
+
+    `codes` are integers, one per row; without them all rows form one slate. `order` are the memory ids.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Slates:
 
     @cached_property
     def permutation(self) -> npt.NDArray[np.intp] | None:
-        """Rows by slate, then by id; none when they are in that order already."""
+        """Rows sorted by slate, then by id; None if they are sorted already."""
         keys = [k for k in (self.codes, self.order) if k is not None]
         if not keys or self.size < 2:
             return None
@@ -69,7 +69,7 @@ class Slates:
 
     @cached_property
     def dense(self) -> npt.NDArray[np.intp]:
-        """The number of the slate of each row, rows in permuted order."""
+        """Number of the slate of each row, in permuted order."""
         if self.codes is None or self.size == 0:
             return np.zeros(self.size, np.intp)
         codes = self.codes if self.permutation is None else self.codes[self.permutation]
@@ -78,7 +78,7 @@ class Slates:
 
     @cached_property
     def starts(self) -> npt.NDArray[np.intp]:
-        """The first permuted row of each slate."""
+        """First permuted row of each slate."""
         return (
             np.flatnonzero(np.concatenate(([True], self.dense[1:] != self.dense[:-1])))
             if self.size
@@ -89,11 +89,11 @@ class Slates:
 def aggregate(
     op: str, values: Floats, nulls: Bools | None, slates: Slates
 ) -> tuple[Floats, Bools | None]:
-    """The aggregate ``op`` of each row: float64 values and a mask of nulls, or none when nothing is null."""
+    """Return the aggregate `op` of each row as values and nulls, or None if there is no null."""
     size = slates.size
     if size == 0:
         return np.empty(0), None
-    # callers have switched NumPy's warnings off: to do so again for each aggregate of a policy costs microseconds each
+    # Callers have switched NumPy's warnings off. Doing so for each aggregate would cost microseconds every time.
     if op == "min-max" and nulls is None and (scaled := scale_min_max(values, slates)) is not None:
         return scaled, None
     if op in _ONE_SLATE and slates.codes is None and values.shape == (size,):
@@ -117,64 +117,69 @@ def aggregate(
             rank = np.empty(size)
             rank[ranked] = np.arange(size) - starts[dense] + 1.0
             return _in_row_order(np.where(missing, np.nan, rank), order), nulls
-        least = np.minimum.reduceat(np.where(missing, np.inf, ordered), starts)
+        low = np.minimum.reduceat(np.where(missing, np.inf, ordered), starts)
         if op == "slate-min":
-            return _per_row(least, empty, dense, order)
-        greatest = np.maximum.reduceat(np.where(missing, -np.inf, ordered), starts)
+            return _per_row(low, empty, dense, order)
+        high = np.maximum.reduceat(np.where(missing, -np.inf, ordered), starts)
         if op == "slate-max":
-            return _per_row(greatest, empty, dense, order)
+            return _per_row(high, empty, dense, order)
         assert op == "min-max"
-        low, high = least[dense], greatest[dense]
-        scaled = np.where(low == high, 0.0, (ordered - low) / (high - low))
+        low_of_row, high_of_row = low[dense], high[dense]
+        scaled = np.where(
+            low_of_row == high_of_row, 0.0, (ordered - low_of_row) / (high_of_row - low_of_row)
+        )
         return _in_row_order(np.where(missing, np.nan, scaled), order), nulls
 
 
+# The aggregates with a fast path for a single slate; a mean has no ufunc.
 _ONE_SLATE = {"slate-min": np.minimum, "slate-max": np.maximum, "slate-mean": None}
 
 
 def _of_one_slate(
     op: str, values: Floats, nulls: Bools | None, slates: Slates
 ) -> tuple[Floats, Bools | None]:
-    """What all rows share when they are one slate: a recall's case, in a fifth of the time of several."""
+    """Return the aggregate of a single slate, the case of a recall, in a fifth of the general time."""
     missing = np.isnan(values)
     if nulls is not None:
         missing |= nulls
-    there = ~missing
-    count = int(np.count_nonzero(there))
+    present = ~missing
+    count = int(np.count_nonzero(present))
     extreme = _ONE_SLATE[op]
     if extreme is None:
         order = slates.permutation
         if order is not None:
-            values, there = values[order], there[order]
-        # one after the other, as in several slates
-        found = np.where(there, values + 0.0, 0.0).cumsum()[-1] / np.float64(count)
+            values, present = values[order], present[order]
+        # A cumulative sum adds one term after another, as the general case does.
+        result = np.where(present, values + 0.0, 0.0).cumsum()[-1] / np.float64(count)
     else:
-        found = (
-            extreme.reduce(values, where=there, initial=np.inf if op == "slate-min" else -np.inf)
+        result = (
+            extreme.reduce(values, where=present, initial=np.inf if op == "slate-min" else -np.inf)
             + 0.0
         )
-    return np.full(slates.size, found), None if count else np.ones(slates.size, dtype=np.bool_)
+    return np.full(slates.size, result), None if count else np.ones(slates.size, dtype=np.bool_)
 
 
 def scale_min_max(values: Floats, slates: Slates) -> Floats | None:
-    """``min-max`` over one slate without nulls: extremes need no order. A recall's case, in 4 microseconds for 300
-    values. None where something is NaN, the rows are of several slates, or one value stands for all.
+    """Return ``min-max`` over one slate without nulls: the case of a recall, 4 microseconds for 300 values.
+
+    The result is None if a value is NaN, if the rows belong to several slates, or if one value represents all rows.
     """
     if slates.codes is not None or values.shape != (slates.size,):
         return None
-    least, greatest = np.minimum.reduce(values) + 0.0, np.maximum.reduce(values) + 0.0
-    if least == greatest:
+    low, high = np.minimum.reduce(values) + 0.0, np.maximum.reduce(values) + 0.0
+    if low == high:
         return np.zeros(len(values))
-    if least != least:
+    if low != low:
         return None
-    if least == 0.0:
-        values = values + 0.0  # -0.0 less 0.0 is -0.0
-    scaled: Floats = values - least
-    scaled /= greatest - least
+    if low == 0.0:
+        values = values + 0.0  # -0.0 minus 0.0 would be -0.0.
+    scaled: Floats = values - low
+    scaled /= high - low
     return scaled
 
 
 def _in_row_order(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
+    """Return permuted values in the order of the rows."""
     if order is None:
         return values
     result = np.empty_like(values)
@@ -185,6 +190,7 @@ def _in_row_order(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
 def _per_row(
     values: Floats, empty: Bools, dense: npt.NDArray[np.intp], order: npt.NDArray[np.intp] | None
 ) -> tuple[Floats, Bools | None]:
+    """Return values and nulls of slates for each of their rows."""
     result = _in_row_order(values[dense], order)
     if not empty.any():
         return result, None
@@ -200,36 +206,38 @@ Column = npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike | None]
 Registers = list[Any]
 Ready = tuple[Any, npt.NDArray[np.bool_] | None]
 Step = tuple[int, Callable[..., Any], int, int, int, int]
-"""How a function is applied (``_UNARY`` and so on), the function, the register it writes and up to three it reads."""
+"""One step: how the function is applied, the function, the register that it writes and up to three that it reads."""
 
+# How a function is applied. `_BY_ITSELF` functions read and write the registers themselves, masks included.
 _UNARY, _BINARY, _TERNARY, _MIN_MAX, _SAME_MASK, _BY_ITSELF = range(6)
 
 
 class Coded:
-    """A column of words as codes into a table, -1 for null: to compare codes costs a tenth of comparing strings."""
+    """A column of words as codes into a table, -1 for null. Comparing codes takes a tenth of the time of strings."""
 
-    __slots__ = ("_known", "codes", "words")
+    __slots__ = ("_code_of", "codes", "words")
 
     def __init__(
-        self, codes: npt.NDArray[Any], words: Sequence[str], known: Mapping[str, int]
+        self, codes: npt.NDArray[Any], words: Sequence[str], code_of: Mapping[str, int]
     ) -> None:
-        self.codes, self.words, self._known = codes, words, known
+        self.codes, self.words, self._code_of = codes, words, code_of
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def equal(self, word: str) -> npt.NDArray[np.bool_]:
-        """Which rows have this word."""
-        return np.asarray(self.codes == self._known.get(word, _NO_CODE))
+        """Return True for each row that has this word."""
+        return np.asarray(self.codes == self._code_of.get(word, _NO_CODE))
 
     def array(self) -> npt.NDArray[Any]:
-        """The words themselves."""
+        """Return the words themselves."""
         return np.asarray(np.array([*self.words, None], dtype=object)[self.codes])
 
 
 _NO_CODE = -3
-"""Of no word, and not of null either."""
+"""A code of neither a word nor null, for words outside the table."""
 
+# NumPy types, placeholders for nulls, and the aggregates that have one value per slate.
 _DTYPES: dict[str, Any] = {"num": np.dtype(np.float64), "bool": np.dtype(np.bool_), "str": None}
 _BLANK: dict[str | None, Any] = {
     "num": np.nan,
@@ -242,7 +250,11 @@ _PER_SLATE = ("slate-min", "slate-max", "slate-mean")
 
 
 class ArrayProgram:
-    """``run`` gives (values, nulls): one value a row, and a mask or none when nothing is null. A record has several."""
+    """A graph as a program over arrays.
+
+    `run` returns values and nulls, or None if there is no null. A record has one pair per field. The inputs in `coded` may
+    be passed as `Coded`, because they are words that are only compared with constants.
+    """
 
     def __init__(self, root: Node, derived: Mapping[str, Derived]) -> None:
         self.derived = derived
@@ -257,12 +269,12 @@ class ArrayProgram:
             _constant(n.value if n.constant and n.value is not None else _BLANK[n.type])
             for n in self.nodes
         ]
+        # One register per node, and a last one for the slates.
         self.values: Registers = [*constants, None]
         self.masks: Registers = [
             *(True if n.constant and n.value is None else None for n in self.nodes),
             None,
         ]
-        """Of each node, and last the slates."""
         results = root.args if root.op == "record" else (root,)
         self.results = [
             (
@@ -275,14 +287,14 @@ class ArrayProgram:
         self.programs: dict[int, list[Step]] = {}
         self.aggregates = any(n.op in AGGREGATES for n in self.nodes)
         self.coded = _only_compared(root, self.nodes)
-        """The inputs that may come as ``Coded``: words that are compared with constants, and nothing else."""
 
     def run(
         self, columns: Mapping[str, Column], order: npt.NDArray[Any] | None
     ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
-        """Take columns as callers give them: by either spelling of a name, as any kind of sequence."""
+        """Run on columns of a caller: either spelling of a name, any kind of sequence."""
         if order is not None and not isinstance(order, np.ndarray):
             raise InputError(f"order is an array of memory ids, not {type(order).__name__}.")
+        # The first column determines the number of rows; without inputs the other arguments do.
         size, ready = -1, []
         for _, name, snake, dtype in self.inputs:
             column: Any = columns.get(name)
@@ -295,21 +307,23 @@ class ArrayProgram:
             if size < 0:
                 size = len(values)
             elif len(values) != size:
-                raise InputError(f"Column {name} has {len(values)} rows, and another has {size}.")
+                raise InputError(f"Column {name} has {len(values)} rows, but another has {size}.")
             ready.append((values, mask))
         if size < 0:
             size = _size(columns, order)
         if self.aggregates and order is not None and len(order) != size:
-            raise InputError(f"order has {len(order)} rows, and the columns have {size}.")
+            raise InputError(f"order has {len(order)} rows, but the columns have {size}.")
         return self.compute(ready, size, order)
 
     def compute(
         self, ready: Sequence[Ready], size: int, order: npt.NDArray[Any] | None, quiet: bool = False
     ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
-        """Run on columns in the order of ``inputs``: arrays of ``size`` rows of the input's type, masks or None.
+        """Run on columns in the order of `inputs`: arrays of the input's type, with masks or None.
 
-        A mask that holds no null costs as much as one that does: callers give None. ``quiet``: warnings are off.
+        A mask without nulls costs as much as one with nulls, so callers should pass None. `quiet` is True if the caller has
+        switched warnings off.
         """
+        # Bit i of `nullable` is set if input i has nulls; each combination has a program of its own.
         values, masks = self.values.copy(), self.masks.copy()
         nullable, bit = 0, 1
         for (i, name, _, dtype), (column, mask) in zip(self.inputs, ready, strict=True):
@@ -341,7 +355,8 @@ class ArrayProgram:
         ]
 
     def compile(self, nullable: int) -> list[Step]:
-        """The steps when the inputs whose bits are set hold nulls."""
+        """Return the steps for inputs of which those with a set bit have nulls."""
+        # A step with masks is used only where an argument can be null.
         steps: list[Step] = []
         null = [n.constant and n.value is None for n in self.nodes]
         for position, (i, *_) in enumerate(self.inputs):
@@ -357,35 +372,35 @@ class ArrayProgram:
                 null[i] = op in _PER_SLATE or (
                     op in ("in", "min-max", "slate-rank") and any(missing)
                 )
-                steps.append(self._of_slate(node, i, args, missing))
+                steps.append(self._slate_step(node, i, args, missing))
                 continue
             null[i] = primitive.nullable(missing)
             if primitive.masked is not None and any(missing):
                 steps.append(_masked(primitive.masked, i, args))
                 continue
             steps.append(
-                self._of_word(node, i, args) or _plain(_array_function(op, node.args), i, args)
+                self._word_step(node, i, args) or _plain(_array_function(op, node.args), i, args)
             )
             if null[i]:
                 steps.append(_strict_mask(i, [a for a, m in zip(args, missing, strict=True) if m]))
         return steps
 
-    def _of_word(self, node: Node, i: int, args: list[int]) -> Step | None:
-        """The comparison of an input that may be coded with a constant word."""
+    def _word_step(self, node: Node, i: int, args: list[int]) -> Step | None:
+        """Return the comparison of an input of words with a constant, or None for any other node."""
         if node.op != "same" or len(args) != 2:
             return None
-        for place, other in ((0, 1), (1, 0)):
-            known = node.args[other].value
+        for side, other in ((0, 1), (1, 0)):
+            word = node.args[other].value
             if (
-                node.args[place].op == "input"
-                and str(node.args[place].value) in self.coded
-                and isinstance(known, str)
+                node.args[side].op == "input"
+                and str(node.args[side].value) in self.coded
+                and isinstance(word, str)
             ):
-                return _UNARY, _equals(known), i, args[place], 0, 0
+                return _UNARY, _equals(word), i, args[side], 0, 0
         return None
 
-    def _of_slate(self, node: Node, i: int, args: list[int], missing: list[bool]) -> Step:
-        """What has no primitive: a table, membership, an aggregate of the slate."""
+    def _slate_step(self, node: Node, i: int, args: list[int], missing: list[bool]) -> Step:
+        """Return the step of an operation without a primitive: a table, a membership or an aggregate."""
         last = len(self.nodes)
         other = _other(node)
         if node.op == "min-max" and not any(missing):
@@ -394,8 +409,9 @@ class ArrayProgram:
 
 
 def execute(program: list[Step], values: Registers, masks: Registers) -> None:
-    """Run the steps on the registers, in order."""
+    """Run the steps on the registers in order."""
     for kind, function, i, a, b, c in program:
+        # The most frequent kinds come first, because this loop runs for every recall.
         if kind == _BINARY:
             values[i] = function(values[a], values[b])
         elif kind == _UNARY:
@@ -414,12 +430,13 @@ def execute(program: list[Step], values: Registers, masks: Registers) -> None:
 
 
 def _equals(word: str) -> Callable[[Any], npt.NDArray[np.bool_]]:
+    """Return the comparison of a column, coded or not, with a word."""
     compare = PRIMITIVES["same"].array
-    return lambda given: given.equal(word) if type(given) is Coded else compare(given, word)
+    return lambda column: column.equal(word) if type(column) is Coded else compare(column, word)
 
 
 def _only_compared(root: Node, nodes: Sequence[Node]) -> frozenset[str]:
-    """The inputs of words that nothing reads but comparisons with constant words."""
+    """Return the inputs of words that are only compared with constant words."""
     words = {str(node.value) for node in nodes if node.op == "input" and node.type == "str"}
     for node in nodes:
         plain = node.op == "same" and any(
@@ -431,7 +448,7 @@ def _only_compared(root: Node, nodes: Sequence[Node]) -> frozenset[str]:
 
 
 def _ready(column: Any, dtype: Any) -> Ready:
-    """A column as an array of this type, and where it is null; None where nothing is."""
+    """Return a column as an array of this type and its nulls, or None if there is no null."""
     mask = None
     if type(column) is tuple:
         column, mask = column
@@ -444,23 +461,25 @@ def _ready(column: Any, dtype: Any) -> Ready:
 
 
 def _constant(value: Any) -> Any:
-    """An array of no dimensions: to make one of a Python number costs more than a product of 100 numbers."""
+    """Return a number as a zero-dimensional array, which is faster than converting it in every run."""
     return np.asarray(value) if isinstance(value, float) else value
 
 
 def _result(
-    found: Any, mask: Any, dtype: Any, computed: bool, size: int
+    values: Any, mask: Any, dtype: Any, computed: bool, size: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """Return values and nulls of one result for all rows."""
     if mask is not None:
         mask = np.array(np.broadcast_to(mask, size)) if np.any(mask) else None
-    if computed and size and type(found) is np.ndarray and found.shape == (size,):
-        return found, mask
+    if computed and size and type(values) is np.ndarray and values.shape == (size,):
+        return values, mask
     return np.array(
-        np.broadcast_to(np.asarray(found, dtype), size) if size else np.empty(0, dtype)
+        np.broadcast_to(np.asarray(values, dtype), size) if size else np.empty(0, dtype)
     ), mask
 
 
 def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:
+    """Return the number of rows of a policy that reads no inputs."""
     if order is not None:
         return len(order)
     for column in columns.values():
@@ -471,11 +490,13 @@ def _size(columns: Mapping[str, Column], order: npt.NDArray[Any] | None) -> int:
 
 
 def _finite(node: Node) -> bool:
+    """Return True if a node is a constant number other than NaN."""
     return node.constant and isinstance(node.value, float) and node.value == node.value
 
 
 def _array_function(op: str, args: tuple[Node, ...]) -> Callable[..., Any]:
-    """The NumPy function, in a shorter form where one side is a constant and so cannot be NaN."""
+    """Return the NumPy function, in a shorter form if one side is a constant and so cannot be NaN."""
+    # The general forms handle NaN on both sides, at two to three times the cost.
     if op == "=" and (_finite(args[0]) or _finite(args[1])):
         return np.equal
     if op in ("<", "<="):
@@ -490,13 +511,13 @@ def _array_function(op: str, args: tuple[Node, ...]) -> Callable[..., Any]:
 
 
 def _plain(function: Callable[..., Any], i: int, args: list[int]) -> Step:
-    """A step that knows no nulls."""
+    """Return a step without nulls."""
     a, b, c = (*args, 0, 0)[:3]
     return (_UNARY, _BINARY, _TERNARY)[len(args) - 1], function, i, a, b, c
 
 
 def _strict_mask(i: int, args: list[int]) -> Step:
-    """A step that makes null what has a null argument."""
+    """Return a step that makes the result null where an argument is null."""
     if len(args) == 1:
         return _SAME_MASK, _nothing, i, args[0], 0, 0
     first, *rest = args
@@ -512,11 +533,11 @@ def _strict_mask(i: int, args: list[int]) -> Step:
 
 
 def _nothing(*_: Any) -> None:
-    """What a step runs that only hands a mask on."""
+    """Do nothing: the function of a step that only copies a mask."""
 
 
 def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:
-    """A step whose function takes and gives values with their nulls."""
+    """Return a step whose function maps values with nulls to values with nulls."""
     if len(args) == 2:
         a, b = args
 
@@ -532,26 +553,26 @@ def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:
 
 
 def _other(node: Node) -> Callable[..., Any]:
-    """Tables, membership and aggregates, of (values, nulls) pairs, the last of which holds the slates."""
+    """Return the function of a table, membership or aggregate. Its last argument is the register of the slates."""
     op = node.op
     if op == "in":
         options = frozenset(node.value)
-        return lambda given, _: (
-            np.array([v in options for v in given[0].tolist()], np.bool_),
-            given[1],
+        return lambda column, _: (
+            np.array([v in options for v in column[0].tolist()], np.bool_),
+            column[1],
         )
     if op == "table":
         words, numbers, default = node.value
         lookup = dict(zip(words, numbers, strict=True))
 
-        def table(given: Any, _: Any) -> Any:
-            found = np.array([lookup.get(v, default) for v in given[0].tolist()], np.float64)
-            return found if given[1] is None else np.where(given[1], default, found), None
+        def table(column: Any, _: Any) -> Any:
+            values = np.array([lookup.get(v, default) for v in column[0].tolist()], np.float64)
+            return values if column[1] is None else np.where(column[1], default, values), None
 
         return table
 
-    def slate(given: Any, last: Any) -> Any:
-        (values, mask), slates = given, last[0]
+    def slate(column: Any, last: Any) -> Any:
+        (values, mask), slates = column, last[0]
         if values.shape != (slates.size,):
             values = np.broadcast_to(values, slates.size)
         return aggregate(

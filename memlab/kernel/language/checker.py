@@ -1,7 +1,8 @@
-"""Forms to a typed graph: names are resolved, types and arities checked, helpers inlined. Nothing is evaluated.
+"""The checker: turns forms into a typed graph by resolving names, checking types and arities, and inlining helpers.
 
-Every error carries the form it is about. Work is bounded: each form visited costs one step of fuel, and the graph has a
-largest size and depth, so an expansion that doubles at every level ends in microseconds.
+Nothing is evaluated. Every error points at the form that it is about. The work is bounded: each visited form costs one
+step, and the size and depth of the graph are limited. An expansion that doubles at every level is refused within
+microseconds.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ from memlab.kernel.language.reader import (
 from memlab.kernel.language.signature import SET_TESTS, Derived, Param, SetName, Signature, Type
 
 Env = Mapping[str, Node | SetName]
-"""The node, or the set, of each name in scope."""
+"""Node or set of each name in scope."""
 
+# Types in the words of error messages.
 _KINDS: dict[str | None, str] = {
     "num": "a number",
     "bool": "true or false",
@@ -51,7 +53,7 @@ _KINDS: dict[str | None, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Helper:
-    """A ``defn``: inlined wherever it is called."""
+    """A ``defn``, which is inlined wherever it is called."""
 
     name: str
     arguments: tuple[str, ...]
@@ -63,17 +65,21 @@ class Helper:
 
 
 def kind_of(type: str | None) -> str:
-    """A type in words."""
+    """Return the description of a type for error messages."""
     return _KINDS[type]
 
 
 Handler = Callable[["Checker", Form, Env, bool], Node]
-"""Checks one form: the checker, the form, what is bound, and whether its value is the policy's."""
+"""A function that checks one form.
+
+Its arguments are the checker, the form, the names in scope, and whether the form is the result of the policy.
+"""
 
 
 class Checker:
-    """Checks one policy. ``params`` are values that override the defaults; those never met are the caller's to
-    report.
+    """A checker of one policy.
+
+    `params` are values that override defaults of parameters. The caller reports names that the policy does not declare.
     """
 
     def __init__(
@@ -85,7 +91,7 @@ class Checker:
         forms: Mapping[str, Handler],
     ) -> None:
         self.forms = forms
-        """The heads of calls that are no helpers."""
+        """Handlers of the built-in forms, by name."""
         self.text, self.signature, self.helpers, self.overrides = text, signature, helpers, params
         self.dag = Dag()
         self.params: dict[str, Param] = {}
@@ -98,13 +104,13 @@ class Checker:
     def error(
         self, message: str, form: Form, kind: type[PolicyError] = PolicyTypeError
     ) -> PolicyError:
-        """An error with its caret under ``form``, to be raised."""
+        """Build an error with its caret under `form`, to be raised by the caller."""
         return self.text.error(kind, message, form)
 
-    # The policy as a whole.
+    # The whole policy.
 
     def argument(self, name: str) -> Node | SetName | None:
-        """The node, or the set, of an argument; None if the slot gives no such thing."""
+        """Return the node or set of an argument, or None if the slot has no such input."""
         if name in self.signature.lists:
             return self.dag.of_slate("list", self.scalar(self.signature.lists[name]))
         declared = self.signature.inputs.get(name)
@@ -113,15 +119,16 @@ class Checker:
         return SetName(name) if declared.type == "set" else self.scalar(name)
 
     def scalar(self, name: str) -> Node:
-        """The input of this name, which is no set."""
+        """Return the input with this name, which is not a set."""
         type = self.signature.inputs[name].type
         assert type != "set"
         return self.dag.input(name, type)
 
     def result(self, body: Form, env: Env) -> Node:
-        """The node of the whole policy, which must have the type that the slot returns."""
+        """Return the node of the whole policy, which must have the type that the slot returns."""
         returns = self.signature.returns
         if "first" in self.forms:
+            # A policy over lists: list nodes must not survive in the weight of an item.
             weight = self.picked(self.check(body, env, tail=True), body)
             for node in reachable(weight):
                 if node.op == node.type:
@@ -143,7 +150,11 @@ class Checker:
     # Expressions.
 
     def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
-        """The node of an expression; ``tail`` marks the place of the policy's result, whose words are then checked."""
+        """Return the node of an expression.
+
+        `tail` is True for the result of the policy, whose words are then checked against the slot's vocabulary.
+        """
+        # The limits are checked before and after each form, so that no expansion grows beyond them.
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise self.error(
@@ -188,7 +199,7 @@ class Checker:
         raise self.error("A list is written only after in, or as the bindings of let.", form)
 
     def want(self, form: Form, env: Env, type: Type, why: str, *, tail: bool = False) -> Node:
-        """The node of an expression that must have ``type``."""
+        """Return the node of an expression that must have the type `type`."""
         node = self.check(form, env, tail=tail)
         if node.type is None:
             return self.dag.typed(node, type)
@@ -197,13 +208,14 @@ class Checker:
         return node
 
     def symbol(self, form: Form, env: Env) -> Node:
+        """Return the node of a name that must not be a set."""
         value = self.lookup(form, env)
         if isinstance(value, SetName):
             raise self.error(f"{form.text} is a set: only {', '.join(SET_TESTS)} take sets.", form)
         return value
 
     def lookup(self, form: Form, env: Mapping[str, Any]) -> Node | SetName:
-        """The node, or the set, of a name that is bound or a literal; else an error with the nearest one."""
+        """Return the node or set of a name or literal. An unknown name raises an error with the nearest one."""
         name = form.text
         value: Node | SetName | None = env.get(name)
         if value is not None:
@@ -216,24 +228,25 @@ class Checker:
             raise self.unlisted(form)
         if self.is_function(name):
             raise self.error(f"{name} is a function: call it as ({name} ...).", form)
-        known = [*env, *(() if self.calls else self.signature.inputs)]
+        names = [*env, *(() if self.calls else self.signature.inputs)]
         raise self.error(
-            f'Nothing is called "{name}" here. {did_you_mean(name, known)}', form, PolicyNameError
+            f'Nothing is called "{name}" here. {did_you_mean(name, names)}', form, PolicyNameError
         )
 
     def unlisted(self, form: Form) -> PolicyError:
-        """The error of a feature that the policy does not list among its arguments."""
+        """Build the error for a feature that the policy does not list among its arguments."""
         return self.error(
-            f"{form.text} is a feature, but no argument of this policy: add it to the arguments.",
+            f"{form.text} is a feature, but not an argument of this policy: add it to the arguments.",
             form,
             PolicyNameError,
         )
 
     def is_function(self, name: str) -> bool:
-        """Whether a name can be the head of a call."""
+        """Return True if a name can be called."""
         return ALIASES.get(name, name) in self.forms or name in self.helpers
 
     def call(self, form: Form, env: Env, tail: bool) -> Node:
+        """Return the node of a call of a built-in form or a helper."""
         if not form.items:
             raise self.error("An empty form has no value.", form)
         head = form.items[0]
@@ -253,44 +266,44 @@ class Checker:
         raise self.unknown(head, self.forms)
 
     def unknown(self, head: Form, forms: Iterable[str]) -> PolicyError:
-        """The error of a name in front of a call that is no function."""
+        """Build the error for a call of a name that is not a function."""
         name = head.text
         if name in ABSENT:
             return self.error(ABSENT[name], head, PolicyNameError)
         if name in self.signature.inputs:
             return self.error(f"{name} is a feature, not a function.", head)
-        known = did_you_mean(name, [*forms, *self.helpers])
-        return self.error(f'There is no function "{name}". {known}', head, PolicyNameError)
+        suggestion = did_you_mean(name, [*forms, *self.helpers])
+        return self.error(f'There is no function "{name}". {suggestion}', head, PolicyNameError)
 
-    def arity(self, form: Form, least: int, most: int | None = None) -> tuple[Form, ...]:
-        """The arguments of a call, counted."""
+    def arity(self, form: Form, minimum: int, maximum: int | None = None) -> tuple[Form, ...]:
+        """Return the arguments of a call, or raise an error if there are too few or too many."""
         arguments = form.items[1:]
-        if len(arguments) < least or (most is not None and len(arguments) > most):
+        if len(arguments) < minimum or (maximum is not None and len(arguments) > maximum):
             expected = (
-                f"{least}"
-                if most == least
-                else f"at least {least}"
-                if most is None
-                else f"{least} to {most}"
+                f"{minimum}"
+                if maximum == minimum
+                else f"at least {minimum}"
+                if maximum is None
+                else f"{minimum} to {maximum}"
             )
             plural = "" if expected == "1" or expected.endswith(" 1") else "s"
             raise self.error(
-                f"{form.head} takes {expected} argument{plural}, and here are {len(arguments)}.",
+                f"{form.head} takes {expected} argument{plural}, but {len(arguments)} are given.",
                 form,
             )
         return arguments
 
     def check_count(self, helper: Helper, form: Form) -> None:
-        """An error unless a helper is called with as many arguments as it takes."""
+        """Raise an error if a helper is called with the wrong number of arguments."""
         count = len(helper.arguments)
         if len(form.items) - 1 != count:
             signature = " ".join((helper.name, *helper.arguments))
             raise self.error(
-                f"({signature}) takes {count} arguments, and here are {len(form.items) - 1}.", form
+                f"({signature}) takes {count} arguments, but {len(form.items) - 1} are given.", form
             )
 
     def inline(self, helper: Helper, form: Form, env: Env) -> Node:
-        """The body of a helper under its own names."""
+        """Return the body of a helper with the arguments of a call."""
         self.check_count(helper, form)
         if helper.name in self.calls:
             raise self.error(f"{helper.name} calls itself; the dialect has no recursion.", form)
@@ -305,7 +318,8 @@ class Checker:
             self.calls.pop()
 
     def unify(self, nodes: list[Node], forms: list[Form], what: str) -> list[Node]:
-        """The nodes of several branches, which must have one type; ``null`` takes the type of the others."""
+        """Return the nodes of several branches, which must have one type; ``null`` takes the type of the others."""
+        # Branches of a policy over lists are positions, which are represented by the weight of each item.
         if any(node.type == "pick" for node in nodes):
             weights = [self.picked(node, form) for node, form in zip(nodes, forms, strict=True)]
             return [self.dag.of_slate("pick", weight) for weight in weights]
@@ -318,13 +332,14 @@ class Checker:
         return [self.dag.typed(node, type) for node in nodes]
 
     def choose(self, test: Node, then: Node, otherwise: Node) -> Node:
-        """``if``; of two updates, field by field: what a branch leaves out keeps its old value."""
+        """Return an ``if``. Of two updates it is made field by field; a field that a branch omits keeps its old value."""
         if then.type == "pick":
             return self.dag.of_slate(
                 "pick", self.dag.make("if", test, then.args[0], otherwise.args[0])
             )
         if then.type != "record":
             return self.dag.make("if", test, then, otherwise)
+        # A branch may be null instead of an update, which changes no field.
         then, otherwise = (
             node if node.op == "record" else self.dag.record({}) for node in (then, otherwise)
         )
@@ -336,7 +351,7 @@ class Checker:
         return self.dag.record(fields)
 
     def picked(self, node: Node, form: Form) -> Node:
-        """The weight of each item under a policy over lists: 1 of the one whose position it gives, else 0."""
+        """Return the weight of each item under a policy over lists: 1 for the item at the position, else 0."""
         if node.type == "pick":
             return node.args[0]
         if node.constant and (
@@ -351,12 +366,12 @@ class Checker:
     # Closed vocabularies.
 
     def check_in(self, word: str, words: tuple[str, ...], what: str, form: Form) -> None:
-        """An error with the nearest word unless ``word`` is in the vocabulary."""
+        """Raise an error with the nearest word unless `word` is in the vocabulary."""
         if word not in words:
             raise self.error(f'"{word}" is not {what}. {did_you_mean(word, words)}', form)
 
     def vocabulary(self, node: Node) -> tuple[str, ...]:
-        """The words that a string may be, or none unless it comes from inputs that declare theirs."""
+        """Return the words that a string may be, or none if an input without a vocabulary contributes."""
         words: dict[str, None] = {}
         declared = False
         stack = [node]
@@ -376,7 +391,7 @@ class Checker:
         return tuple(words) if declared else ()
 
     def check_word(self, literal: Node, other: Node, form: Form) -> None:
-        """An error under ``form`` if a constant string can never equal ``other``."""
+        """Raise an error under `form` if a constant string can never equal `other`."""
         if other.constant or not (literal.constant and isinstance(literal.value, str)):
             return
         words = self.vocabulary(other)

@@ -1,18 +1,16 @@
-"""The graph on one row of Python values, and on Polars columns, which agree to the bit.
+"""Execution of a graph on one row of Python values and on Polars columns, which agree on every bit.
 
-Columns are a lazy query of ``with_columns`` stages in which each shared node is computed once.
+The columns are a lazy query of ``with_columns`` stages, in which each shared node is computed once. A plain expression
+tree would compute a shared node once per use, and Polars' own search for common subexpressions does not run in every
+context. A node that is used twice, or that is deep, therefore becomes a column of its own. Aggregates are computed between
+stages. The query runs without optimizations: none remain, and an optimizer that folds literals would change bits.
 
-A naive expression tree would compute a shared node once for every use, and Polars' own search for common
-subexpressions does not run everywhere. So a node that is used twice, or that sits deep, becomes a column of its own;
-aggregates are computed between stages. The query runs without optimizations: there is nothing left to find, and an
-optimizer that folds literals would change bits.
+Polars 2.1 computes differently with a literal than with a column: ``x/c`` as ``x*(1/c)``, ``x+0`` as ``x``, ``0-x`` as
+``-x``. Such a constant becomes a column of its own, as does one that may be the only result of a choice.
 
-With a literal Polars 2.1 computes otherwise than with a column: ``x/c`` as ``x*(1/c)``, ``x+0`` as ``x``, ``0-x`` as
-``-x``. Such a constant becomes a column of its own, and so does one that may be all that is left of a choice.
-
-Polars treats a column of length 1 as a literal, and that changes bits too: (1/3)^5 is a product then, and a call of
-``pow`` otherwise. So a frame of one row goes through the row program, and a short one is computed eagerly, because a
-lazy query gives each thread a share of the rows, which may be a single one (seen with 3 rows and 2 threads).
+Polars treats a column of length 1 as a literal, which also changes bits: (1/3)^5 is then a product instead of a call of
+``pow``. A frame of one row is therefore computed by the row program. A short frame is computed eagerly, because a lazy
+query splits the rows among threads, and a share may be a single row (observed with 3 rows and 2 threads).
 """
 
 from __future__ import annotations
@@ -34,19 +32,19 @@ from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
 from memlab.kernel.language.reader import canonical
 from memlab.kernel.language.signature import Derived
 
-# The graph on one row of Python values, bit for bit what the columns give.
+# Execution on one row of Python values, equal to the columns on every bit.
 
 
 Step = Callable[[list[Any]], None]
 
 
 def aggregate_name(node: Node) -> str:
-    """What ``Policy.aggregates`` calls the column of an aggregate: the start of its meaning hash."""
+    """Return the name of an aggregate in ``Policy.aggregates``: the start of its meaning hash."""
     return node.digest[:16]
 
 
 def row_value(name: str, value: object, type: str | None) -> Value:
-    """A caller's value as the dialect's: numbers as float, or an ``InputError`` that names the feature."""
+    """Return a caller's value in the type of the input, or raise an error that names the input."""
     if value is None:
         return None
     if type == "num":
@@ -61,7 +59,10 @@ def row_value(name: str, value: object, type: str | None) -> Value:
 
 
 class RowProgram:
-    """``run`` gives the registers of every node; the root's is the last. ``value`` reads the result out of them."""
+    """A graph as a program for one row.
+
+    `run` returns the values of all nodes, the root's last. `value` reads the result from them.
+    """
 
     def __init__(self, root: Node, derived: Mapping[str, Derived]) -> None:
         self.nodes = reachable(root)
@@ -86,6 +87,7 @@ class RowProgram:
         )
 
     def value(self, registers: list[Any]) -> Value | dict[str, Value]:
+        """Return the result of a run."""
         if self.fields is None:
             return registers[-1]  # type: ignore[no-any-return]
         return {name: registers[i] for name, i in self.fields}
@@ -93,34 +95,34 @@ class RowProgram:
     def run(
         self, values: Mapping[str, object], aggregates: Mapping[str, float | None] | None
     ) -> list[Any]:
+        """Return the value of every node for one item."""
         if aggregates is not None and not isinstance(aggregates, Mapping):
             raise InputError(
                 f"aggregates are a row of Policy.aggregates, by name, not {describe_value(aggregates)}."
             )
+        # Inputs come first, then aggregates, then every operation after its arguments.
         registers: list[Any] = self.template.copy()
         for i, name, type in self.inputs:
             if name in values:
-                given = values[name]
+                raw = values[name]
             elif name in self.derived:
-                given = self.derived[name].row(values)
+                raw = self.derived[name].row(values)
             else:
                 snake = name.replace("-", "_")
                 if snake not in values:
                     if self.fields is not None and name in dict(self.fields):
                         raise InputError(
-                            f"A branch leaves {name} as it was: give its old value, too."
+                            f"A branch keeps the old value of {name}: pass this value as well."
                         )
                     raise UnknownName("value", name, (canonical(v) for v in values))
-                given = values[snake]
+                raw = values[snake]
             registers[i] = (
-                given
-                if given.__class__ is float and type == "num"
-                else row_value(name, given, type)
+                raw if raw.__class__ is float and type == "num" else row_value(name, raw, type)
             )
         for i, key, op in self.aggregates:
             if aggregates is None or key not in aggregates:
                 raise InputError(
-                    f"The policy ranges over its slate ({op}): pass the aggregates of this row, from Policy.aggregates."
+                    f"The policy aggregates over its slate ({op}): pass this row of Policy.aggregates as well."
                 )
             value = aggregates[key]
             registers[i] = None if value is None else float(value)
@@ -130,20 +132,34 @@ class RowProgram:
 
 
 class Evaluation(NamedTuple):
-    """One item: a program and what it gave to each node."""
+    """A program and the values of all its nodes for one item."""
 
     program: RowProgram
     registers: list[Any]
 
     @property
     def root(self) -> Node:
+        """The node of the result."""
         return self.program.nodes[-1]
 
     def value(self, node: Node) -> Any:
+        """Return the value of a node.
+
+        Parameters
+        ----------
+        node
+            A node of the program.
+
+        Returns
+        -------
+        float, bool, str or None
+            Its value.
+        """
         return self.registers[self.program.slot[node.index]]
 
 
 def _step(node: Node, i: int, args: list[int]) -> Step:
+    """Return a function that computes one node and writes its value to register `i`."""
     if node.op == "in":
         options = frozenset(node.value)
         return _unary(lambda x: x in options, i, args[0])
@@ -155,6 +171,7 @@ def _step(node: Node, i: int, args: list[int]) -> Step:
             registers[i] = lookup.get(registers[a], default)
 
         return table
+    # Calls with one and two arguments have functions of their own, which take half of the time.
     primitive = PRIMITIVES[node.op]
     function = primitive.scalar
     if not primitive.strict:
@@ -175,6 +192,8 @@ def _step(node: Node, i: int, args: list[int]) -> Step:
 
 
 def _unary(function: Callable[[Any], Any], i: int, a: int) -> Step:
+    """Return the step of a strict operation with one argument."""
+
     def unary(registers: list[Any]) -> None:
         x = registers[a]
         registers[i] = None if x is None else function(x)
@@ -182,6 +201,7 @@ def _unary(function: Callable[[Any], Any], i: int, a: int) -> Step:
     return unary
 
 
+# Types of columns; the literal null has none of its own and is a number.
 DTYPES: dict[str | None, Any] = {
     "num": pl.Float64,
     "bool": pl.Boolean,
@@ -189,9 +209,10 @@ DTYPES: dict[str | None, Any] = {
     None: pl.Float64,
 }
 _MAX_CHAIN = 24
-"""Polars walks an expression recursively, several times: a deeper chain is cut into columns."""
+"""Maximum depth of an expression. Polars walks it recursively several times, so a deeper one is cut into columns."""
 _MAX_COMPARISONS = 12
-"""A million strings against 12 words: 11 ms by comparisons, 19 by a lookup; against 28: 21 and 11."""
+"""Maximum number of words compared one by one. A million strings against 12 words take 11 ms by comparisons and 19 ms by a
+lookup; against 28 words 21 ms and 11 ms."""
 _MIRRORED: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "=": eq,
     "same": eq,
@@ -199,15 +220,21 @@ _MIRRORED: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "<": gt,
     "<=": ge,
 }
-"""Comparisons with the constant on the right. On the left of a ``when`` that is the same for all rows, Polars 2.1 gives
-one row."""
+"""Comparisons with exchanged arguments, so that a constant is on the right. With a constant on the left, Polars 2.1
+returns a single row for a ``when`` that is equal for all rows."""
+
+# No optimizations, the number of rows below which a frame is computed eagerly (64 per thread), and the aggregates that
+# depend on the order of memories.
 _FLAGS = pl.QueryOptFlags.none()
 _SHORT = 64 * pl.thread_pool_size()
 _NEEDS_ORDER = ("slate-mean", "slate-rank")
 
 
 class ColumnProgram:
-    """``run`` gives the result column; everything that does not depend on the frame is done once, here."""
+    """A graph as a query over columns.
+
+    The constructor plans everything that does not depend on the frame; `run` returns the result.
+    """
 
     def __init__(self, root: Node, derived: Mapping[str, Derived]) -> None:
         self.root, self.derived = root, derived
@@ -221,15 +248,16 @@ class ColumnProgram:
         self._plan(nodes)
 
     def _plan(self, nodes: list[Node]) -> None:
-        """Which nodes become columns, and in which stage: a column can be read from the stage after its own."""
+        """Decide which nodes become columns and in which stage. A column can be read from the stage after its own."""
+        # `ready` is the first stage that can read a node, `chain` the depth of its expression so far.
         uses: dict[int, int] = {}
-        kept = {self.root.index}
+        materialised = {self.root.index}
         for node in nodes:
             for a in node.args:
                 uses[a.index] = uses.get(a.index, 0) + 1
                 if node.op in AGGREGATES or node.op in ("table", "record"):
-                    kept.add(a.index)
-        kept.update(i for i, count in uses.items() if count > 1)
+                    materialised.add(a.index)
+        materialised.update(i for i, count in uses.items() if count > 1)
         ready: dict[int, int] = {}
         chain: dict[int, int] = {}
         read: dict[int, pl.Expr] = {}
@@ -245,7 +273,7 @@ class ColumnProgram:
             stage = max([ready[a.index] for a in node.args], default=0)
             depth = 1 + max([chain[a.index] for a in node.args], default=0)
             if node.op in AGGREGATES:
-                self._at(stage)
+                self._add_stages(stage)
                 self.slates[stage].append(node)
                 ready[i] = stage + 1
                 continue
@@ -253,24 +281,26 @@ class ColumnProgram:
                 node,
                 [self._full(a) if _needs_column(node, a) else read[a.index] for a in node.args],
             )
-            if i in kept or depth >= _MAX_CHAIN:
-                self._at(stage)
+            if i in materialised or depth >= _MAX_CHAIN:
+                self._add_stages(stage)
                 self.plain[stage].append(expression.alias(f"n{i}"))
                 ready[i] = stage + 1
             else:
                 read[i], ready[i], chain[i] = expression, stage, depth
 
     def _full(self, node: Node) -> pl.Expr:
-        """A constant as a column."""
+        """Return a constant as a column."""
         self.constants[node.index] = float(node.value)
         return pl.col(f"n{node.index}")
 
-    def _at(self, stage: int) -> None:
+    def _add_stages(self, stage: int) -> None:
+        """Add stages up to this one."""
         while len(self.plain) <= stage:
             self.plain.append([])
             self.slates.append([])
 
     def run(self, frame: pl.DataFrame, by: str | None, order: str, name: str) -> pl.Series:
+        """Return the values of a policy for each row; for a record a struct of its fields."""
         root = self.root
         wanted = (
             list(zip(root.value, root.args, strict=True)) if root.op == "record" else [(name, root)]
@@ -285,18 +315,20 @@ class ColumnProgram:
     def _results(
         self, frame: pl.DataFrame, by: str | None, order: str, wanted: list[tuple[str, Node]]
     ) -> list[pl.Series]:
+        """Return one series for each name and node."""
         base = self._base(frame)
+        # No row, only constants and a single row are computed without Polars; see the top of the module.
         if frame.height == 0:
             return [pl.Series(name, [], dtype=DTYPES[node.type]) for name, node in wanted]
         if all(node.constant for _, node in wanted):
             return [_repeated(name, node, frame.height) for name, node in wanted]
         if frame.height == 1:
-            given = {key: base.item(0, alias) for _, key, alias in self.inputs}
-            found = (
+            values_of_row = {key: base.item(0, alias) for _, key, alias in self.inputs}
+            aggregates = (
                 self.aggregates(frame, by, order).row(0, named=True) if self.aggregated else None
             )
             program = RowProgram(self.root, {})
-            value = program.value(program.run(given, found))
+            value = program.value(program.run(values_of_row, aggregates))
             values = value if isinstance(value, dict) else {wanted[0][0]: value}
             return [
                 pl.Series(name, [values[name]], dtype=DTYPES[node.type]) for name, node in wanted
@@ -310,13 +342,14 @@ class ColumnProgram:
         ]
 
     def aggregates(self, frame: pl.DataFrame, by: str | None, order: str) -> pl.DataFrame:
+        """Return one column for each aggregate, named by its hash."""
         last = max([i + 1 for i, stage in enumerate(self.slates) if stage], default=0)
         work = self._evaluate(self._base(frame), frame, by, order, last)
         names = [pl.col(f"n{n.index}").alias(aggregate_name(n)) for n in self.aggregated]
         return _collected(work.select(names))
 
     def _base(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The inputs, cast, as materialised columns: Polars would treat a column made from a literal as a literal."""
+        """Return the inputs as materialised columns: Polars would treat a column made from a literal as one."""
         columns = [
             self.input(frame, name, node.type).alias(alias) for node, name, alias in self.inputs
         ]
@@ -330,7 +363,7 @@ class ColumnProgram:
         )
 
     def input(self, frame: pl.DataFrame, name: str, type: str | None) -> pl.Series:
-        """The column of an input, cast; a test of sets is computed unless the frame has it."""
+        """Return the column of an input in its type. A test of sets is computed unless the frame has its result."""
         derived = self.derived.get(name)
         if derived is None or name in frame.columns:
             series = _column(frame, name)
@@ -341,6 +374,7 @@ class ColumnProgram:
     def _evaluate(
         self, base: pl.DataFrame, frame: pl.DataFrame, by: str | None, order: str, stages: int
     ) -> pl.DataFrame | pl.LazyFrame:
+        """Return the frame after a number of stages."""
         short = base.height < _SHORT
         work: pl.DataFrame | pl.LazyFrame = base if short else base.lazy()
         slates: Slates | None = None
@@ -356,15 +390,17 @@ class ColumnProgram:
 
 
 def _repeated(name: str, node: Node, height: int) -> pl.Series:
+    """Return a constant for each row."""
     return pl.Series(name, [node.value], dtype=DTYPES[node.type]).new_from_index(0, height)
 
 
 def _collected(work: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+    """Return a lazy frame collected without optimizations."""
     return work if isinstance(work, pl.DataFrame) else work.collect(optimizations=_FLAGS)
 
 
 def _column(frame: pl.DataFrame, name: str) -> pl.Series:
-    """The column that holds a feature: ``age-days``, ``age_days``, or any mixture of the two."""
+    """Return the column of an input, whose name may mix hyphens and underscores."""
     if name in frame.columns:
         return frame.get_column(name)
     for column in frame.columns:
@@ -374,7 +410,7 @@ def _column(frame: pl.DataFrame, name: str) -> pl.Series:
 
 
 def _cast(series: pl.Series, type: str | None, name: str) -> pl.Series:
-    """An input in the dialect's type: every number is a float64 from here on."""
+    """Return an input in the type of the language; every number becomes a float64."""
     dtype = series.dtype
     if type == "num":
         fits = dtype.is_numeric() or dtype == pl.Boolean
@@ -383,12 +419,12 @@ def _cast(series: pl.Series, type: str | None, name: str) -> pl.Series:
     else:
         fits = dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
     if not (fits or dtype == pl.Null):
-        raise InputError(f"Column {name} holds {dtype}; the feature is {kind_of(type)}.")
+        raise InputError(f"Column {name} contains {dtype}; the feature is {kind_of(type)}.")
     return series.cast(DTYPES[type])
 
 
 def _slates(frame: pl.DataFrame, by: str | None, order: str, needs_order: bool) -> Slates:
-    """How the rows of a frame fall into slates."""
+    """Return the assignment of the rows of a frame to slates."""
     codes = None if by is None else _sortable(frame, by)
     if not needs_order:
         return Slates(frame.height, codes=codes)
@@ -396,17 +432,19 @@ def _slates(frame: pl.DataFrame, by: str | None, order: str, needs_order: bool) 
 
 
 def _sortable(frame: pl.DataFrame, name: str) -> npt.NDArray[Any]:
+    """Return a complete column as integers in the same order."""
     if name not in frame.columns:
         raise UnknownName("column", name, frame.columns)
     series = frame.get_column(name)
     if series.null_count():
-        raise InputError(f"Column {name} holds nulls; slates and ids are complete.")
+        raise InputError(f"Column {name} contains nulls; slates and ids must be complete.")
     if series.dtype.is_integer():
         return series.to_numpy()
     return series.rank("dense").to_numpy()
 
 
 def _aggregate(node: Node, done: pl.DataFrame, slates: Slates) -> pl.Series:
+    """Return the series of an aggregate."""
     nulls: npt.NDArray[np.bool_] | None = None
     (a,) = node.args
     if a.constant:
@@ -423,7 +461,7 @@ def _aggregate(node: Node, done: pl.DataFrame, slates: Slates) -> pl.Series:
 
 
 def _needs_column(node: Node, argument: Node) -> bool:
-    """Whether a number must not be a literal: a divisor, a zero that is added, what a choice may leave over."""
+    """Return True if a number must not be a literal: a divisor, an added zero, or the possible result of a choice."""
     if not argument.constant or not isinstance(argument.value, float):
         return False
     if node.op in ("+", "-"):
@@ -432,11 +470,12 @@ def _needs_column(node: Node, argument: Node) -> bool:
 
 
 def _as_it_is(series: pl.Series) -> pl.Series:
-    """Handing a column through Python makes a whole one of a literal, in 20 microseconds."""
+    """Return the series unchanged. Passing through Python turns a literal into a whole column, in 20 microseconds."""
     return series
 
 
 def _expression(node: Node, args: list[pl.Expr]) -> pl.Expr:
+    """Return the Polars expression of one node."""
     if node.op == "in":
         return args[0].is_in(list(node.value))
     if node.op == "table":
@@ -449,7 +488,7 @@ def _expression(node: Node, args: list[pl.Expr]) -> pl.Expr:
                     .then(pl.lit(number, dtype=pl.Float64))
                     .otherwise(choice)
                 )
-            # one word throughout gives a literal
+            # A column with a single distinct word would give a literal.
             return choice.map_batches(_as_it_is, return_dtype=pl.Float64)
         return args[0].replace_strict(
             list(words), list(numbers), default=default, return_dtype=pl.Float64

@@ -1,6 +1,6 @@
-"""The forms of the dialect, by the name in front: binding, choice, membership, units, parameters, aggregates.
+"""Handlers of the built-in forms, by name: binding, choice, membership, units, parameters and aggregates.
 
-Both traditions are read: Hy's brackets and pairs, Scheme's parentheses and clauses.
+Both traditions are accepted: Hy's brackets and pairs, Scheme's parentheses and clauses.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ from memlab.kernel.language.reader import (
 )
 from memlab.kernel.language.signature import SET_TESTS, Derived, SetName, Signature, declared_param
 
+# Spellings of the last test of cond and case in Hy and Scheme.
 ELSE = ("else", "True", "true")
 
 
 def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
-    """The pairs of a let, from ``[a 1 b 2]``, ``((a 1) (b 2))`` or ``([a 1] [b 2])``."""
+    """Return the pairs of a let, from ``[a 1 b 2]``, ``((a 1) (b 2))`` or ``([a 1] [b 2])``."""
     if len(form.items) < 2 or form.items[1].kind not in ("list", "call"):
         raise checker.error(
             f"{form.head} needs bindings: ({form.head} [name value ...] body).", form
         )
+    # The checks run from left to right and point at the first malformed binding.
     items = form.items[1].items
     if items and items[0].kind in ("list", "call"):
         for pair in items:
@@ -53,12 +55,14 @@ def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
             raise checker.error(f"{name.text} is a form of the dialect and cannot be bound.", name)
     if len(form.items) != 3:
         raise checker.error(
-            f"{form.head} has one expression as its body, and here are {len(form.items) - 2}.", form
+            f"{form.head} has one expression as its body, but {len(form.items) - 2} are given.",
+            form,
         )
     return list(zip(items[::2], items[1::2], strict=True))
 
 
 def _let(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Bind names to values in their order, and check the body."""
     scope = dict(env)
     for name, value in bindings(checker, form):
         bound = scope.get(value.text) if value.kind == "symbol" else None
@@ -69,7 +73,7 @@ def _let(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def _branches(
     checker: Checker, tests: list[Node], values: list[Form], env: Env, tail: bool, what: str
 ) -> Node:
-    """Nested ``if`` from tests and one more value than tests."""
+    """Return nested ifs for tests and one more value than tests."""
     nodes = checker.unify(
         [checker.check(v, env, tail=tail) for v in values], values, f"The branches of {what}"
     )
@@ -77,6 +81,7 @@ def _branches(
 
 
 def _nested(checker: Checker, tests: list[Node], nodes: list[Node]) -> Node:
+    """Return nested ifs from checked tests and values."""
     result = nodes[-1]
     for test, node in zip(reversed(tests), reversed(nodes[:-1]), strict=True):
         result = checker.choose(test, node, result)
@@ -84,12 +89,14 @@ def _nested(checker: Checker, tests: list[Node], nodes: list[Node]) -> Node:
 
 
 def _if(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(if test then otherwise)``."""
     test, then, otherwise = checker.arity(form, 3, 3)
     condition = checker.want(test, env, "bool", "if tests")
     return _branches(checker, [condition], [then, otherwise], env, tail, "if")
 
 
 def _when(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(when test then)``; without a true test the value is null, or no update."""
     test, then = checker.arity(form, 2, 2)
     condition = checker.want(test, env, "bool", "when tests")
     node = checker.check(then, env, tail=tail)
@@ -99,7 +106,7 @@ def _when(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def is_clause(checker: Checker, item: Form, env: Mapping[str, object]) -> bool:
-    """Whether a form is ``(test value)`` rather than a call."""
+    """Return True if a form is a clause ``(test value)`` and not a call."""
     if item.kind == "list":
         return len(item.items) == 2
     if item.kind != "call" or len(item.items) != 2:
@@ -116,7 +123,8 @@ def is_clause(checker: Checker, item: Form, env: Mapping[str, object]) -> bool:
 def paired(
     checker: Checker, form: Form, items: tuple[Form, ...], clauses: bool
 ) -> tuple[list[tuple[Form, Form]], Form]:
-    """Tests with values, and the value of ``else``."""
+    """Return tests with their values, and the value of ``else``."""
+    # Scheme writes clauses, Hy writes tests and values in turn.
     if clauses:
         for item in items:
             if item.kind not in ("list", "call") or len(item.items) != 2:
@@ -131,13 +139,14 @@ def paired(
             raise checker.error(f"else is the last test of {form.head}.", test)
     if not pairs or pairs[-1][0].kind != "symbol" or pairs[-1][0].text not in ELSE:
         raise checker.error(
-            f"{form.head} has no else, and every policy has a value: end it with else and a value.",
+            f"{form.head} has no else, but every policy needs a value: end it with else and a value.",
             form,
         )
     return pairs[:-1], pairs[-1][1]
 
 
 def _cond(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(cond test value ... else value)``."""
     items = checker.arity(form, 1)
     pairs, otherwise = paired(
         checker, form, items, all(is_clause(checker, item, env) for item in items)
@@ -147,7 +156,7 @@ def _cond(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def unquoted(form: Form) -> Form:
-    """A quoted symbol as a string, a quoted list as a list, anything else as it is."""
+    """Return a quoted symbol as a string, a quoted list as a list, and any other form unchanged."""
     if form.head != "quote" or len(form.items) != 2:
         return form
     quoted = form.items[1]
@@ -162,6 +171,7 @@ def unquoted(form: Form) -> Form:
 
 
 def _quote(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check a quoted name, number or string."""
     literal = unquoted(form)
     if literal.kind not in ("str", "int", "float"):
         raise checker.error("Only a name, a number or a string is quoted here.", form)
@@ -169,7 +179,7 @@ def _quote(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, ...]:
-    """The keys of one clause of case, or the options of in."""
+    """Return the keys of one clause of case, or the options of in."""
     form = unquoted(form)
     keys = form.items if form.kind == "list" or (clause and form.kind == "call") else (form,)
     keys = tuple(
@@ -184,9 +194,11 @@ def literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, 
 
 
 def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
+    """Return the test whether a value is one of several literals."""
     type = subject.type or "str"
     result: Node | None = None
     for key in keys:
+        # Strings are compared as one set; numbers are compared one by one.
         if (key.kind == "str") != (type == "str") or type == "bool":
             what = {"num": "numbers", "str": "strings"}.get(type, "nothing")
             raise checker.error(f"This is compared with {what}.", key)
@@ -199,6 +211,7 @@ def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
 
 
 def _in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(in value [literals])``."""
     value, options = checker.arity(form, 2, 2)
     if unquoted(options).kind != "list":
         raise checker.error(
@@ -209,10 +222,12 @@ def _in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _not_in(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(not-in value [literals])``."""
     return checker.dag.make("not", _in(checker, form, env, tail))
 
 
 def _one_of(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(one-of value literal ...)``."""
     value, *options = checker.arity(form, 2)
     keys = tuple(key for option in options for key in literals(checker, option))
     return _member(checker, checker.check(value, env), keys)
@@ -221,7 +236,7 @@ def _one_of(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def case_keys(
     checker: Checker, form: Form
 ) -> tuple[Form, list[tuple[tuple[Form, ...], Form]], Form]:
-    """The subject of a case, its keys with their values, and the value of else."""
+    """Return the subject of a case, its keys with their values, and the value of else."""
     subject, *rest = checker.arity(form, 3)
     clauses = all(
         i.kind in ("call", "list") and len(i.items) == 2 and i.head != "quote" for i in rest
@@ -235,6 +250,7 @@ def case_keys(
 
 
 def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(case subject key value ... else value)``."""
     subject_form, pairs, otherwise = case_keys(checker, form)
     subject = checker.check(subject_form, env)
     if subject.type == "bool":
@@ -247,7 +263,7 @@ def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     tests = [_member(checker, subject, group) for group in keys]
     numbers = [n.value for n in nodes if n.constant and isinstance(n.value, float)]
     if subject.type == "str" and len(numbers) == len(nodes):
-        # A lookup: 28 comparisons of strings would cost more than the rest of a policy.
+        # A lookup table: 28 comparisons of strings would cost more than the rest of a policy.
         lookup: dict[str, float] = {}
         for group, number in zip(keys, numbers[:-1], strict=True):
             for key in group:
@@ -257,11 +273,13 @@ def _case(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _null_test(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(null? value)``."""
     (value,) = checker.arity(form, 1, 1)
     return checker.dag.make("null?", checker.check(value, env))
 
 
 def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(if-null value ... default)``."""
     arguments = list(checker.arity(form, 2))
     nodes = checker.unify(
         [checker.check(a, env, tail=tail) for a in arguments],
@@ -275,6 +293,7 @@ def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _direct(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check a function with a fixed number of arguments."""
     takes = PRIMITIVES[name].takes
     arguments = checker.arity(form, len(takes), len(takes))
     nodes = [
@@ -284,7 +303,10 @@ def _direct(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> No
 
 
 def _fold(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """``(+ a b c)``: pair by pair from the left; of one argument the argument itself, ``(- a)`` and ``(/ a)``."""
+    """Check a function of any number of arguments, which are combined from the left.
+
+    With one argument, ``(- a)`` negates, ``(/ a)`` inverts, and any other function returns it.
+    """
     type = FOLDS.get(name, "num")
     result, *rest = [
         checker.want(a, env, type, f"{form.head} takes") for a in checker.arity(form, 1)
@@ -299,7 +321,9 @@ def _fold(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node
 
 
 def _compare(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check a comparison of two or more values in a chain."""
     arguments = list(checker.arity(form, 2, 2 if name == "!=" else None))
+    # Equality compares values of any type, and words with the vocabulary of the other side.
     if name in ("=", "!="):
         nodes = checker.unify(
             [checker.check(a, env) for a in arguments], arguments, f"The sides of {form.head}"
@@ -316,6 +340,7 @@ def _compare(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> N
 
 
 def _pair(checker: Checker, name: str, left: Node, right: Node) -> Node:
+    """Return the comparison of two nodes."""
     dag = checker.dag
     if name in (">", ">="):
         return dag.make("<" if name == ">" else "<=", right, left)
@@ -327,6 +352,7 @@ def _pair(checker: Checker, name: str, left: Node, right: Node) -> Node:
 
 
 def _unit(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check a unit of time, which converts an amount to days."""
     (amount,) = checker.arity(form, 1, 1)
     times, per = UNITS[name]
     node = checker.dag.make(
@@ -336,6 +362,7 @@ def _unit(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node
 
 
 def _param(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check a tunable parameter and return its current value."""
     param = declared_param(form, checker.text)
     if param.name in checker.overrides:
         param = replace(param, value=checker.overrides[param.name])
@@ -347,9 +374,10 @@ def _param(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check an aggregate over the slate."""
     if not checker.signature.aggregates:
         raise checker.error(
-            f"{name} ranges over a slate, and {checker.signature.slot} sees one item at a time.",
+            f"{name} aggregates over a slate, but {checker.signature.slot} sees one item at a time.",
             form.items[0],
         )
     (value,) = checker.arity(form, 1, 1)
@@ -357,17 +385,18 @@ def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) ->
 
 
 def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """``(update :stability e1 :difficulty e2)``: every expression reads the old values."""
+    """Check ``(update :stability e1 :difficulty e2)``, in which every expression reads the old values."""
     signature = checker.signature
     if signature.returns != "record":
         raise checker.error(
-            f"update sets fields, and {signature.slot} returns {kind_of(signature.returns)}.", form
+            f"update sets fields, but {signature.slot} returns {kind_of(signature.returns)}.", form
         )
     if not tail:
         raise checker.error(
-            "update is the last thing of a policy: a branch may end in it, nothing can use it.",
+            "update must be the result of the policy or of a branch; its value cannot be used.",
             form,
         )
+    # Each field must exist, appear once and have the type and vocabulary that it has as an input.
     items = form.items[1:]
     fields: dict[str, Node] = {}
     for key, value in zip(items[::2], items[1::2], strict=False):
@@ -393,6 +422,8 @@ def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check a test of one or two sets, which becomes an input of its own."""
+    # The words come last and are removed before the names of sets are resolved.
     count = 1 if op == "size" else 2
     names = list(checker.arity(form, count, count))
     words: tuple[str, ...] = ()
@@ -405,53 +436,56 @@ def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> No
                 options,
             )
         if any(key.kind != "str" for key in keys):
-            raise checker.error("A set holds strings.", options)
+            raise checker.error("A set contains strings only.", options)
         words = tuple(dict.fromkeys(key.text for key in keys))
     sets = []
     for name in names:
-        found = env.get(name.text) if name.kind == "symbol" else None
-        if not isinstance(found, SetName):
-            known = [n for n, item in checker.signature.inputs.items() if item.type == "set"]
+        bound = env.get(name.text) if name.kind == "symbol" else None
+        if not isinstance(bound, SetName):
+            declared = [n for n, item in checker.signature.inputs.items() if item.type == "set"]
             hint = (
-                f"the sets of {checker.signature.slot} are {', '.join(known)}"
-                if known
-                else "this slot gives none"
+                f"the sets of {checker.signature.slot} are {', '.join(declared)}"
+                if declared
+                else "this slot has none"
             )
-            if name.kind == "symbol" and name.text in known:
+            if name.kind == "symbol" and name.text in declared:
                 raise checker.unlisted(name)
             raise checker.error(f"{op} takes a set here; {hint}.", name)
-        if found.name not in sets or op not in ("overlap", "jaccard"):
-            sets.append(found.name)
+        if bound.name not in sets or op not in ("overlap", "jaccard"):
+            sets.append(bound.name)
     if len(sets) < len(names):
-        raise checker.error(f"{op} compares two sets, and here is one twice.", form)
+        raise checker.error(f"{op} compares two sets, but both are the same here.", form)
     derived = Derived(op, tuple(sorted(sets)), words)
     checker.derived[derived.name] = derived
     return checker.dag.input(derived.name, derived.type)
 
 
 def _function_value(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Refuse an anonymous function, because functions are not values of the language."""
     raise checker.error(
-        "Functions are no values of the dialect; a helper is written (defn name [arguments] body).",
+        "A function cannot be a value; write a helper as (defn name [arguments] body).",
         form,
     )
 
 
 def _misplaced(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Refuse a form that is only allowed at the top of a file."""
     raise checker.error(f"{form.head} is written only at the top of a file.", form, PolicyNameError)
 
 
 def _length(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(length acts)``: the number of items of the slate."""
     (values,) = checker.arity(form, 1, 1)
     return checker.dag.of_slate("length", _of_lists(checker, form, values, env, "list"))
 
 
 def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """``(range (length acts))`` or ``(range 0 (length acts))``: the positions of all items of the slate."""
+    """Check ``(range (length acts))`` or ``(range 0 (length acts))``: the positions of all items of the slate."""
     *start, size = checker.arity(form, 1, 2)
     if checker.check(size, env).op != "length" or any(
         each.number or each.kind != "int" for each in start
     ):
-        raise checker.error("A range is that of all items: (range 0 (length acts)).", form)
+        raise checker.error("A range covers all items: (range 0 (length acts)).", form)
     return checker.dag.of_slate("items", checker.dag.constant(True, "bool"))
 
 
@@ -467,50 +501,51 @@ def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
         raise checker.error("The function of filter takes one position.", parts.listed)
     scope = {**env, parts.arguments[0].text: checker.dag.of_slate("position")}
     test = checker.want(parts.body, scope, "bool", "filter tests")
-    kept = _of_lists(checker, form, items, env, "items").args[0]
-    met = checker.dag.make("if-null", test, checker.dag.constant(False, "bool"))
-    return checker.dag.of_slate("items", checker.dag.make("and", kept, met))
+    selected = _of_lists(checker, form, items, env, "items").args[0]
+    passed = checker.dag.make("if-null", test, checker.dag.constant(False, "bool"))
+    return checker.dag.of_slate("items", checker.dag.make("and", selected, passed))
 
 
 def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """``(nth accs i)``: what a list holds at the position that filter looks at."""
-    values, place = checker.arity(form, 2, 2)
+    """Check ``(nth accs i)``: the value of a list at the position that filter tests."""
+    values, position = checker.arity(form, 2, 2)
     listed = _of_lists(checker, form, values, env, "list")
-    _of_lists(checker, form, place, env, "position")
+    _of_lists(checker, form, position, env, "position")
     return listed.args[0]
 
 
 def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Whether no item of the slate meets the tests of some positions."""
+    """Check ``(empty? items)``: true if no item of the slate is among these positions."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
-    met = _of_lists(checker, form, items, env, "items").args[0]
-    marks = dag.make("if", met, dag.number(1.0), dag.number(0.0))
+    selected = _of_lists(checker, form, items, env, "items").args[0]
+    marks = dag.make("if", selected, dag.number(1.0), dag.number(0.0))
     return dag.make("=", dag.aggregate("slate-max", marks), dag.number(0.0))
 
 
 def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """The first of some positions: the item that has the first rank among those that meet the tests."""
+    """Check ``(first items)``: the item with the best rank among these positions."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
-    met = _of_lists(checker, form, items, env, "items").args[0]
+    selected = _of_lists(checker, form, items, env, "items").args[0]
     rank = dag.aggregate(
-        "slate-rank", dag.make("if", met, dag.number(0.0), dag.constant(None, "num"))
+        "slate-rank", dag.make("if", selected, dag.number(0.0), dag.constant(None, "num"))
     )
     is_first = dag.make("=", rank, dag.number(1.0))
     return dag.of_slate("pick", dag.make("if", is_first, dag.number(1.0), dag.number(0.0)))
 
 
 def _of_lists(checker: Checker, form: Form, argument: Form, env: Env, op: str) -> Node:
-    """The node of an argument that must be a list, positions, or a position."""
+    """Return the node of an argument that must be a list, positions, or a position."""
     node = checker.check(argument, env)
     if node.op != op:
         raise checker.error(
-            f"{form.head} takes {kind_of(op)} here, and this is {kind_of(node.type)}.", argument
+            f"{form.head} takes {kind_of(op)} here, but this is {kind_of(node.type)}.", argument
         )
     return node
 
 
+# Every built-in form that any policy may call.
 FORMS: dict[str, Handler] = {
     "let": _let,
     "if": _if,
@@ -546,9 +581,9 @@ LIST_FORMS: dict[str, Handler] = {
     "empty?": _is_empty,
     "first": _first,
 }
-"""What a policy over lists may call as well: enough for the exploration of the associative memory as it was written."""
+"""Additional forms of policies over lists: enough for the explore policy of the associative pack as published."""
 
 
 def forms_for(signature: Signature, arguments: Sequence[str]) -> Mapping[str, Handler]:
-    """The forms that a policy with these arguments may call."""
+    """Return the forms that a policy with these arguments may call."""
     return {**FORMS, **LIST_FORMS} if any(name in signature.lists for name in arguments) else FORMS

@@ -1,7 +1,7 @@
-"""The meaning of a policy: a hash-consed, typed graph of primitives. Equal subexpressions are one node.
+"""The meaning of a policy: a typed graph of primitives in which equal subexpressions share one node.
 
-The graph is kept canonical, so that every back end sees the same operations: constants are folded with the scalar
-functions, a choice between equal things is none, and a small whole power is a product.
+The graph is kept in canonical form, so that every back end executes the same operations. Constants are folded with the
+scalar functions, a choice between equal values is removed, and a small whole power becomes a product.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from memlab.kernel.language.signature import Returns, Type
 Value = float | bool | str | None
 ListType = Literal["list", "length", "items", "position", "pick"]
 NodeType = Returns | ListType | None
-"""None is the type of the literal ``null`` before its surroundings give it one. No policy computes a value of the types
-of lists: the forms of lists turn them into numbers and booleans of each item.
+"""None is the type of the literal ``null`` until its context determines one.
+
+List types exist only while a policy is checked: list forms are rewritten as numbers and booleans of each item.
 """
 
 
 class Node:
-    """One operation. ``value`` is a constant, the name of an input, the table of a ``table`` or ``in``, or the fields
-    of a ``record``.
+    """One operation with its arguments and type.
+
+    `value` is a constant, the name of an input, the table of a ``table`` or ``in``, or the fields of a ``record``.
     """
 
     __slots__ = ("args", "depth", "digest_bytes", "index", "op", "type", "value")
@@ -38,14 +40,16 @@ class Node:
 
     @property
     def constant(self) -> bool:
+        """True if the node is a constant."""
         return self.op == "const"
 
     @property
     def digest(self) -> str:
-        """The meaning hash of what hangs below this node: a Merkle hash, 64 hexadecimal digits."""
+        """Meaning hash of the subgraph below this node: a Merkle hash of 64 hexadecimal digits."""
         return self._digest().hex()
 
     def _digest(self) -> bytes:
+        """Return the meaning hash as bytes, computed once per node."""
         if self.digest_bytes is None:
             parts = [self.op.encode(), (self.type or "null").encode(), constant_key(self.value)]
             parts += [a._digest() for a in self.args]
@@ -59,7 +63,7 @@ class Node:
 
 
 def constant_key(value: object) -> bytes:
-    """A value as bytes: typed, floats by their bits, so that 0.0 and -0.0 differ and every NaN is one."""
+    """Return a value as bytes with its type. Floats use their bits, so 0.0 and -0.0 differ and every NaN is equal."""
     if isinstance(value, float):
         return b"f" + struct.pack(">d", value if value == value else float("nan"))
     if isinstance(value, bool):
@@ -75,13 +79,14 @@ def constant_key(value: object) -> bytes:
 
 
 class Dag:
-    """Makes nodes, each once."""
+    """A builder of nodes that creates each distinct node once."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self._known: dict[tuple[object, ...], Node] = {}
 
     def _node(self, op: str, args: tuple[Node, ...], type: NodeType, value: object = None) -> Node:
+        """Return the existing node for these parts, or create it."""
         key = (op, type, None if value is None else constant_key(value), *[a.index for a in args])
         node = self._known.get(key)
         if node is None:
@@ -90,33 +95,37 @@ class Dag:
         return node
 
     def constant(self, value: Value, type: NodeType) -> Node:
+        """Return a constant of a type."""
         return self._node("const", (), type, value)
 
     def number(self, value: float) -> Node:
+        """Return a constant number."""
         return self._node("const", (), "num", value)
 
     def input(self, name: str, type: Type) -> Node:
+        """Return the input with this name."""
         return self._node("input", (), type, name)
 
     def aggregate(self, op: str, *args: Node) -> Node:
+        """Return an aggregate over the candidates of the slate."""
         assert op in AGGREGATES
         return self._node(op, args, "num")
 
     def of_slate(self, type: ListType, *args: Node) -> Node:
-        """A list or a position: what stands for it while a policy over lists is checked."""
+        """Return a list or a position, which exists only while a policy over lists is checked."""
         return self._node(type, args, type)
 
     def record(self, fields: Mapping[str, Node]) -> Node:
-        """A value for each field, sorted by name."""
+        """Return a record with one value per field, sorted by name."""
         names = tuple(sorted(fields))
         return self._node("record", tuple(fields[name] for name in names), "record", names)
 
     def typed(self, node: Node, type: NodeType) -> Node:
-        """``null`` as a value of ``type``; any other node as it is."""
+        """Return a ``null`` as a value of `type`, and any other node unchanged."""
         return self.constant(None, type) if node.type is None else node
 
     def member(self, x: Node, words: Iterable[str]) -> Node:
-        """Whether a string is one of ``words``; null when it is null."""
+        """Return the test whether a string is one of `words`; null for a null string."""
         options = tuple(dict.fromkeys(words))
         if x.constant:
             return self.constant(None if x.value is None else x.value in options, "bool")
@@ -127,17 +136,17 @@ class Dag:
     def table(
         self, x: Node, words: tuple[str, ...], numbers: tuple[float, ...], default: float
     ) -> Node:
-        """The number beside a word, or the default for any other string and for null."""
+        """Return the number assigned to a word; the default for any other string and for null."""
         if x.constant:
             return self.number(dict(zip(words, numbers, strict=True)).get(x.value, default))
         return self._node("table", (x,), "num", (words, numbers, default))
 
     def unfolded(self, op: str, args: tuple[Node, ...]) -> Node:
-        """``op`` applied to ``args``, which may be constants, as a node of its own."""
+        """Return `op` applied to `args` as a node of its own, even if all arguments are constants."""
         return self._node(op, args, PRIMITIVES[op].gives)
 
     def make(self, op: str, *args: Node) -> Node:
-        """``op`` applied to ``args``, in canonical form. The arguments have the right types."""
+        """Return `op` applied to arguments of the right types, in canonical form."""
         primitive = PRIMITIVES[op]
         # A choice has the type of its last argument.
         type = args[-1].type if op in ("if", "if-null") else primitive.gives
@@ -151,10 +160,12 @@ class Dag:
 
 
 def _is(node: Node, value: Value) -> bool:
+    """Return True if a node is this constant."""
     return node.op == "const" and node.value == value and node.value is not None
 
 
 def _multiply(dag: Dag, x: Node, y: Node) -> Node | None:
+    """Rewrite a product with 1 or -1."""
     for factor, other in ((y, x), (x, y)):
         if _is(factor, 1.0):
             return other
@@ -164,14 +175,17 @@ def _multiply(dag: Dag, x: Node, y: Node) -> Node | None:
 
 
 def _divide(dag: Dag, x: Node, y: Node) -> Node | None:
+    """Rewrite a quotient with the divisor 1."""
     return x if _is(y, 1.0) else None
 
 
 def _negate(dag: Dag, x: Node) -> Node | None:
+    """Rewrite a double negation."""
     return x.args[0] if x.op == "neg" else None
 
 
 def _power(dag: Dag, x: Node, y: Node) -> Node | None:
+    """Rewrite a power with the exponent 0.5 or a small whole number."""
     if _is(y, 0.5):
         return dag.make("sqrt", x)
     exponent = y.value if y.constant else None
@@ -181,6 +195,7 @@ def _power(dag: Dag, x: Node, y: Node) -> Node | None:
 
 
 def _product(dag: Dag, x: Node, n: int) -> Node:
+    """Return a whole power as a product by repeated squaring."""
     if n == 1:
         return x
     half = _product(dag, x, n // 2)
@@ -189,6 +204,7 @@ def _product(dag: Dag, x: Node, n: int) -> Node:
 
 
 def _not(dag: Dag, x: Node) -> Node | None:
+    """Rewrite the negation of a negation or of a comparison."""
     if x.op == "not":
         return x.args[0]
     if x.op == "<":
@@ -197,18 +213,22 @@ def _not(dag: Dag, x: Node) -> Node | None:
 
 
 def _and(dag: Dag, x: Node, y: Node) -> Node | None:
+    """Rewrite a conjunction with a constant or with two equal arguments."""
+    # Constants and equal arguments decide or drop out of the conjunction, in three-valued logic as well.
     if x is y or _is(y, True) or _is(x, False):
         return x
     return y if _is(x, True) or _is(y, False) else None
 
 
 def _or(dag: Dag, x: Node, y: Node) -> Node | None:
+    """Rewrite a disjunction with a constant or with two equal arguments."""
     if x is y or _is(y, False) or _is(x, True):
         return x
     return y if _is(x, False) or _is(y, True) else None
 
 
 def _if(dag: Dag, test: Node, then: Node, otherwise: Node) -> Node | None:
+    """Rewrite a choice with a constant test or with equal branches."""
     if then is otherwise:
         return then
     if test.constant:
@@ -217,6 +237,7 @@ def _if(dag: Dag, test: Node, then: Node, otherwise: Node) -> Node | None:
 
 
 def _if_null(dag: Dag, x: Node, y: Node) -> Node | None:
+    """Rewrite a default for null where one side is constant."""
     if x is y:
         return x
     if x.constant:
@@ -225,14 +246,16 @@ def _if_null(dag: Dag, x: Node, y: Node) -> Node | None:
 
 
 def _skip_null(dag: Dag, x: Node, y: Node) -> Node | None:
+    """Rewrite a minimum or maximum with a constant null."""
     if x.constant and x.value is None:
         return y
     return x if y.constant and y.value is None else None
 
 
 _SMALL_POWERS = frozenset(float(n) for n in range(1, 10))
-"""A column of a million: 3 ms as products, 23 by ``pow``; a single number in half the time."""
+"""Exponents written as products: a column of a million numbers takes 3 ms instead of 23 ms by ``pow``."""
 
+# Rewrites into canonical form, by operation. Each returns None if it does not apply.
 _REWRITES: dict[str, Callable[..., Node | None]] = {
     "*": _multiply,
     "/": _divide,
@@ -249,36 +272,38 @@ _REWRITES: dict[str, Callable[..., Node | None]] = {
 
 
 def reachable(*roots: Node) -> list[Node]:
-    """The nodes that the roots need, each after its arguments."""
-    seen: dict[int, Node] = {}
+    """Return the nodes that the roots need, each after its arguments."""
+    nodes: dict[int, Node] = {}
     stack = list(roots)
     while stack:
         node = stack.pop()
-        if node.index not in seen:
-            seen[node.index] = node
+        if node.index not in nodes:
+            nodes[node.index] = node
             stack.extend(node.args)
-    return [seen[index] for index in sorted(seen)]
+    return [nodes[index] for index in sorted(nodes)]
 
 
-# Values that some inputs are known to have, put into the graph.
+# Specialisation: inputs whose values are known become constants.
 
 _ROUNDED = ("exp", "log", "log1p", "tanh", "pow")
-"""Functions whose last place may differ between back ends."""
+"""Functions whose last digit may differ between back ends."""
 
+# Aggregates whose value over equal rows is that value.
 _EXTREMES = ("slate-min", "slate-max")
 
 
 def with_known(
-    roots: Sequence[Node], known: Mapping[str, Value], *, rounded: bool = True
+    roots: Sequence[Node], constants: Mapping[str, Value], *, rounded: bool = True
 ) -> list[Node]:
-    """The graph of these roots with values for some inputs, and what follows from them.
+    """Return the graph of `roots` with constants for known inputs, folded as far as possible.
 
-    Without ``rounded``, functions whose last place differs between back ends are left for the back end to compute.
+    Without `rounded`, functions whose last digit differs between back ends are not folded; the back end computes them.
     """
     dag = Dag()
     rebuilt: dict[int, Node] = {}
     for node in reachable(*roots):
         args = tuple(rebuilt[a.index] for a in node.args)
+        # Folding here would use the scalar function, whose last digit may differ from the back end's.
         if (
             not rounded
             and node.op in _ROUNDED
@@ -286,24 +311,24 @@ def with_known(
         ):
             rebuilt[node.index] = dag.unfolded(node.op, args)
         elif node.op in _EXTREMES and args[0].constant:
-            # of rows that all have it; zeros are made positive, as everywhere
+            # All rows have the same value. Zeros become positive, as in every aggregate.
             extreme = args[0].value
             rebuilt[node.index] = dag.constant(None if extreme is None else extreme + 0.0, "num")
         else:
-            rebuilt[node.index] = _rebuilt(dag, node, args, known)
+            rebuilt[node.index] = _rebuild(dag, node, args, constants)
     return [rebuilt[node.index] for node in roots]
 
 
-def _rebuilt(dag: Dag, node: Node, args: tuple[Node, ...], known: Mapping[str, Value]) -> Node:
-    """The same operation on these arguments, which may have become constants."""
+def _rebuild(dag: Dag, node: Node, args: tuple[Node, ...], constants: Mapping[str, Value]) -> Node:
+    """Return the operation of `node` on new arguments, which may have become constants."""
     op = node.op
     if op == "const":
         return dag.constant(node.value, node.type)
     if op == "input":
         assert node.type in ("num", "bool", "str")
         return (
-            dag.constant(known[node.value], node.type)
-            if node.value in known
+            dag.constant(constants[node.value], node.type)
+            if node.value in constants
             else dag.input(node.value, node.type)
         )
     if op == "in":

@@ -1,11 +1,11 @@
-"""A pack's file: settings, policies and helpers, read and not yet checked against any slot.
+"""The file of a pack: settings, policies and helpers, read but not yet checked against any slot.
 
-(require memlab.dialect *)   ; may be left out: with it, the file is also a module of Hy
-(pack associative "Spreading activation." :inherits memlab)
-(from-pack companion retention forget :as is-forgotten)
-(setting damping (param :damping 0.7 :low 0 :high 1))
-(defn ratio [a b] (/ a (+ a b 1)))
-(defpolicy recall-score [activation recency] "..." (+ (* 0.4 activation) ...))
+- ``(require memlab.dialect *)`` is optional. It makes the file a module of Hy as well.
+- ``(pack associative "Spreading activation." :inherits memlab)``
+- ``(from-pack companion retention forget :as is-forgotten)``
+- ``(setting damping (param :damping 0.7 :low 0 :high 1))``
+- ``(defn ratio [a b] (/ a (+ a b 1)))``
+- ``(defpolicy recall-score [activation recency] "..." (+ (* 0.4 activation) ...))``
 """
 
 from __future__ import annotations
@@ -27,30 +27,46 @@ from memlab.kernel.language.reader import (
     read_forms,
 )
 from memlab.kernel.language.signature import Param, declared_param
-from memlab.kernel.language.texts import PolicyForm, digest, helper, named, parse, source_hash
+from memlab.kernel.language.texts import (
+    PolicyForm,
+    digest,
+    helper,
+    index_helpers,
+    parse,
+    source_hash,
+)
 from memlab.kernel.language.writer import write_data
 
 _MACROS = re.compile(r"(?:\s|;[^\n]*\n){0,2000}\(require memlab\.dialect \*\)")
-"""The line with which a pack's file is also a module of Hy, and what may precede it."""
+"""The line that makes a pack's file a module of Hy as well, with the space and comments before it."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A constant of the pipeline; ``param`` is its declaration when it may be tuned."""
+    """The value of a setting in a pack.
+
+    Parameters
+    ----------
+    value
+        The value as written.
+    param
+        Declaration of the parameter if the value may be tuned.
+    line, column
+        Position in the file, both from 1.
+    """
 
     value: float | str | bool
     param: Param | None = None
     line: int = 0
     column: int = 0
-    """Where it is in the file, from 1."""
 
 
 @dataclass(frozen=True)
 class Import:
-    """What ``(from-pack pack name other :as alias)`` imports from another pack.
+    """The decisions that ``(from-pack pack name other :as alias)`` imports from another pack.
 
-    ``names`` are slots and settings to have as that pack has them; ``aliases`` maps the names under which policies of
-    this pack read the value of a slot of that pack to those slots.
+    `names` are slots and settings taken from that pack as they are. `aliases` maps a name in this pack's policies to the
+    slot of that pack whose value it stands for.
     """
 
     pack: str
@@ -62,8 +78,9 @@ class Import:
 
 @dataclass(frozen=True)
 class PackSource:
-    """A pack as written. ``hash`` covers settings, policies, helpers, imports, the pack inherited and the dialect, not
-    the prose.
+    """The text of a pack as its parts.
+
+    `hash` covers settings, policies, helpers, imports, the inherited pack and the version of the language, but no prose.
     """
 
     name: str
@@ -78,11 +95,27 @@ class PackSource:
 
 
 def read_pack(text: str, *, file: str | None = None) -> PackSource:
-    """Reads a pack's file. Policies are checked later, by ``compile_policy(pack.policies[slot], signature,
-    helpers=pack.helpers)``.
+    """Read the file of a pack. Its policies are checked later, by `compile_policy`.
 
-    Raises a ``PolicyError`` with line and column.
+    Parameters
+    ----------
+    text
+        Content of the file.
+    file
+        Path of the file, for error messages.
 
+    Returns
+    -------
+    PackSource
+        The parts of the pack.
+
+    Raises
+    ------
+    PolicyError
+        If the text is no pack, with line and column.
+
+    Examples
+    --------
     >>> pack = read_pack('(pack tiny "One setting.") (setting seeds 10)')
     >>> pack.name, pack.settings["seeds"].value
     ('tiny', 10.0)
@@ -93,7 +126,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
     if not forms or forms[0].head != "pack":
         raise source.error(
             PolicySyntaxError,
-            'A pack begins with its name: (pack name "what it is"). A policy alone goes into a slot, by install.',
+            'A pack begins with (pack name "description"). Install a single policy with lab.policies.install.',
             forms[0] if forms else None,
         )
     name, doc, inherits = read_header(forms[0], source)
@@ -121,13 +154,14 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
         else:
             raise source.error(
                 PolicySyntaxError,
-                "A pack holds pack, from-pack, setting, defpolicy and defn.",
+                "A pack contains the forms pack, from-pack, setting, defpolicy and defn only.",
                 form,
             )
     twice = _imported_twice(imports)
     if twice:
         raise source.error(PolicyNameError, f"{twice[1]} is imported twice.", twice[0].form)
-    by_name = named(helpers)
+    # The order of the parts is fixed, because the hash of every pack depends on it.
+    by_name = index_helpers(helpers)
     parts: list[str | float] = [DIALECT, name, inherits or ""]
     for key, setting in sorted(settings.items()):
         parts += ["setting", key, type(setting.value).__name__, setting.value]
@@ -154,16 +188,14 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
 
 
 def _blanked(text: str) -> str:
-    """The text without the line that is for Hy alone; nothing here imports. As blanks it leaves every place
-    where it was.
-    """
+    """Return the text with the line for Hy replaced by spaces, so that all positions stay the same."""
     macros = _MACROS.match(text)
     return text if macros is None else re.sub(r"[^\n]", " ", macros.group()) + text[macros.end() :]
 
 
 def read_header(form: Form, source: Text) -> tuple[str, str, str | None]:
-    """The name of a pack, what it is, and the pack that it inherits from."""
-    shape = '(pack name "what it is" :inherits other)'
+    """Return name, description and inherited pack of the header of a pack."""
+    shape = '(pack name "description" :inherits other)'
     rest = form.items[1:]
     if not rest or rest[0].kind != "symbol":
         raise source.error(PolicySyntaxError, f"A pack begins with its name: {shape}.", form)
@@ -180,7 +212,7 @@ def read_header(form: Form, source: Text) -> tuple[str, str, str | None]:
         and rest[1].kind == "symbol"
     ):
         return name, doc, rest[1].text
-    raise source.error(PolicySyntaxError, f"This does not belong here: {shape}.", rest[0])
+    raise source.error(PolicySyntaxError, f"This form is not allowed here; write {shape}.", rest[0])
 
 
 def read_import(form: Form, source: Text) -> Import:
@@ -194,10 +226,13 @@ def read_import(form: Form, source: Text) -> Import:
     names: list[str] = []
     aliases: dict[str, str] = {}
     rest = items[1:]
+    # Each step consumes a name, or a name with its alias.
     while rest:
         name, rest = rest[0], rest[1:]
         if name.kind != "symbol":
-            raise source.error(PolicySyntaxError, f"This does not belong here: {shape}.", name)
+            raise source.error(
+                PolicySyntaxError, f"This form is not allowed here; write {shape}.", name
+            )
         if rest and rest[0].kind == "keyword" and rest[0].text == "as":
             if len(rest) < 2 or rest[1].kind != "symbol":
                 raise source.error(PolicySyntaxError, f"A name follows :as, {shape}.", rest[0])
@@ -211,17 +246,17 @@ def read_import(form: Form, source: Text) -> Import:
 
 def _imported_twice(imports: list[Import]) -> tuple[Import, str] | None:
     """Return the first import of a name that was imported before, and the name."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for each in imports:
         for name in (*each.names, *each.aliases):
-            if name in seen:
+            if name in names:
                 return each, name
-            seen.add(name)
+            names.add(name)
     return None
 
 
 def read_setting(form: Form, source: Text) -> tuple[str, Setting]:
-    """The name and the value of ``(setting name value)``."""
+    """Return name and value of ``(setting name value)``."""
     if len(form.items) != 3 or form.items[1].kind != "symbol":
         raise source.error(
             PolicySyntaxError, "A setting is a name and a value: (setting damping 0.7).", form
@@ -246,7 +281,7 @@ def read_setting(form: Form, source: Text) -> tuple[str, Setting]:
 
 
 def read_policy_form(form: Form, source: Text) -> PolicyForm:
-    """A definition of a policy, taken apart and not yet checked."""
+    """Return the parts of a ``defpolicy``, not yet checked."""
     parts = definition(form, source)
     inputs = tuple(a.text for a in parts.arguments)
     text = source.source[form.start : form.stop]
@@ -263,15 +298,36 @@ def read_policy_form(form: Form, source: Text) -> PolicyForm:
 
 
 def with_setting(source: str, name: str, value: float | str | bool) -> str:
-    """The text of a pack with ``(setting name value)``, in the place of the one that it has or after its header.
+    """Return the text of a pack with another value for a setting.
 
+    Parameters
+    ----------
+    source
+        Text of the pack.
+    name
+        Name of the setting. If the pack does not assign it, it is added after the header.
+    value
+        The new value.
+
+    Returns
+    -------
+    str
+        The text with the setting.
+
+    Raises
+    ------
+    InputError
+        If the text is not a pack.
+
+    Examples
+    --------
     >>> with_setting('(pack tiny "One setting.")\\n(setting seeds 10)', "seeds", 5)
     '(pack tiny "One setting.")\\n(setting seeds 5)'
     """
     forms = read_forms(Text(_blanked(source)), characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
     if not forms or forms[0].head != "pack":
         raise InputError(
-            "A setting belongs into the text of a pack, which begins with (pack name)."
+            "A setting can only be set in the text of a pack, which begins with (pack name)."
         )
     written = f"(setting {name} {write_data(value)})"
     for form in forms:
@@ -280,32 +336,32 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
     return f"{source[: forms[0].stop]}\n{written}{source[forms[0].stop :]}"
 
 
-# A policy that reads the value of another policy, as one text.
+# A policy that reads the value of another policy is rewritten as one text.
 #
-# (defpolicy recall-score [other-score age-days] (+ other-score (/ 1 (+ 1 age-days)))), where ``other-score`` stands for
+# (defpolicy recall-score [other-score age-days] (+ other-score (/ 1 (+ 1 age-days)))), in which ``other-score`` stands for
 # (fn [similarity] (* 2 similarity)), becomes
 #
 # (defpolicy recall-score [similarity age-days]
 # (let [other-score (* 2 similarity)]
 # (+ other-score (/ 1 (+ 1 age-days)))))
 #
-# The text is complete: it can be read, hashed, installed, edited and rolled back without the pack of the other policy.
+# The text is complete: it can be read, hashed, installed, edited and restored without the pack of the other policy.
 
 
 def inline_imports(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a policy with other policies written into it, and the helpers of those.
+    """Return the text of a policy with the policies that it reads written into it, and their helpers.
 
     Parameters
     ----------
     form
-        A policy whose list of arguments may hold names of ``values``.
+        A policy whose arguments may include names of ``values``.
     values
-        The policy that each of these names stands for.
+        The policy for each of these names.
 
     Returns
     -------
     tuple of str and tuple of str
-        The text as it is where the policy reads none of the names.
+        The text, which is unchanged if the policy reads none of the names, and the texts of the helpers.
     """
     read = [name for name in form.inputs if name in values]
     if not read:

@@ -1,4 +1,4 @@
-"""A compiled policy: one meaning, three ways to run it, its identity, and what follows from values known beforehand."""
+"""Compiled policies: one meaning, three ways to run it, its hashes, and specialisation to known values."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from memlab.kernel.language.texts import PolicyForm, digest, parse, source_hash
 from memlab.kernel.language.writer import is_hy_model, policy_form_text
 
 DIALECT = "memlab-1"
-"""The version of the dialect, a part of every hash: a change of meaning changes it."""
+"""Version of the policy language. It is part of every hash and changes whenever a meaning changes."""
 
 
-class _Given(NamedTuple):
-    """What a policy was compiled from."""
+class _Origin(NamedTuple):
+    """The arguments from which a policy was compiled."""
 
     source: str | PolicyForm
     name: str | None
@@ -44,12 +44,33 @@ class _Given(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Policy(Displayed):
-    """A checked policy. Two policies are equal when their hashes are; make one with ``compile_policy``.
+    """A checked policy. Two policies are equal if their hashes are equal. `compile_policy` creates one.
 
-    ``arguments`` are as the text lists them; ``inputs`` are the features that it reads, sorted; tests of sets are
-    among them under their own text, such as ``(has tags "x")``, and in ``derived`` with the sets that they read.
-    ``source_hash`` identifies the text up to layout and bound names, ``meaning_hash`` what it computes, ``hash`` the
-    version: dialect, source, helpers and parameter values.
+    Attributes
+    ----------
+    name
+        Name of the policy in error messages.
+    signature
+        Contract of the slot that the policy was checked against.
+    source
+        Text of the policy.
+    doc
+        Document string of the policy.
+    arguments
+        Arguments in the order of the text.
+    inputs
+        Inputs that the policy reads, sorted. A test of sets counts as an input under its own text, such as
+        ``(has tags "x")``.
+    params
+        Tunable parameters by name.
+    source_hash
+        Hash of the text, independent of layout and bound names.
+    hash
+        Hash of the version: language, source, helpers and parameter values.
+    derived
+        Tests of sets by name, with the sets that they read.
+    root
+        Graph of the computation.
     """
 
     name: str
@@ -63,9 +84,8 @@ class Policy(Displayed):
     hash: str
     derived: Mapping[str, Derived]
     root: Node = field(repr=False)
-    _given: _Given = field(repr=False)
+    _origin: _Origin = field(repr=False)
     _of: tuple[Policy, str] | None = field(repr=False, default=None)
-    """The record and the field of which this is the policy."""
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -79,34 +99,81 @@ class Policy(Displayed):
 
     @property
     def helpers(self) -> tuple[str, ...]:
-        """The ``defn`` forms that it was compiled with, used or not: with ``source``, enough to compile it again."""
-        return self._given.helpers
+        """The ``defn`` forms it was compiled with, used or not. Together with `source` they allow recompilation."""
+        return self._origin.helpers
 
     @cached_property
     def meaning_hash(self) -> str:
-        """A Merkle hash of the graph.
-
-        Equal for two texts that compute the same operations, parameter values included.
-        """
+        """Merkle hash of the graph: equal for two texts that compute the same operations with the same parameter values."""
         return digest(DIALECT, self.root.digest)
 
     @checked
     def with_params(self, values: Mapping[str, Annotated[float, AnyNumber]]) -> Policy:
-        """The same policy with other parameter values, and so another ``hash``."""
+        """Return the policy with other parameter values and therefore another `hash`.
+
+        Parameters
+        ----------
+        values
+            Values by the name of a parameter. An underscore counts as a hyphen.
+
+        Returns
+        -------
+        Policy
+            The policy with these values.
+
+        Raises
+        ------
+        UnknownName
+            If the policy has no such parameter.
+        InputError
+            If a value is outside the bounds of its parameter.
+
+        Examples
+        --------
+        >>> from memlab.kernel.language import Input
+        >>> slot = Signature("recall-score", [Input("similarity")])
+        >>> policy = compile_policy("(fn [similarity] (* (param :weight 1) similarity))", slot)
+        >>> policy.with_params({"weight": 0.5}).row({"similarity": 0.8})
+        0.4
+        """
         if self._of is not None:
             record, field = self._of
             return record.with_params(values).field(field)
         merged = {p.name: p.value for p in self.params.values()} | _chosen(values)
-        return compile_policy(**self._given._asdict(), signature=self.signature, params=merged)
+        return compile_policy(**self._origin._asdict(), signature=self.signature, params=merged)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What the policy of a record slot may update, sorted; nothing for any other."""
+        """Fields that the policy of a record slot may update, sorted; empty for any other policy."""
         return self.root.value if self.root.op == "record" else ()
 
     @checked
     def field(self, name: str) -> Policy:
-        """The policy of one field of a record alone: a scalar that can be explained, drawn and ranked."""
+        """Return the policy of one field of a record: a scalar, which can be explained, drawn and ranked.
+
+        Parameters
+        ----------
+        name
+            Name of the field.
+
+        Returns
+        -------
+        Policy
+            A policy that returns the new value of the field.
+
+        Raises
+        ------
+        UnknownName
+            If the policy does not update this field.
+
+        Examples
+        --------
+        >>> from memlab.kernel.language import Input
+        >>> slot = Signature("reinforce", [Input("strength")], "record", fields=("strength",))
+        >>> grow = compile_policy("(fn [strength] (update :strength (+ 1 strength)))", slot)
+        >>> grow.field("strength").row({"strength": 2})
+        3.0
+        """
         key = canonical(name)
         if key not in self.fields:
             raise UnknownName(f"field of {self.name}", name, self.fields)
@@ -131,11 +198,33 @@ class Policy(Displayed):
     def columns(
         self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id"
     ) -> pl.Series:
-        """One value for each row of ``frame``, in its order.
+        """Return one value for each row of a frame, in the order of the rows.
 
-        The frame has a column for each of ``inputs``, spelled either way (``age-days``, ``age_days``). ``by`` names
-        the column of slates when the frame holds many; ``order`` the memory ids, which only aggregates read. A record
-        gives a struct of its ``fields``.
+        Parameters
+        ----------
+        frame
+            A column for each of `inputs`, named with hyphens or underscores (``age-days``, ``age_days``).
+        by
+            Column of slates if the frame contains several; aggregates are computed per slate.
+        order
+            Column of memory ids, which only aggregates read.
+
+        Returns
+        -------
+        Series
+            The values; for a record a struct of its `fields`.
+
+        Raises
+        ------
+        InputError
+            If a column is missing or has another type.
+
+        Examples
+        --------
+        >>> from memlab.kernel.language import Input
+        >>> policy = compile_policy("(fn [similarity] (* 2 similarity))", Signature("score", [Input("similarity")]))
+        >>> policy.columns(pl.DataFrame({"similarity": [0.5, None]})).to_list()
+        [1.0, None]
         """
         return self._columns.run(frame, by, order, self.name)
 
@@ -143,43 +232,114 @@ class Policy(Displayed):
     def aggregates(
         self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id"
     ) -> pl.DataFrame:
-        """One column for each aggregate of the slate, named by its node's hash: what ``row`` and ``explain`` need."""
+        """Return the aggregates of the slate for each row, which `row` and `explain` need.
+
+        Parameters
+        ----------
+        frame
+            A column for each of `inputs`.
+        by
+            Column of slates if the frame contains several.
+        order
+            Column of memory ids.
+
+        Returns
+        -------
+        DataFrame
+            One column for each aggregate, named by the hash of its node.
+        """
         return self._columns.aggregates(frame, by, order)
 
     def arrays(
         self, columns: Mapping[str, Column], *, order: npt.NDArray[Any] | None = None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-        """Values and nulls (or none) for one slate of NumPy arrays; a column is an array or an (array, null mask) pair.
+        """Return values and nulls for one slate of NumPy arrays.
 
-        Strings come as object or ``str`` arrays. ``order`` gives the memory ids, for aggregates; without it the order
-        of the rows counts. Agrees with ``columns`` but for the last place of ``exp``, ``log``, ``log1p``, ``tanh`` and
-        ``pow``: within a relative 1e-12, unless what follows cancels and magnifies it. For a record see ``updates``.
+        They agree with `columns` except for the last digit of ``exp``, ``log``, ``log1p``, ``tanh`` and ``pow``. The
+        relative difference is at most 1e-12 unless cancellation magnifies it. For a record, use `updates`.
+
+        Parameters
+        ----------
+        columns
+            An array for each of `inputs`, or a pair of an array and a null mask. Strings are object or ``str`` arrays.
+        order
+            Memory ids for aggregates; by default the order of the rows counts.
+
+        Returns
+        -------
+        tuple
+            An array of values, and an array that is True for null, or None if there is no null.
+
+        Raises
+        ------
+        InputError
+            If an array is missing or has another type, or if the policy returns a record.
         """
-        self._scalar("arrays")
-        ((values, nulls),) = self._read(self._arrays.run, columns, order)
+        self._refuse_record("arrays")
+        ((values, nulls),) = self._run(self._arrays.run, columns, order)
         return values, nulls
 
     def updates(
         self, columns: Mapping[str, Column], *, order: npt.NDArray[Any] | None = None
     ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
-        """What a record policy makes of each of its ``fields``, as ``arrays`` would give it."""
+        """Return the new values of each field that a record policy updates.
+
+        Parameters
+        ----------
+        columns
+            An array for each of `inputs`, or a pair of an array and a null mask.
+        order
+            Memory ids for aggregates; by default the order of the rows counts.
+
+        Returns
+        -------
+        dict
+            Values and nulls, as `arrays` returns them, by the name of the field.
+
+        Raises
+        ------
+        InputError
+            If the policy does not return a record.
+        """
         if self.root.op != "record":
-            raise InputError(f"{self.name} returns one value and updates nothing: use arrays.")
-        return dict(zip(self.fields, self._read(self._arrays.run, columns, order), strict=True))
+            raise InputError(f"{self.name} returns one value and updates no fields: use arrays.")
+        return dict(zip(self.fields, self._run(self._arrays.run, columns, order), strict=True))
 
     def row(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
     ) -> Value | dict[str, Value]:
-        """The value for one item, bit for bit as in ``columns``; of a record one value a field.
+        """Return the value for one item, equal to `columns` on every bit.
 
-        ``aggregates`` is the item's row of ``aggregates``. A set is any collection of strings.
+        Parameters
+        ----------
+        values
+            A value for each of `inputs` by name. A set is any collection of strings.
+        aggregates
+            The item's row of `aggregates`, if the policy aggregates over its slate.
+
+        Returns
+        -------
+        float, bool, str, None or dict
+            The value; for a record one value per field.
+
+        Raises
+        ------
+        InputError
+            If a value is missing or has another type.
+
+        Examples
+        --------
+        >>> from memlab.kernel.language import Input
+        >>> policy = compile_policy("(fn [similarity] (* 2 similarity))", Signature("score", [Input("similarity")]))
+        >>> policy.row({"similarity": 0.4})
+        0.8
         """
-        return self._row.value(self._read(self._row.run, values, aggregates))
+        return self._row.value(self._run(self._row.run, values, aggregates))
 
     def __call__(
         self, *values: object, aggregates: Mapping[str, float | None] | None = None, **named: object
     ) -> Value | dict[str, Value]:
-        """The value for one item, as ``row`` gives it; ``arguments`` come in their order or by name.
+        """Return the value for one item, as `row` does. Arguments are passed in their order or by name.
 
         >>> from memlab.kernel.language import Input
         >>> slot = Signature("recall-score", [Input("similarity"), Input("age-days")])
@@ -188,23 +348,45 @@ class Policy(Displayed):
         """
         if len(values) > len(self.arguments):
             raise InputError(
-                f"{self.name} takes {len(self.arguments)} arguments, and here are {len(values)}."
+                f"{self.name} takes {len(self.arguments)} arguments, but {len(values)} are given."
             )
-        known = {name.replace("/", "-"): name for name in (*self.arguments, *self.signature.inputs)}
-        given = dict(zip(self.arguments, values, strict=False))
-        given |= {known.get(canonical(name), name): value for name, value in named.items()}
-        return self.row(given, aggregates=aggregates)
+        names = {name.replace("/", "-"): name for name in (*self.arguments, *self.signature.inputs)}
+        arguments = dict(zip(self.arguments, values, strict=False))
+        arguments |= {names.get(canonical(name), name): value for name, value in named.items()}
+        return self.row(arguments, aggregates=aggregates)
 
     @checked
     def explain(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
     ) -> Any:
-        """Explain the value for one item: a ``memlab.subjects.lens.Explanation``.
+        """Explain the value for one item.
 
-        It has the additive terms of the live branch, which sum to the value, and the computation as a tree.
+        Parameters
+        ----------
+        values
+            A value for each of `inputs` by name.
+        aggregates
+            The item's row of `aggregates`, if the policy aggregates over its slate.
+
+        Returns
+        -------
+        memlab.subjects.lens.Explanation
+            The additive terms of the active branch, which sum to the value, and the computation as a tree.
+
+        Raises
+        ------
+        InputError
+            If the policy returns a record: explain one field of it.
+
+        Examples
+        --------
+        >>> from memlab.kernel.language import Input
+        >>> policy = compile_policy("(fn [x y] (+ (* 2 x) y))", Signature("score", [Input("x"), Input("y")]))
+        >>> [(term.text, term.value) for term in policy.explain({"x": 1, "y": 3}).terms]
+        [('(* 2 x)', 2.0), ('y', 3.0)]
         """
-        self._scalar("explain")
-        return load_part("explain-value")(self._evaluated(values, aggregates))
+        self._refuse_record("explain")
+        return load_part("explain-value")(self._evaluated(values, aggregates), self)
 
     @checked
     def why(
@@ -215,19 +397,38 @@ class Policy(Displayed):
         aggregates: tuple[Mapping[str, float | None], Mapping[str, float | None]] | None = None,
         names: tuple[str, str] = ("a", "b"),
     ) -> Any:
-        """Compare the values of two items term by term: a ``memlab.subjects.lens.Why``.
+        """Compare the values of two items term by term.
 
-        ``aggregates`` are their rows of ``aggregates``. InputError for a record: take one field of it.
+        Parameters
+        ----------
+        a, b
+            A value for each of `inputs` by name, for either item.
+        aggregates
+            The items' rows of `aggregates`, if the policy aggregates over its slate.
+        names
+            Names of the two items in the output.
 
+        Returns
+        -------
+        memlab.subjects.lens.Why
+            The differences of the terms, which sum to the difference of the values.
+
+        Raises
+        ------
+        InputError
+            If the policy returns a record: compare one field of it.
+
+        Examples
+        --------
         >>> from memlab.kernel.language import Input
         >>> policy = compile_policy("(fn [x y] (+ (* 2 x) y))", Signature("score", [Input("x"), Input("y")]))
         >>> [(t.text, t.difference) for t in policy.why({"x": 1, "y": 0}, {"x": 0, "y": 1}).terms]
         [('(* 2 x)', 2.0), ('y', -1.0)]
         """
-        self._scalar("why")
+        self._refuse_record("why")
         first, second = aggregates or (None, None)
         return load_part("compare-values")(
-            self._evaluated(a, first), self._evaluated(b, second), names
+            self._evaluated(a, first), self._evaluated(b, second), names, self
         )
 
     def __repr__(self) -> str:
@@ -236,21 +437,23 @@ class Policy(Displayed):
     def _display(self) -> object:
         return load_part("show-policy")(self)
 
-    def _read(self, run: Callable[..., Any], *given: Any) -> Any:
-        """What a program makes of a caller's values, which are checked where they fail: it runs many times."""
+    def _run(self, run: Callable[..., Any], *values: Any) -> Any:
+        """Run a program on a caller's values. They are not checked beforehand, because programs run often."""
         try:
-            return run(*given)
+            return run(*values)
         except MemlabError:
             raise
         except Exception as error:
-            raise InputError(f"{self.name} cannot read what was given: {error}") from error
+            raise InputError(f"{self.name} cannot read its arguments: {error}") from error
 
     def _evaluated(
         self, values: Mapping[str, object], aggregates: Mapping[str, float | None] | None
     ) -> Evaluation:
-        return Evaluation(self._row, self._read(self._row.run, values, aggregates))
+        """Return the values of all nodes of the graph for one item."""
+        return Evaluation(self._row, self._run(self._row.run, values, aggregates))
 
-    def _scalar(self, verb: str) -> None:
+    def _refuse_record(self, verb: str) -> None:
+        """Raise an error if the policy returns a record, which `verb` does not accept."""
         if self.root.op == "record":
             name = self.fields[0] if self.fields else "name"
             raise InputError(
@@ -279,13 +482,38 @@ def compile_policy(
     helpers: tuple[str, ...] = (),
     file: str | None = None,
 ) -> Policy:
-    """Reads and checks a policy against a slot's signature; cached by content.
+    """Read and check a policy against the signature of a slot. Results are cached by content.
 
-    ``source`` is ``(fn [a b] body)``, its Scheme spelling ``(lambda (a b) body)`` or a ``defpolicy``, with helpers
-    (``defn``) in front if need be; or a ``PolicyForm`` of a pack. ``params`` gives values to ``(param :name default)``.
+    Parameters
+    ----------
+    source
+        ``(fn [a b] body)``, ``(lambda (a b) body)`` or a ``defpolicy``, with helpers (``defn``) in front if needed; or
+        the `PolicyForm` of a pack.
+    signature
+        Contract of the slot.
+    name
+        Name of the policy in error messages.
+    params
+        Values of parameters, which override their defaults.
+    helpers
+        Texts of ``defn`` forms that the policy may call.
+    file
+        Path of the file, for error messages.
 
-    Raises a ``PolicyError`` with line and column, or an ``InputError`` for a parameter's value.
+    Returns
+    -------
+    Policy
+        The compiled policy.
 
+    Raises
+    ------
+    PolicyError
+        If the policy is invalid, with line and column.
+    InputError
+        If a parameter has an invalid value.
+
+    Examples
+    --------
     >>> from memlab.kernel.language import Input
     >>> slot = Signature("recall-score", [Input("similarity"), Input("recency")])
     >>> policy = compile_policy("(fn [similarity recency] (+ (* 0.7 similarity) (* 0.3 recency)))", slot)
@@ -298,7 +526,7 @@ def compile_policy(
         raise InputError(
             f"A policy is checked against a Signature, such as SLOTS[name].signature; not {signature!r}."
         )
-    # as text, since -0.0 and 0.0 are equal and not the same
+    # The cache needs texts, because -0.0 and 0.0 are equal as keys but give different hashes.
     chosen = (
         tuple(sorted((key, value.hex()) for key, value in _chosen(params).items()))
         if params is not None
@@ -308,6 +536,7 @@ def compile_policy(
 
 
 def _chosen(params: Mapping[str, float]) -> dict[str, float]:
+    """Return the values of parameters by canonical name, or raise an error."""
     if not isinstance(params, Mapping):
         raise InputError(f"Parameters are given by name, such as {{'near': 0.5}}; not {params!r}.")
     for name, value in params.items():
@@ -316,6 +545,7 @@ def _chosen(params: Mapping[str, float]) -> dict[str, float]:
     return {canonical(name): float(value) for name, value in params.items()}
 
 
+# Recalls, evaluations and widgets compile the same texts again and again; compiling takes a millisecond.
 @lru_cache(maxsize=1024)
 def _compile(
     source: str | PolicyForm,
@@ -325,11 +555,13 @@ def _compile(
     helpers: tuple[str, ...],
     file: str | None,
 ) -> Policy:
+    """Compile a policy; all arguments are hashable, so that results can be cached."""
+    # The text, its arguments, then the values of parameters are checked, so that the first mistake is reported.
     params = [(key, float.fromhex(value)) for key, value in written]
-    text, _, parts, known = parse(source, name, helpers, file)
+    text, _, parts, callable_helpers = parse(source, name, helpers, file)
     names = tuple(a.text for a in parts.arguments)
     text = text._replace(name=name or parts.name or None, hash=source_hash(names, parts.body))
-    checker = Checker(text, signature, known, dict(params), forms_for(signature, names))
+    checker = Checker(text, signature, callable_helpers, dict(params), forms_for(signature, names))
     root = checker.result(parts.body, bound_arguments(checker, parts))
     for parameter, value in params:
         declared = checker.params.get(parameter)
@@ -337,7 +569,7 @@ def _compile(
             raise UnknownName("parameter", parameter, checker.params)
         if not (math.isfinite(value) and declared.low <= value <= declared.high):
             raise InputError(
-                f"The parameter {parameter} lies between {declared.low:g} and {declared.high:g}; {value!r} does not."
+                f"The parameter {parameter} is between {declared.low:g} and {declared.high:g}, not {value!r}."
             )
     assert text.hash is not None
     inputs = _inputs(root)
@@ -363,39 +595,40 @@ def _compile(
         source_hash=text.hash,
         hash=digest(DIALECT, text.hash, str(len(used)), *used, *values),
         root=root,
-        _given=_Given(source, name, helpers, file),
+        _origin=_Origin(source, name, helpers, file),
     )
 
 
 def _inputs(root: Node) -> tuple[str, ...]:
+    """Return the names of the inputs of a graph, sorted."""
     return tuple(sorted(str(n.value) for n in reachable(root) if n.op == "input"))
 
 
 def bound_arguments(checker: Checker, parts: Definition) -> Env:
-    """The node, or the set, of each argument of a policy."""
+    """Return the node or set of each argument of a policy."""
     env: dict[str, Node | SetName] = {}
     for argument in parts.arguments:
         value = checker.argument(argument.text)
         if value is None:
-            slot, known = (
+            slot, suggestion = (
                 checker.signature.slot,
                 did_you_mean(argument.text, checker.signature.inputs),
             )
             raise checker.error(
-                f"Unknown input {argument.text} of {slot}. {known}", argument, PolicyNameError
+                f"Unknown input {argument.text} of {slot}. {suggestion}", argument, PolicyNameError
             )
         env[argument.text] = value
     return env
 
 
-# What a policy can come out as, and which fields of a record policy other than they went in, before anything is run.
+# Possible results of a policy and the fields that it changes, determined without running it.
 #
-# Values that some inputs are known to have are put into the graph, which folds what follows from them. A field that is
-# then nothing but its own old value is left alone, whatever the other inputs are.
+# Known values become constants of the graph, which is then folded. A field whose graph is only its own old value stays
+# unchanged whatever the other inputs are.
 
 
-def changed_fields(policy: Policy, given: Mapping[str, Value]) -> tuple[str, ...]:
-    """The fields that ``policy`` may change when its inputs have the values ``given``, sorted.
+def changed_fields(policy: Policy, inputs: Mapping[str, Value]) -> tuple[str, ...]:
+    """Return the fields that a policy may change for the known values of some inputs, sorted.
 
     >>> from memlab.kernel.language import Input, Signature, compile_policy
     >>> slot = Signature("reinforce", [Input("outcome", "str"), Input("strength")], "record", fields=("strength",))
@@ -404,14 +637,16 @@ def changed_fields(policy: Policy, given: Mapping[str, Value]) -> tuple[str, ...
     >>> changed_fields(grow, {"outcome": "success"}), changed_fields(grow, {"outcome": "fail"})
     (('strength',), ())
     """
-    return _changed(policy, tuple(sorted(given.items())))
+    return _changed(policy, tuple(sorted(inputs.items())))
 
 
+# Every use of a memory asks this again for the same few outcomes.
 @lru_cache(maxsize=1024)
-def _changed(policy: Policy, given: tuple[tuple[str, Value], ...]) -> tuple[str, ...]:
+def _changed(policy: Policy, inputs: tuple[tuple[str, Value], ...]) -> tuple[str, ...]:
+    """Return the fields that a policy may change; see `changed_fields`."""
     if not policy.fields:
         return ()
-    ends = with_known(policy.root.args, dict(given))
+    ends = with_known(policy.root.args, dict(inputs))
     return tuple(
         name
         for name, end in zip(policy.fields, ends, strict=True)
@@ -420,10 +655,12 @@ def _changed(policy: Policy, given: tuple[tuple[str, Value], ...]) -> tuple[str,
 
 
 def possible_results(
-    policy: Policy, given: Mapping[str, Value]
+    policy: Policy, inputs: Mapping[str, Value]
 ) -> frozenset[tuple[str, Value]] | None:
-    """What ``policy`` can give when its inputs have the values ``given``: ("const", value), or ("input", name) where an
-    input is handed through. None where it computes something, or is a record.
+    """Return all possible results of a policy for the known values of some inputs.
+
+    A result is ("const", value), or ("input", name) if the policy returns an input unchanged. The answer is None if the
+    policy computes a value or returns a record.
 
     >>> from memlab.kernel.language import Input, Signature, compile_policy
     >>> slot = Signature("promote", [Input("status", "str"), Input("ttl")], "str")
@@ -431,26 +668,29 @@ def possible_results(
     >>> possible_results(fade, {"ttl": None})
     frozenset({('input', 'status')})
     """
-    return _possible(policy, tuple(sorted(given.items())))
+    return _possible(policy, tuple(sorted(inputs.items())))
 
 
+# Recalls ask this for the same few combinations of known values.
 @lru_cache(maxsize=1024)
 def _possible(
-    policy: Policy, given: tuple[tuple[str, Value], ...]
+    policy: Policy, inputs: tuple[tuple[str, Value], ...]
 ) -> frozenset[tuple[str, Value]] | None:
-    found: set[tuple[str, Value]] = set()
-    waiting = with_known((policy.root,), dict(given)) if not policy.fields else []
+    """Return all possible results of a policy; see `possible_results`."""
+    results: set[tuple[str, Value]] = set()
+    waiting = with_known((policy.root,), dict(inputs)) if not policy.fields else []
     while waiting:
         node = waiting.pop()
         if node.op == "if":
             waiting += node.args[1:]
         elif node.op in ("const", "input"):
-            found.add((node.op, node.value))
+            results.add((node.op, node.value))
         else:
             return None
-    return frozenset(found) or None
+    return frozenset(results) or None
 
 
+# The accepted types of a policy, for the error message.
 _EXPECTED = (
     "A policy is a text, a Hy form such as hy.read(...), or a compiled policy such as "
     'load_pack("companion").policies["recall-score"]'
@@ -458,25 +698,24 @@ _EXPECTED = (
 
 
 def policy_parts(source: object) -> tuple[str, tuple[str, ...], dict[str, float]]:
-    """Return the text, the helpers and the parameter values of a policy that a caller gives.
+    """Return the text, the helpers and the parameter values of a policy in any accepted type.
 
     Parameters
     ----------
     source
-        The text of a policy, a form that Hy's reader made (a quote in front is removed), or a compiled ``Policy``.
-        A form is written as text and then read like any other text; none of it is evaluated.
+        A text, a form of Hy's reader, or a compiled ``Policy``. A form is written as text without a leading quote.
+        Nothing is evaluated.
 
     Returns
     -------
     tuple of str, tuple of str, dict of str to float
-        The text; the ``defn`` forms that it was compiled with; the values of parameters that differ from their
-        defaults. A text and a form have no helpers and no values.
+        The text, the ``defn`` forms it was compiled with, and the parameter values that differ from their defaults. A
+        text or form has no helpers and no values.
 
     Raises
     ------
     InputError
-        If ``source`` is none of the three, or a form is nested too deep, too large, or holds what is no value of the
-        dialect.
+        If ``source`` has another type, or if a form is nested too deep, too large or contains an unsupported value.
 
     Examples
     --------
@@ -489,7 +728,7 @@ def policy_parts(source: object) -> tuple[str, tuple[str, ...], dict[str, float]
     if isinstance(source, Policy):
         if source._of is not None:
             raise InputError(
-                f"{source.name} is one field of a record policy: give the whole policy."
+                f"{source.name} is one field of a record policy: pass the whole policy."
             )
         values = {
             param.name: param.value
@@ -503,43 +742,57 @@ def policy_parts(source: object) -> tuple[str, tuple[str, ...], dict[str, float]
     return text_of_form, (), {}
 
 
-# A policy as a program over arrays, and the smaller one that it is where some inputs are known beforehand.
+# A policy as a program over arrays, with smaller programs for known inputs.
 #
-# Much of a recall is the same for all candidates: what the query asks for, that it names no speaker and no day. What
-# follows from that is folded once, for each combination that is met, and not computed for every row of every recall.
+# Many inputs of a recall are equal for all candidates, for example that the query names no speaker and no day. Everything
+# that follows from them is folded once for each combination, instead of being computed for every row of every recall.
 
 
 Known = tuple[tuple[str, Value], ...]
 """Inputs by name with the value that all rows have, None for null."""
 
-_MOST = 64
-"""Combinations of known inputs of one policy whose programs are kept."""
+_MAX_PROGRAMS = 64
+"""Maximum number of cached programs of one policy. Queries have few combinations of known inputs, so more mean misuse."""
 
 
 class Program:
-    """What a policy with one result computes from arrays of its inputs."""
+    """A policy with one result as a program over arrays of its inputs.
 
-    def __init__(self, policy: Policy, known: Known = ()) -> None:
+    The tuple `reads` has the inputs in the order of `compute`. The inputs in `compares` may also be passed as `Coded`.
+    The flag `aggregates` is True if the value of one row depends on the others.
+    """
+
+    def __init__(self, policy: Policy, constants: Known = ()) -> None:
         self.policy = policy
         (root,) = (
-            with_known((policy.root,), dict(known), rounded=False) if known else (policy.root,)
+            with_known((policy.root,), dict(constants), rounded=False)
+            if constants
+            else (policy.root,)
         )
         self._arrays = ArrayProgram(root, policy.derived)
         self._smaller: dict[Known, Program] = {}
         self.reads = tuple(name for _, name, _, _ in self._arrays.inputs)
-        """The inputs in the order in which ``compute`` takes them."""
         self.compares = self._arrays.coded
-        """The inputs of words that ``compute`` takes as ``Coded``, too."""
         self.aggregates = self._arrays.aggregates
-        """Whether its value for one row depends on the others."""
 
-    def knowing(self, known: Known) -> Program:
-        """The program where all rows have these values."""
-        program = self._smaller.get(known)
+    def specialise(self, constants: Known) -> Program:
+        """Return the program for rows that all have these values.
+
+        Parameters
+        ----------
+        constants
+            Inputs by name with the value of all rows, sorted.
+
+        Returns
+        -------
+        Program
+            A program that does not read these inputs.
+        """
+        program = self._smaller.get(constants)
         if program is None:
-            if len(self._smaller) >= _MOST:
+            if len(self._smaller) >= _MAX_PROGRAMS:
                 self._smaller.clear()
-            program = self._smaller[known] = Program(self.policy, known)
+            program = self._smaller[constants] = Program(self.policy, constants)
         return program
 
     def compute(
@@ -550,13 +803,33 @@ class Program:
         order: NDArray[Any] | None = None,
         quiet: bool = False,
     ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """Values and nulls (or none) of ``size`` rows, whose inputs come in the order of ``reads``: each an array of
-        the input's type and a null mask, None where nothing is null. ``quiet``: NumPy's warnings are off.
+        """Return values and nulls for rows of inputs.
+
+        Parameters
+        ----------
+        ready
+            For each of `reads` an array of the input's type and a null mask, or None if no value is null.
+        size
+            Number of rows.
+        order
+            Memory ids for aggregates; by default the order of the rows counts.
+        quiet
+            True if the caller has switched NumPy's warnings off.
+
+        Returns
+        -------
+        tuple
+            An array of values, and an array that is True for null, or None if there is no null.
+
+        Raises
+        ------
+        InputError
+            If an array has an unusable type.
         """
         try:
             ((values, nulls),) = self._arrays.compute(ready, size, order, quiet)
         except MemlabError:
             raise
         except Exception as error:
-            raise InputError(f"{self.policy.name} cannot read what was given: {error}") from error
+            raise InputError(f"{self.policy.name} cannot read its arguments: {error}") from error
         return values, nulls

@@ -1,12 +1,13 @@
-"""Every operation of the dialect, once: its types and what it does to one value, to a column and to an array.
+"""Every operation of the policy language: its types and its implementation for one value, a column and an array.
 
-One value and a column agree on every bit; that is why the scalar functions are spelled with ``math`` and branches
-rather than with Python's operators, which raise where IEEE 754 answers. NumPy's exp, log and tanh differ in the last
-place, so arrays agree within a relative 1e-12 unless what follows cancels: log(tanh x) of a great x loses 1e-11. All
-are total, over float64 with infinities and NaN, and numbers have a total order: NaN equals itself and is greater than
-every number.
+The result for one value and for a column agree on every bit. The scalar functions are therefore written with ``math``
+and branches instead of Python's operators, which raise where IEEE 754 returns infinity or NaN. NumPy's exp, log and tanh
+differ in the last digit, so arrays agree within a relative error of 1e-12. The exception is cancellation: log(tanh x) of
+a large x loses 1e-11. All functions are total over float64 with infinities and NaN. Numbers have a total order, in which
+NaN equals itself and is greater than every other number.
 
-A *strict* operation gives null when any argument is null, and its functions never see one. The others say what they do.
+A *strict* operation returns null if any argument is null, and its functions never receive null. Each of the other
+operations documents its own behaviour.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from memlab.kernel.language.signature import Type
 
 @dataclass(frozen=True)
 class Primitive:
-    """``array`` takes values only. A non-strict operation also has ``masked``, from (values, nulls) pairs to such a
-    pair, and ``nullable``, whether it can give null when these of its arguments can be.
+    """One operation with its types and implementations.
+
+    `array` receives values only. A non-strict operation also has `masked`, which maps pairs of values and nulls to such a
+    pair. Its `nullable` decides from the nullability of the arguments whether the result can be null.
     """
 
     takes: tuple[Type, ...]
@@ -39,10 +42,12 @@ class Primitive:
 
     @property
     def strict(self) -> bool:
+        """True if a null argument makes the result null."""
         return self.masked is None
 
 
 def divide(x: float, y: float) -> float:
+    """Return x / y with the infinities and NaN of IEEE 754."""
     if y != 0.0:
         return x / y
     if x == 0.0 or x != x:
@@ -51,6 +56,7 @@ def divide(x: float, y: float) -> float:
 
 
 def exp(x: float) -> float:
+    """Return e to the power of x, infinity on overflow."""
     try:
         return math.exp(x)
     except OverflowError:
@@ -58,26 +64,31 @@ def exp(x: float) -> float:
 
 
 def log(x: float) -> float:
+    """Return the natural logarithm: -infinity for 0, NaN for negative numbers."""
     if x > 0.0:
         return math.log(x)
     return -math.inf if x == 0.0 else math.nan
 
 
 def log1p(x: float) -> float:
+    """Return ln(1 + x): -infinity for -1, NaN below."""
     if x > -1.0:
         return math.log1p(x)
     return -math.inf if x == -1.0 else math.nan
 
 
 def sqrt(x: float) -> float:
+    """Return the square root, NaN for negative numbers."""
     return math.sqrt(x) if x >= 0.0 else math.nan  # -0.0 stays -0.0
 
 
 def power(x: float, y: float) -> float:
+    """Return x to the power of y with the special cases of IEEE 754."""
     try:
         return math.pow(x, y)
     except OverflowError:
         return -math.inf if x < 0.0 and math.fmod(y, 2.0) != 0.0 else math.inf
+    # math.pow raises for a negative base with a fractional exponent (NaN) and for zero with a negative one (infinity).
     except ValueError:
         if x != 0.0:
             return math.nan
@@ -85,31 +96,37 @@ def power(x: float, y: float) -> float:
 
 
 def sign(x: float) -> float:
+    """Return -1 or 1 with the sign of x; x itself if it is 0 or NaN."""
     return math.copysign(1.0, x) if x < 0.0 or x > 0.0 else x
 
 
 def floor(x: float) -> float:
+    """Return the largest whole number up to x; infinities and NaN are returned as they are."""
     return math.copysign(float(math.floor(x)), x) if math.isfinite(x) else x
 
 
 def ceil(x: float) -> float:
+    """Return the smallest whole number from x on; infinities and NaN are returned as they are."""
     return math.copysign(float(math.ceil(x)), x) if math.isfinite(x) else x
 
 
 def equal(x: Any, y: Any) -> bool:
+    """Return True if x equals y; NaN equals itself."""
     return bool(x == y or (x != x and y != y))
 
 
 def less(x: float, y: float) -> bool:
+    """Return True if x is less than y; NaN is greater than every other number."""
     return x < y or (y != y and x == x)
 
 
 def less_equal(x: float, y: float) -> bool:
+    """Return True if x is at most y; NaN is greater than every other number."""
     return x <= y or y != y
 
 
 def minimum(x: float | None, y: float | None) -> float | None:
-    """NaN and null are skipped; the last of two equal zeros wins."""
+    """Return the smaller number. NaN and null are skipped; of two equal zeros the last is returned."""
     if x is None or (x != x and y is not None):
         return y
     if y is None or y != y:
@@ -118,6 +135,7 @@ def minimum(x: float | None, y: float | None) -> float | None:
 
 
 def maximum(x: float | None, y: float | None) -> float | None:
+    """Return the larger number. NaN and null are skipped; of two equal zeros the last is returned."""
     if x is None or (x != x and y is not None):
         return y
     if y is None or y != y:
@@ -126,7 +144,7 @@ def maximum(x: float | None, y: float | None) -> float | None:
 
 
 def clamp(x: float | None, low: float | None, high: float | None) -> float | None:
-    """NaN and null stay; a bound that is NaN or null does not bind."""
+    """Return x limited to low..high. NaN and null are returned as they are; a bound of NaN or null does not limit."""
     if x is None:
         return None
     if low is not None and x < low:
@@ -135,44 +153,52 @@ def clamp(x: float | None, low: float | None, high: float | None) -> float | Non
 
 
 def both(x: bool | None, y: bool | None) -> bool | None:
+    """Return the conjunction in three-valued logic: null and false is false."""
     if x is False or y is False:
         return False
     return None if x is None or y is None else True
 
 
 def either(x: bool | None, y: bool | None) -> bool | None:
+    """Return the disjunction in three-valued logic: null or true is true."""
     if x is True or y is True:
         return True
     return None if x is None or y is None else False
 
 
 def choose(test: bool | None, then: Any, otherwise: Any) -> Any:
-    """Null is not true."""
+    """Return `then` if the test is true, `otherwise` if it is false or null."""
     return then if test else otherwise
 
 
 def is_null(x: Any) -> bool:
+    """Return True if x is null."""
     return x is None
 
 
 def if_null(x: Any, y: Any) -> Any:
+    """Return y if x is null, else x."""
     return y if x is None else x
 
 
 def _column_if(test: pl.Expr, then: pl.Expr, otherwise: pl.Expr) -> pl.Expr:
+    """Return a Polars expression that selects by a test; a null test selects `otherwise`."""
     return pl.when(test).then(then).otherwise(otherwise)
 
 
-# Arrays. A mask is None where nothing can be null; only the operations below are given masks.
+# Implementations for arrays. A mask is True where a value is null, and None if no value can be null.
 
 Masked = tuple[Any, Any]
 
 
 def _none(mask: Any) -> Any:
+    """Return a mask as an operand: False for None."""
     return False if mask is None else mask
 
 
 def _skip(choose: Callable[..., Any]) -> Callable[[Masked, Masked], Masked]:
+    """Return the masked form of a minimum or maximum that skips nulls."""
+
     def masked(a: Masked, b: Masked) -> Masked:
         (x, p), (y, q) = a, b
         p, q = _none(p), _none(q)
@@ -182,11 +208,13 @@ def _skip(choose: Callable[..., Any]) -> Callable[[Masked, Masked], Masked]:
 
 
 def _clamp_masked(a: Masked, b: Masked, c: Masked) -> Masked:
+    """Limit values; a null bound becomes NaN, which does not limit."""
     low, high = (np.where(_none(mask), np.nan, bound) for bound, mask in (b, c))
     return _array_clamp(a[0], low, high), a[1]
 
 
 def _and_masked(a: Masked, b: Masked) -> Masked:
+    """Return the conjunction in three-valued logic of values with masks."""
     (x, p), (y, q) = a, b
     p, q = _none(p), _none(q)
     false = np.logical_or(np.greater(~np.asarray(x), p), np.greater(~np.asarray(y), q))
@@ -195,6 +223,7 @@ def _and_masked(a: Masked, b: Masked) -> Masked:
 
 
 def _or_masked(a: Masked, b: Masked) -> Masked:
+    """Return the disjunction in three-valued logic of values with masks."""
     (x, p), (y, q) = a, b
     p, q = _none(p), _none(q)
     true = np.logical_or(np.greater(x, p), np.greater(y, q))
@@ -202,6 +231,7 @@ def _or_masked(a: Masked, b: Masked) -> Masked:
 
 
 def _if_masked(c: Masked, a: Masked, b: Masked) -> Masked:
+    """Select by a test; a null test selects the last argument."""
     test = np.greater(c[0], _none(c[1]))
     if a[1] is None and b[1] is None:
         return np.where(test, a[0], b[0]), None
@@ -209,6 +239,7 @@ def _if_masked(c: Masked, a: Masked, b: Masked) -> Masked:
 
 
 def _if_null_masked(a: Masked, b: Masked) -> Masked:
+    """Replace nulls by the values of the second argument."""
     (x, p), (y, q) = a, b
     if p is None:
         return a
@@ -216,6 +247,7 @@ def _if_null_masked(a: Masked, b: Masked) -> Masked:
 
 
 def _is_null_masked(a: Masked) -> Masked:
+    """Return the nulls as booleans, which are never null."""
     x, p = a
     return (np.zeros(np.shape(x), bool) if p is None else np.asarray(p)), None
 
@@ -245,7 +277,7 @@ def _array_sign(x: Any) -> Any:
 
 
 def _array_minimum(x: Any, y: Any) -> Any:
-    # fmin is a third of the time, but which of two zeros it keeps depends on the vector unit.
+    # fmin takes a third of the time, but which of two equal zeros it returns depends on the CPU's vector unit.
     return np.where(np.logical_or(np.less(x, y), np.isnan(y)), x, y)
 
 
@@ -257,6 +289,7 @@ N: Type = "num"
 B: Type = "bool"
 S: Type = "str"
 
+# ``same`` and ``iff`` are ``=`` on strings and on booleans.
 PRIMITIVES: dict[str, Primitive] = {
     "+": Primitive((N, N), N, add, add, np.add),
     "-": Primitive((N, N), N, sub, sub, np.subtract),
@@ -290,7 +323,7 @@ PRIMITIVES: dict[str, Primitive] = {
     "not": Primitive((B,), B, not_, inv, np.logical_not),
     "and": Primitive((B, B), B, both, and_, np.logical_and, _and_masked),
     "or": Primitive((B, B), B, either, or_, np.logical_or, _or_masked),
-    # of any type
+    # Operations on any type; the entry of the result's type is a placeholder.
     "if": Primitive(
         (B, N, N), N, choose, _column_if, np.where, _if_masked, lambda null: null[1] or null[2]
     ),
@@ -299,7 +332,7 @@ PRIMITIVES: dict[str, Primitive] = {
     ),
     "if-null": Primitive((N, N), N, if_null, pl.coalesce, lambda x, y: x, _if_null_masked, all),
 }
-"""``same`` and ``iff`` are ``=`` on strings and on booleans."""
+
 
 AGGREGATES = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")
-"""Over the slate, see ``_aggregate``."""
+"""Operations over all candidates of a slate."""

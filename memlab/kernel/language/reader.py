@@ -1,9 +1,8 @@
-"""Text to forms: Hy's syntax, read by one pass over the tokens; the words and the limits of the dialect.
+"""The reader: turns text in Hy's syntax into forms, in one pass over the tokens. Also the words and limits of the language.
 
-What is read here, Hy's own reader reads alike (a test holds the two side by side); what would run or build code is
-refused by name: reader macros, f-strings, bytes, templates, sets, dicts, tuples, unpacking, quasi-quotes and dotted
-names. Nesting and the number of forms are counted while reading, so that a hostile text is refused before it is in
-memory.
+Hy's own reader returns the same forms, which a test compares. Syntax that would run or build code is refused by name:
+reader macros, f-strings, bytes, templates, sets, dicts, tuples, unpacking, quasi-quotes and dotted names. Nesting and the
+number of forms are counted while reading, so that a hostile text is refused before it fills the memory.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from typing import Final, Literal, NamedTuple
 
 from memlab.errors import PolicyError, PolicyLimitError, PolicySyntaxError, PolicyTypeError
 
-# The words of the dialect: its operators by kind, other names of them, literals, and what is left out.
+# The words of the language: operators by type, aliases, literals, and forms that do not exist.
 
 
+# Operators with a fixed number of arguments, operators that fold any number of them, and comparisons.
 DIRECT: Final = (
     "abs",
     "exp",
@@ -46,9 +46,10 @@ UNITS: Final = {
     "hours": (1.0, 24.0),
     "minutes": (1.0, 1440.0),
 }
-"""Units of time, as days: times the first number, divided by the second."""
-AGGREGATE_FORMS: Final = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")
+"""Units of time: a number of units times the first number, divided by the second, is a number of days."""
 
+# Aggregates over the slate, and the names of an anonymous function in Hy and Scheme.
+AGGREGATE_FORMS: Final = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")
 FUNCTION_HEADS: Final = ("fn", "lambda", "λ")
 
 RESPELLED: Final = {
@@ -59,7 +60,7 @@ RESPELLED: Final = {
     "None": "null",
     "nil": "null",
 }
-"""What the source hash takes for the same; of the aliases it does not."""
+"""Spellings that the source hash treats as equal. Other aliases have hashes of their own."""
 
 ALIASES: Final = {
     **dict.fromkeys(FUNCTION_HEADS[1:], "fn"),
@@ -72,8 +73,9 @@ ALIASES: Final = {
     "coalesce": "if-null",
     "member?": "in",
 }
-"""Other names of a form, and the one that the tables have."""
+"""Aliases of forms and their canonical names."""
 
+# Constants with a name; None is null.
 LITERALS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("true", "True"), True),
     **dict.fromkeys(("false", "False"), False),
@@ -84,19 +86,19 @@ ABSENT: Final = {
     "//": "Integer division is left out: it differs between back ends. Write (floor (/ a b)).",
     "%": "The remainder is left out: it differs between back ends. Write (- a (* b (floor (/ a b)))).",
     "mod": "The remainder is left out: it differs between back ends. Write (- a (* b (floor (/ a b)))).",
-    "random": "A policy has no source of chance; exploration is the engine's, from the weights that explore returns.",
+    "random": "A policy has no random numbers: return weights from the explore policy, and the engine draws.",
     "now": "A policy has no clock: time enters as features such as age-days.",
     "setv": "A policy changes nothing: bind names with let.",
     "set!": "A policy changes nothing: bind names with let.",
     "define": "Helpers are written (defn name [arguments] body).",
     "for": "A policy has no loops: it is applied to every item of a slate.",
     "while": "A policy has no loops: it is applied to every item of a slate.",
-    "import": "A policy imports nothing.",
-    "require": "A policy imports nothing.",
-    "eval": "A policy evaluates no code.",
+    "import": "A policy cannot import.",
+    "require": "A policy cannot import.",
+    "eval": "A policy cannot evaluate code.",
     **dict.fromkeys(
         ("choice", "flip"),
-        "Chance is the engine's: give each item a weight, and it draws by the weights.",
+        "A policy does not draw: give each item a weight, and the engine draws by the weights.",
     ),
     **dict.fromkeys(
         (
@@ -112,14 +114,14 @@ ABSENT: Final = {
             "take",
             "reverse",
         ),
-        "Of lists there are only length, range, filter, nth, empty? and first: write a weight for each item instead.",
+        "The only list functions are length, range, filter, nth, empty? and first: write a weight for each item instead.",
     ),
 }
-"""What the dialect leaves out, and what to write instead."""
+"""Messages for forms that do not exist: the reason, and what to write instead."""
 
 
 def canonical(name: str) -> str:
-    """``a_b`` and ``a-b`` are one name, as they are for Hy: the kebab-case one.
+    """Return a name with hyphens: ``a_b`` and ``a-b`` are one name, as in Hy.
 
     >>> canonical("recency_ms")
     'recency-ms'
@@ -128,46 +130,49 @@ def canonical(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string as a literal of the dialect."""
+    """Return a string as a literal of the language."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-# The limits of the dialect. Each one bounds the time that an untrusted text can cost.
+# Limits of the language. Each one bounds the time that an untrusted text can cost.
 #
-# Measured on two cores: a policy at every limit at once compiles in under 50 ms; the shipped policies use 1-5% of them.
+# Measured on two cores: a policy at all limits at once compiles in under 50 ms; the shipped policies use 1-5% of them.
 
 
 MAX_CHARACTERS = 20_000
-"""Characters of one policy or helper, checked before anything is read."""
+"""Maximum characters of one policy or helper, checked before reading."""
 
 MAX_FORMS = 4_000
-"""Atoms and lists in one policy."""
+"""Maximum atoms and lists in one policy."""
 
 MAX_NESTING = 100
-"""Open brackets at any one place."""
+"""Maximum depth of brackets."""
 
 MAX_OPEN = 150
-"""Calls within calls once helpers are inlined: some five frames of Python each, of the thousand that there are."""
+"""Maximum depth of calls after inlining of helpers. Each takes about five of Python's thousand stack frames."""
 
 MAX_NODES = 2_000
-"""Distinct operations after helpers are inlined."""
+"""Maximum distinct operations after inlining of helpers."""
 
 MAX_DEPTH = 100
-"""Operations between an input and the result; a chain of 3,000 costs Polars 16 s."""
+"""Maximum operations between an input and the result; a chain of 3,000 costs Polars 16 s."""
 
 MAX_STEPS = 8_000
-"""Forms visited while helpers are inlined: the fuel that ends an exponential expansion."""
+"""Maximum forms visited while helpers are inlined, which ends an exponential expansion."""
 
 MAX_INTEGER = 2**53
-"""Beyond it float64 no longer holds every integer."""
+"""Largest integer literal: float64 does not represent every integer above it."""
 
 MAX_PACK_CHARACTERS = 60_000
+"""Maximum characters of a pack: several times the largest shipped pack, read in under 50 ms."""
+
 MAX_PACK_FORMS = 6_000
-"""Of a whole file: ten times the largest that ships, read in under 50 ms."""
+"""Maximum atoms and lists in a pack."""
 
 
 FormKind = Literal["symbol", "keyword", "int", "float", "str", "call", "list"]
 
+# Tokens of Hy's syntax. A group that a policy may not use is matched as well, so that its error has a name.
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\n\r\f\v]+|;[^\n]*)
     |(?P<open>[(\[])
@@ -181,6 +186,7 @@ _TOKEN = re.compile(
     |(?P<atom>[^()\[\]{};"'`~ \t\n\r\f\v]+)""",
     re.VERBOSE,
 )
+# Lexical details of Hy: names, brackets, numbers, strings with their escapes, and reader tags.
 _IDENT = re.compile(r"[^()\[\]{};\"'`~ \t\n\r\f\v]*")
 _CLOSER = {"(": ")", "[": "]"}
 _NUMERIC = re.compile(r"[+-]?\.?[0-9]")
@@ -193,34 +199,35 @@ _ESCAPES = {"\\": "\\", '"': '"', "'": "'", "n": "\n", "t": "\t", "r": "\r", "\n
 _BRACKET = re.compile(r"([A-Za-z0-9-]*)\[")
 _LITERAL_TAGS = {"t": "True", "true": "True", "f": "False", "false": "False"}
 _REFUSED = {
-    "{": "A dictionary is no value of the dialect.",
-    "`": "Quasi-quotes build code, and a policy does not: write the expression itself.",
-    "~": "Unquoting builds code, and a policy does not: write the expression itself.",
+    "{": "The policy language has no dictionaries.",
+    "`": "Quasi-quotes build code, which a policy cannot do: write the expression itself.",
+    "~": "Unquoting builds code, which a policy cannot do: write the expression itself.",
 }
 _REFUSED_TAGS = {
-    "{": "A set is no value of the dialect; write a list such as [1 2].",
-    "(": "A tuple is no value of the dialect; write a list such as [1 2].",
-    "*": "Unpacking is not part of the dialect.",
-    "**": "Unpacking is not part of the dialect.",
-    "^": "Annotations are not part of the dialect.",
+    "{": "The policy language has no set literals; write a list such as [1 2].",
+    "(": "The policy language has no tuples; write a list such as [1 2].",
+    "*": "The policy language has no unpacking.",
+    "**": "The policy language has no unpacking.",
+    "^": "The policy language has no annotations.",
 }
 
 
 class Form(NamedTuple):
-    """One symbol, keyword, number, string, ``(...)`` or ``[...]``, and where it is in the text."""
+    """One symbol, keyword, number, string, ``(...)`` or ``[...]``, and its position in the text.
+
+    `text` is the name of a symbol or keyword or the content of a string. The form is ``source[start:stop]``.
+    """
 
     kind: FormKind
     text: str = ""
-    """Name of a symbol or keyword, content of a string."""
     number: float = 0.0
     items: tuple[Form, ...] = ()
     start: int = 0
     stop: int = 0
-    """Offsets into the text; the form is ``source[start:stop]``."""
 
     @property
     def head(self) -> str:
-        """The symbol in front of a call, else an empty string."""
+        """The symbol at the start of a call, otherwise an empty string."""
         return (
             self.items[0].text
             if self.kind == "call" and self.items and self.items[0].kind == "symbol"
@@ -229,14 +236,14 @@ class Form(NamedTuple):
 
 
 def flat_pairs(items: tuple[Form, ...]) -> tuple[Form, ...]:
-    """Names and values in turn, from ``a 1 b 2`` or from ``(a 1) (b 2)``, which may be malformed."""
+    """Return names and values in turn, from ``a 1 b 2`` or from ``(a 1) (b 2)``. Either may be malformed."""
     if items and items[0].kind in ("list", "call"):
         return tuple(part for pair in items for part in pair.items)
     return items
 
 
 class Text(NamedTuple):
-    """A source and what errors call it."""
+    """A source text with its name, file and hash for error messages."""
 
     source: str
     name: str | None = None
@@ -244,15 +251,52 @@ class Text(NamedTuple):
     hash: str | None = None
 
     def line(self, offset: int) -> int:
-        """The line of an offset, from 1."""
+        """Return the line of an offset, from 1.
+
+        Parameters
+        ----------
+        offset
+            Offset into the source, from 0.
+
+        Returns
+        -------
+        int
+            Number of the line.
+        """
         return self.source.count("\n", 0, offset) + 1
 
     def column(self, offset: int) -> int:
-        """The column of an offset in its line, from 1."""
+        """Return the column of an offset in its line, from 1.
+
+        Parameters
+        ----------
+        offset
+            Offset into the source, from 0.
+
+        Returns
+        -------
+        int
+            Number of the column.
+        """
         return offset - self.source.rfind("\n", 0, offset)
 
     def error(self, kind: type[PolicyError], message: str, form: Form | None) -> PolicyError:
-        """An error of ``kind`` with its caret under ``form``."""
+        """Build an error with its caret under a form.
+
+        Parameters
+        ----------
+        kind
+            Class of the error.
+        message
+            Description of the fault.
+        form
+            The form at fault; None if the fault has no position.
+
+        Returns
+        -------
+        PolicyError
+            The error, to be raised by the caller.
+        """
         if form is None:
             return kind(
                 message, source=self.source, policy=self.name, file=self.file, hash=self.hash
@@ -274,7 +318,29 @@ class Text(NamedTuple):
 def read_forms(
     text: Text, *, characters: int = MAX_CHARACTERS, forms: int = MAX_FORMS
 ) -> tuple[Form, ...]:
-    """Every top-level form of a text, or a ``PolicySyntaxError`` or ``PolicyLimitError`` with its place."""
+    """Return every top-level form of a text.
+
+    Parameters
+    ----------
+    text
+        The source.
+    characters
+        Maximum number of characters.
+    forms
+        Maximum number of atoms and lists.
+
+    Returns
+    -------
+    tuple of Form
+        The forms in their order.
+
+    Raises
+    ------
+    PolicySyntaxError
+        If the text is not readable.
+    PolicyLimitError
+        If the text exceeds a limit.
+    """
     if len(text.source) > characters:
         raise text.error(
             PolicyLimitError,
@@ -290,35 +356,36 @@ def read_forms(
 
 
 class _Reader:
-    """Reads one text; ``at`` is the offset of what comes next."""
+    """A reader of one text. `at` is the offset of the next token; `open` are the starts of incomplete forms."""
 
     def __init__(self, text: Text, limit: int) -> None:
         self.text, self.limit, self.source = text, limit, text.source
         self.at = self.count = 0
         self.open: list[int] = []
-        """Where the forms begin that are not complete yet."""
 
     def error(
         self, message: str, start: int, stop: int | None = None, *, limit: bool = False
     ) -> PolicyError:
+        """Build an error at a range of the text."""
         form = Form("symbol", start=start, stop=start + 1 if stop is None else stop)
         return self.text.error(PolicyLimitError if limit else PolicySyntaxError, message, form)
 
     def items(self, closer: str) -> tuple[Form, ...]:
-        """The forms up to a closing bracket, or with an empty one up to the end of the text."""
-        found = []
+        """Return the forms up to a closing bracket, or up to the end of the text for an empty `closer`."""
+        forms = []
         while (form := self.read(closer)) is not None:
-            found.append(form)
-        return tuple(found)
+            forms.append(form)
+        return tuple(forms)
 
-    def one(self) -> Form:
-        """The next form, which there must be."""
+    def next_form(self) -> Form:
+        """Return the next form, which must exist."""
         form = self.read(None)
         assert form is not None
         return form
 
     def read(self, closer: str | None) -> Form | None:
-        """The next form, or None at what ends the form around it: ``closer``, the end of the text if that is empty."""
+        """Return the next form, or None at `closer` or, if that is empty, at the end of the text."""
+        # A bracket or quote reads its items by recursion; the depth is bounded by MAX_NESTING.
         while match := _TOKEN.match(self.source, self.at):
             start, kind, token = self.at, match.lastgroup, match.group()
             self.at = match.end()
@@ -366,21 +433,21 @@ class _Reader:
         )
 
     def inside(self, token: str, start: int) -> Form | None:
-        """The form that a bracket, a quote or a tag opens; None for one that is discarded."""
+        """Return the form that a bracket, quote or tag opens; None for a discarded form."""
         if token in _CLOSER:
             items = self.items(_CLOSER[token])
             return Form("call" if token == "(" else "list", "", 0.0, items, start, self.at)
         if token == "'":
-            quoted = self.one()
+            quoted = self.next_form()
             quote = Form("symbol", "quote", start=start, stop=self.at)
             return Form("call", "", 0.0, (quote, quoted), start, self.at)
         if token == "#_":
-            self.one()
+            self.next_form()
             return None
         return self.bracket_string(start) if token == "#[" else self.tagged(start)
 
     def atom(self, text: str, start: int) -> Form:
-        """A keyword, a number or a name."""
+        """Return a keyword, a number or a name."""
         stop = self.at
         if text[0] == ":":
             if len(text) == 1 or "." in text:
@@ -401,14 +468,15 @@ class _Reader:
         return Form("symbol", canonical(text), 0.0, (), start, stop)
 
     def number(self, text: str, start: int) -> Form:
+        """Return a number, checked for syntax and range."""
         if not _NUMBER.match(text):
-            message = f"{text[:40]} is not a number as the dialect writes them: 12, -0.5, 1e-3."
+            message = f"{text[:40]} is not a number; numbers are written 12, -0.5, 1e-3."
             raise self.error(message, start, self.at)
         value, whole = float(text), _INTEGER.match(text)
         if not math.isfinite(value):
             raise self.error(f"{text[:40]} is beyond the range of float64.", start, self.at)
         if whole and (len(text) > 400 or abs(int(text)) > MAX_INTEGER):
-            message = f"{text[:40]} is an integer beyond 2^53, which float64 does not hold."
+            message = f"{text[:40]} is an integer beyond 2^53, which float64 cannot represent."
             raise self.error(message, start, self.at)
         return (
             Form("int", "", float(int(text)), (), start, self.at)
@@ -417,6 +485,7 @@ class _Reader:
         )
 
     def string(self, start: int) -> Form:
+        """Return a string with its escapes replaced."""
         match = _STRING.match(self.source, self.at)
         if match is None:
             raise self.error("This string is not closed.", start)
@@ -427,19 +496,21 @@ class _Reader:
         return self.content(body, start)
 
     def unescaped(self, code: str, start: int) -> str:
+        """Return the character of an escape sequence."""
         if code[0] in "ux" and len(code) > 1:
             return chr(int(code[1:], 16))
         if code not in _ESCAPES:
-            raise self.error(f"\\{code} is no escape of the dialect.", start, self.at)
+            raise self.error(f"\\{code} is not an escape of the policy language.", start, self.at)
         return _ESCAPES[code]
 
     def content(self, body: str, start: int) -> Form:
+        """Return a string form with line ends as line feeds."""
         if any("\ud800" <= c <= "\udfff" for c in body):
-            raise self.error("A string holds half of a surrogate pair.", start, self.at)
+            raise self.error("A string contains half of a surrogate pair.", start, self.at)
         return Form("str", body.replace("\r\n", "\n").replace("\r", "\n"), 0.0, (), start, self.at)
 
     def tagged(self, start: int) -> Form:
-        """``#t`` and ``#f``; what else begins with ``#`` is refused."""
+        """Return ``#t`` or ``#f`` as a literal; any other tag is refused."""
         rest = self.source[self.at : self.at + 2]
         for tag in (rest, rest[:1]):
             if tag in _REFUSED_TAGS:
@@ -449,18 +520,19 @@ class _Reader:
         self.at += len(ident)
         if ident not in _LITERAL_TAGS:
             raise self.error(
-                f"#{ident[:40]} is a reader macro, and a policy runs none.", start, self.at
+                f"#{ident[:40]} is a reader macro, which a policy cannot run.", start, self.at
             )
         return Form("symbol", _LITERAL_TAGS[ident], 0.0, (), start, self.at)
 
     def bracket_string(self, start: int) -> Form:
+        """Return a bracket string of Hy, such as ``#[[text]]``."""
         match = _BRACKET.match(self.source, self.at)
         if match is None:
             raise self.error("A bracket string begins with #[[ or #[name[.", start)
         mark = match.group(1)
         if mark in {"f", "t"} or mark.startswith(("f-", "t-")):
             raise self.error(
-                "A string that holds code is not part of the dialect.", start, match.end()
+                "The policy language has no strings that contain code.", start, match.end()
             )
         end = self.source.find(f"]{mark}]", match.end())
         if end < 0:
@@ -470,30 +542,31 @@ class _Reader:
         return self.content(body[1:] if body[:1] == "\n" else body, start)
 
 
-# Definitions taken apart: ``fn``, ``lambda``, ``defn`` and ``defpolicy``, in Hy's spelling and in Scheme's.
+# Definitions: ``fn``, ``lambda``, ``defn`` and ``defpolicy``, in the spelling of Hy or Scheme.
 
 
 class Definition(NamedTuple):
-    """The parts of ``(fn [a b] "doc" body)``, ``(defpolicy name [a b] ...)``, ``(defpolicy name (fn ...))``, a defn."""
+    """The parts of an ``fn``, ``lambda``, ``defn`` or ``defpolicy``; `listed` is the bracketed list of arguments."""
 
     kind: str
     name: str
     listed: Form
-    """The list of arguments, brackets included."""
     doc: str
     body: Form
 
     @property
     def arguments(self) -> tuple[Form, ...]:
+        """The arguments in their order."""
         return self.listed.items
 
 
 def definition(form: Form, text: Text) -> Definition:
-    """Takes a definition apart, or says what it lacks."""
+    """Return the parts of a definition, or raise an error that names the missing part."""
 
     def fail(message: str, at: Form) -> PolicyError:
         return text.error(PolicyTypeError, message, at)
 
+    # From left to right: the name, Scheme's lambda instead of arguments, the arguments, the document string, the body.
     kind = "fn" if form.head in FUNCTION_HEADS else form.head
     shape = "(fn [features] body)" if kind == "fn" else f'({kind} name [features] "doc" body)'
     rest = form.items[1:]
@@ -504,22 +577,22 @@ def definition(form: Form, text: Text) -> Definition:
         name, rest = rest[0].text, rest[1:]
         bare = rest[1:] if len(rest) == 2 and rest[0].kind == "str" else rest
         if len(bare) == 1 and bare[0].head in FUNCTION_HEADS:
-            # (defpolicy name (lambda (a b) body)): how Scheme names a function
+            # (defpolicy name (lambda (a b) body)) is the definition of a function in Scheme.
             inner = definition(bare[0], text)
             doc = rest[0].text if len(rest) == 2 else inner.doc
             return Definition(kind, name, inner.listed, doc, inner.body)
     if not rest or rest[0].kind not in ("list", "call"):
         raise fail(f"The arguments are missing: {shape}.", rest[0] if rest else form)
     listed, rest = rest[0], rest[1:]
-    seen: set[str] = set()
+    names: set[str] = set()
     for argument in listed.items:
         if argument.kind != "symbol":
             raise fail("An argument is a name.", argument)
-        if argument.text in seen:
+        if argument.text in names:
             raise fail(
                 f"The argument {argument.text} is listed twice; a-b and a_b are one name.", argument
             )
-        seen.add(argument.text)
+        names.add(argument.text)
     doc = ""
     if len(rest) > 1 and rest[0].kind == "str":
         doc, rest = rest[0].text, rest[1:]

@@ -1,4 +1,4 @@
-"""What a slot gives to its policies and expects from them, sets of strings among it; parameters of policies."""
+"""Signatures of slots, tests of string sets, and tunable parameters of policies."""
 
 from __future__ import annotations
 
@@ -16,15 +16,29 @@ from memlab.kernel.language.reader import Form, Text, canonical, quoted
 
 Type = Literal["num", "bool", "str"]
 InputType = Type | Literal["set"]
-"""A set of strings is read only through tests that give a scalar, see ``_derived``."""
+"""A set of strings is read only through tests that return a scalar, see `Derived`."""
 Returns = Type | Literal["record"]
+# Types of scalar inputs and results; signatures are hashed with these words.
 _TYPES = ("num", "bool", "str")
 
 
 @dataclass(frozen=True)
 class Input:
-    """One feature that a policy may read; ``words`` is its closed vocabulary, if it has one.
+    """One value that a policy may read.
 
+    Parameters
+    ----------
+    name
+        Name in a policy; an underscore counts as a hyphen.
+    type
+        Type of the value: a number, a boolean, a string or a set of strings.
+    doc
+        Description of the value.
+    words
+        All possible strings; empty if any string is possible.
+
+    Examples
+    --------
     >>> Input("age_days", "num", "Days since it was created.").name
     'age-days'
     """
@@ -47,13 +61,24 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Signature:
-    """A slot's contract: the features by name, the type of the result, and whether aggregates of the slate are allowed.
+    """The contract of a slot: the inputs of its policies and the type of their result.
 
-    ``inputs`` may be a mapping or any iterable of ``Input``. ``words`` is the closed vocabulary of a str result.
-    ``lists`` serves policies over lists: it maps a list argument to the feature whose values over the slate it holds.
-
-    A slot that returns a ``record`` has ``fields``: the names of what a policy may update. Each is an input too, which
-    holds its old value.
+    Parameters
+    ----------
+    slot
+        Name of the slot.
+    inputs
+        Inputs by name, or any iterable of `Input`.
+    returns
+        Type of the result.
+    words
+        Strings that a policy may return.
+    aggregates
+        True if a policy may aggregate over the candidates.
+    lists
+        For policies over lists, the feature whose values each list argument contains.
+    fields
+        Fields that a record may update. Each is an input as well, with its old value.
     """
 
     slot: str
@@ -66,29 +91,30 @@ class Signature:
     _key: tuple[object, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        given = self.inputs.values() if isinstance(self.inputs, Mapping) else self.inputs
+        declared = self.inputs.values() if isinstance(self.inputs, Mapping) else self.inputs
         inputs: dict[str, Input] = {}
-        for item in given:
+        for item in declared:
             if item.name in inputs:
                 raise InputError(f"Slot {self.slot} declares the input {item.name} twice.")
             inputs[item.name] = item
+        # Mistakes in a declaration are reported here, once, and not at the first policy of the slot.
         if self.returns not in (*_TYPES, "record"):
             raise InputError(
                 f'Slot {self.slot} returns "{self.returns}"; a type is num, bool, str or record.'
             )
         fields = tuple(canonical(name) for name in self.fields)
         if bool(fields) != (self.returns == "record"):
-            raise InputError(f"Slot {self.slot}: a record has fields, and nothing else has.")
+            raise InputError(f"Slot {self.slot}: fields are given exactly if it returns a record.")
         for name in fields:
             if name not in inputs or inputs[name].type == "set":
                 raise InputError(
-                    f"Slot {self.slot} updates {name}, which is no scalar among its inputs."
+                    f"Slot {self.slot} updates {name}, which is not a scalar among its inputs."
                 )
         lists = {canonical(name): canonical(feature) for name, feature in self.lists.items()}
         for name, feature in lists.items():
             if feature not in inputs or inputs[feature].type == "set":
                 raise InputError(
-                    f"Slot {self.slot} gives {name} as {feature}, which is no scalar among its inputs."
+                    f"Slot {self.slot} gives {name} as {feature}, which is not a scalar among its inputs."
                 )
         for key, value in (
             ("slot", canonical(self.slot)),
@@ -118,19 +144,18 @@ class Signature:
         return self._hash  # type: ignore[attr-defined,no-any-return]
 
 
-# Sets of strings, read only through tests that give a scalar: the dialect has no list type.
+# Sets of strings are read only through tests that return a scalar, because the language has no list type.
 #
-# ``(has tags "style")`` lowers to one scalar input whose name is the expression itself. Whoever evaluates a policy
-# gives either that input or the set: a list column of a frame, or any collection of strings for a row. Null sets give
-# null.
+# ``(has tags "style")`` lowers to one scalar input whose name is the expression itself. The caller of a policy passes
+# either that input or the set: a list column of a frame, or any collection of strings for a row. A null set gives null.
 #
 # ========================== =============================================
-# ``(has s "x")``            whether ``x`` is in ``s``
-# ``(has-any s ["x" "y"])``  whether one of them is
-# ``(has-all s ["x" "y"])``  whether all of them are
-# ``(overlap s t)``          how many strings ``s`` and ``t`` share
-# ``(jaccard s t)``          shared / all of both; 0 when both are empty
-# ``(size s)``               how many strings ``s`` holds, each once
+# ``(has s "x")``            true if ``x`` is in ``s``
+# ``(has-any s ["x" "y"])``  true if at least one of the words is in ``s``
+# ``(has-all s ["x" "y"])``  true if all words are in ``s``
+# ``(overlap s t)``          size of the intersection
+# ``(jaccard s t)``          size of the intersection / size of the union; 0 if both are empty
+# ``(size s)``               number of distinct strings
 # ========================== =============================================
 
 
@@ -144,6 +169,7 @@ class SetTest(NamedTuple):
     value: Callable[[list[frozenset[str]], Words], float | bool]
 
 
+# Every test of sets, with the type of its result.
 SET_TESTS: dict[str, SetTest] = {
     "has": SetTest("bool", lambda s, words: words[0] in s[0]),
     "has-any": SetTest("bool", lambda s, words: not s[0].isdisjoint(words)),
@@ -163,7 +189,7 @@ class SetName:
 
 @dataclass(frozen=True)
 class Derived:
-    """A test of one or two sets. ``name`` is its expression, by which it counts among a policy's inputs."""
+    """A test of one or two sets that counts as an input of a policy."""
 
     op: str
     sets: tuple[str, ...]
@@ -171,31 +197,66 @@ class Derived:
 
     @property
     def type(self) -> Type:
+        """Type of the result."""
         return SET_TESTS[self.op].gives
 
     @property
     def name(self) -> str:
+        """The expression of the test, which is the name of the input."""
         words = " ".join(map(quoted, self.words))
         if self.op in ("has-any", "has-all"):
             words = f"[{words}]"
         return f"({' '.join((self.op, *self.sets, *((words,) if words else ())))})"
 
     def row(self, values: Mapping[str, object]) -> float | bool | None:
-        """Its value for one item, whose sets are in ``values`` by name."""
-        return self._value([_set(name, _found(name, values)) for name in self.sets])
+        """Return the result for one item, whose sets are in `values` by name.
+
+        Parameters
+        ----------
+        values
+            A collection of strings, or None, for each set.
+
+        Returns
+        -------
+        float, bool or None
+            The result; None if a set is null.
+        """
+        return self._value([_set(name, _get_set(name, values)) for name in self.sets])
 
     def _value(self, sets: Iterable[frozenset[str] | None]) -> float | bool | None:
-        known = [found for found in sets if found is not None]
-        return SET_TESTS[self.op].value(known, self.words) if len(known) == len(self.sets) else None
+        """Return the result for the sets of one item; None if one is null."""
+        present = [values for values in sets if values is not None]
+        return (
+            SET_TESTS[self.op].value(present, self.words)
+            if len(present) == len(self.sets)
+            else None
+        )
 
     def _values(self, columns: Mapping[str, Any]) -> list[float | bool | None]:
-        sets = [_sets(name, _found(name, columns)) for name in self.sets]
+        """Return the result for each item of several columns."""
+        sets = [_sets(name, _get_set(name, columns)) for name in self.sets]
         return [self._value(item) for item in zip(*sets, strict=True)]
 
     def series(self, columns: Mapping[str, pl.Series]) -> pl.Series:
-        """Its values for many items: one list column a set."""
+        """Return the results for many items.
+
+        Parameters
+        ----------
+        columns
+            One list column for each set.
+
+        Returns
+        -------
+        Series
+            One result per item, with the name of the input.
+
+        Raises
+        ------
+        InputError
+            If a column holds no lists.
+        """
         for name in self.sets:
-            dtype = _found(name, columns).dtype
+            dtype = _get_set(name, columns).dtype
             if not (dtype == pl.Null or isinstance(dtype, pl.List | pl.Array)):
                 raise InputError(
                     f"Column {name} holds {dtype}; the feature is a set, a list of strings."
@@ -207,33 +268,47 @@ class Derived:
         )
 
     def array(self, columns: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Values and nulls for many items: one array of collections a set."""
-        found = self._values(columns)
-        nulls = np.array([value is None for value in found], np.bool_)
+        """Return results and nulls for many items.
+
+        Parameters
+        ----------
+        columns
+            One array of collections for each set.
+
+        Returns
+        -------
+        tuple
+            An array of results, and an array that is True for null, or None if there is no null.
+        """
+        results = self._values(columns)
+        nulls = np.array([value is None for value in results], np.bool_)
         values = np.array(
-            [value or 0 for value in found], np.bool_ if self.type == "bool" else np.float64
+            [value or 0 for value in results], np.bool_ if self.type == "bool" else np.float64
         )
         return values, nulls if nulls.any() else None
 
 
-def _found(name: str, values: Mapping[str, Any]) -> Any:
-    for spelled in (name, name.replace("-", "_")):
-        if spelled in values:
-            return values[spelled]
+def _get_set(name: str, values: Mapping[str, Any]) -> Any:
+    """Return the value of a set; its name may have underscores instead of hyphens."""
+    for spelling in (name, name.replace("-", "_")):
+        if spelling in values:
+            return values[spelling]
     raise UnknownName("set", name, (canonical(v) for v in values))
 
 
 def _set(name: str, value: object) -> frozenset[str] | None:
+    """Return a value as a set of strings, or raise an error."""
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Collection):
         raise InputError(f"{name} is a set of strings, and {value!r} is not.")
     if any(item is not None and not isinstance(item, str) for item in value):
-        raise InputError(f"{name} is a set of strings, and {value!r} holds something else.")
+        raise InputError(f"{name} is a set of strings, and {value!r} contains other values.")
     return frozenset(item for item in value if item is not None)
 
 
 def _sets(name: str, column: Any) -> list[frozenset[str] | None]:
+    """Return a column of collections as sets."""
     if isinstance(column, tuple) and len(column) == 2 and isinstance(column[0], np.ndarray):
         values, nulls = column
         column = (
@@ -248,15 +323,16 @@ def _sets(name: str, column: Any) -> list[frozenset[str] | None]:
     ]
 
 
-# ``(param :name default :low a :high b)``: a constant that may be tuned. Bounds are inclusive and may be left out.
+# Tunable constants. Bounds are inclusive and may be omitted.
 
 
+# The form of a declaration, for error messages.
 _SHAPE = "(param :name default :low a :high b)"
 
 
 @dataclass(frozen=True)
 class Param:
-    """A constant that may be tuned: its default, its bounds and the value in force."""
+    """A tunable constant with its default, bounds and current value."""
 
     name: str
     default: float
@@ -266,8 +342,9 @@ class Param:
 
 
 def declared_param(form: Form, text: Text) -> Param:
-    """The declaration in ``form``, with its default in force."""
+    """Return the parameter declared by `form`, with its default as the current value."""
     items = form.items[1:]
+    # Each check points at the item at fault, from left to right.
     if len(items) < 2 or items[0].kind != "keyword":
         at = items[0] if items and items[0].kind != "keyword" else form
         raise text.error(

@@ -1,4 +1,4 @@
-"""A policy's text taken apart: its definition, its hash, the helpers that it may call, and the forms within."""
+"""The text of a policy as its parts: definition, source hash, callable helpers and forms."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from memlab.kernel.language.reader import (
     read_forms,
 )
 
-# The source hash: the same for two spellings of one program, another for any other program.
+# The source hash is equal for two spellings of one program, and different for any other program.
 #
-# Forms are written out typed and length-prefixed. White space, comments, the document string, brackets against
-# parentheses in binders, ``fn`` against ``lambda`` and ``defpolicy``, ``let`` against ``let*``, the spelling of
-# strings, quotes and names (``a-b``, ``a_b``), and the names that let and a helper's arguments bind do not count. ``1``
-# and ``1.0`` differ.
+# Forms are encoded with types and length prefixes. The hash ignores white space, comments, the document string, brackets
+# or parentheses in binders, ``fn`` or ``lambda`` or ``defpolicy``, and ``let`` or ``let*``. It also ignores the spelling of
+# strings, quotes and names (``a-b``, ``a_b``), and the names that let and the arguments of helpers bind. ``1`` and ``1.0``
+# differ.
 
 
 Scope = Mapping[str, int]
 
 
 def digest(*parts: bytes | str | float) -> str:
-    """SHA-256 of parts, each with its length."""
+    """Return the SHA-256 of several parts, each with its length."""
     encoded = [
         p if isinstance(p, bytes) else p.encode() if isinstance(p, str) else constant_key(p)
         for p in parts
@@ -49,25 +49,28 @@ def digest(*parts: bytes | str | float) -> str:
 
 
 def source_hash(arguments: tuple[str, ...], body: Form) -> str:
-    """Of a policy: its arguments keep their names, because they are matched by name."""
+    """Return the source hash of a policy. Its arguments keep their names, because inputs are matched by name."""
     out: list[bytes] = []
     _emit(body, {}, out)
     return digest("policy", b"".join(map(_atom, ("s" + a for a in arguments))), b"".join(out))
 
 
 def helper_hash(name: str, arguments: tuple[str, ...], body: Form) -> str:
-    """Of a ``defn``: its arguments are only places."""
+    """Return the source hash of a ``defn``. Its arguments count by position."""
     out: list[bytes] = []
     _emit(body, {argument: i for i, argument in enumerate(arguments)}, out)
     return digest("helper", name, str(len(arguments)), b"".join(out))
 
 
 def _atom(text: str) -> bytes:
+    """Return a text as bytes with its length."""
     data = text.encode()
     return struct.pack(">I", len(data)) + data
 
 
 def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
+    """Append the encoding of a form; bound names are encoded by their position in `scope`."""
+    # Hashes of stored policies depend on every byte that is written here.
     kind = form.kind
     if kind == "symbol":
         level = scope.get(form.text)
@@ -109,6 +112,7 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
 
 
 def _emit_quoted(form: Form, out: list[bytes]) -> None:
+    """Append the encoding of a quoted form: symbols are strings, calls are lists."""
     if form.kind == "symbol":
         out.append(_atom("t" + form.text))
     elif form.kind in ("call", "list"):
@@ -120,11 +124,13 @@ def _emit_quoted(form: Form, out: list[bytes]) -> None:
 
 
 def _next(scope: Scope) -> int:
+    """Return the first position that no bound name has."""
     return 1 + max(scope.values(), default=-1)
 
 
 def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
-    """Names and values of a let in turn, or None if it is malformed, which the checker reports."""
+    """Return names and values of a let in turn, or None if it is malformed, which the checker reports."""
+    # The checker reports malformed bindings, so here they only have to be recognised.
     if (
         form.head not in ("let", "let*")
         or len(form.items) < 2
@@ -139,6 +145,7 @@ def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
 
 
 def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[bytes]) -> None:
+    """Append the encoding of a let, whose names are encoded by position."""
     inner = dict(scope)
     level = _next(scope)
     out.append(
@@ -146,18 +153,18 @@ def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[by
     )
     for name, value in zip(bindings[::2], bindings[1::2], strict=True):
         _emit(value, inner, out)
-        # A second binding of one name is a new place.
+        # A second binding of the same name gets a new position.
         inner[name.text] = level
         level += 1
     for item in form.items[2:]:
         _emit(item, inner, out)
 
 
-# Helpers: ``defn`` forms, from the dialect's own library, from a pack, or from the policy's own text.
+# Helpers are ``defn`` forms from the library, from a pack or from the text of the policy.
 
 
 def helper(form: Form, text: Text) -> Helper:
-    """One ``defn``."""
+    """Read one ``defn``."""
     parts = definition(form, text)
     if ALIASES.get(parts.name, parts.name) in FORMS:
         raise text.error(
@@ -177,8 +184,8 @@ def helper(form: Form, text: Text) -> Helper:
     )
 
 
-def named(helpers: Iterable[Helper]) -> dict[str, Helper]:
-    """Helpers by name; a second one of the same name is an error."""
+def index_helpers(helpers: Iterable[Helper]) -> dict[str, Helper]:
+    """Return helpers by name, or raise an error for a repeated name."""
     result: dict[str, Helper] = {}
     for item in helpers:
         if item.name in result:
@@ -189,10 +196,11 @@ def named(helpers: Iterable[Helper]) -> dict[str, Helper]:
     return result
 
 
+# Every policy of a pack is compiled with the same helpers, which are parsed once.
 @lru_cache(maxsize=64)
 def helpers_of(sources: tuple[str, ...], file: str | None = None) -> Mapping[str, Helper]:
-    """The library, and above it the helpers of a pack."""
-    given: list[Helper] = []
+    """Return the helpers of the library and of a pack by name; those of the pack take precedence."""
+    parsed: list[Helper] = []
     for source in sources:
         text = Text(source, "helper", file)
         for form in read_forms(text):
@@ -200,19 +208,20 @@ def helpers_of(sources: tuple[str, ...], file: str | None = None) -> Mapping[str
                 raise text.error(
                     PolicySyntaxError, "A helper is written (defn name [arguments] body).", form
                 )
-            given.append(helper(form, text))
-    return {**library(), **named(given)}
+            parsed.append(helper(form, text))
+    return {**library(), **index_helpers(parsed)}
 
 
+# The library is parsed once per process.
 @lru_cache(maxsize=1)
 def library() -> Mapping[str, Helper]:
-    """The helpers that every policy may call."""
+    """Return the helpers that every policy may call, by name."""
     source = (
         resources.files("memlab.kernel.language").joinpath("library.hy").read_text(encoding="utf-8")
     )
     text = Text(source, None, "library.hy")
     forms = read_forms(text, characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
-    return named(helper(form, text) for form in forms)
+    return index_helpers(helper(form, text) for form in forms)
 
 
 Path = tuple[int, ...]
@@ -220,7 +229,10 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class PolicyForm:
-    """A ``defpolicy`` of a pack, read and not yet checked. ``line`` is where it begins in the file."""
+    """A ``defpolicy`` of a pack that was read but not yet checked.
+
+    `line` is its first line in the file, and `hash` is the source hash.
+    """
 
     slot: str
     inputs: tuple[str, ...]
@@ -228,55 +240,58 @@ class PolicyForm:
     source: str
     line: int
     hash: str
-    """The source hash."""
     form: Form = field(repr=False, compare=False)
     text: Text = field(repr=False, compare=False)
 
 
 class Parsed(NamedTuple):
-    """The forms of a policy's text."""
+    """The parts of a policy's text.
+
+    The policy is `form`, without the helpers in front of it. It may call `helpers`, which come from the library, from the
+    caller and from the text in front of the policy.
+    """
 
     text: Text
     form: Form
-    """The policy, without the helpers in front of it."""
     parts: Definition
     helpers: Mapping[str, Helper]
-    """What it may call: the library, what it was given, and the helpers in front."""
 
 
+# One text is parsed for its hash, its checks and its display.
 @lru_cache(maxsize=256)
 def parse(
     source: str | PolicyForm, name: str | None, helpers: tuple[str, ...], file: str | None = None
 ) -> Parsed:
-    """Takes a policy's text apart, or raises a ``PolicyError`` with its place."""
-    known = helpers_of(helpers, file)
+    """Return the parts of a policy's text, or raise a PolicyError with its position."""
+    shared = helpers_of(helpers, file)
     if isinstance(source, PolicyForm):
         text = source.text._replace(name=name or source.slot)
-        return Parsed(text, source.form, definition(source.form, text), known)
+        return Parsed(text, source.form, definition(source.form, text), shared)
     text = Text(source, name, file)
     form, own = _policy_and_helpers(text)
-    return Parsed(text, form, definition(form, text), {**known, **own})
+    return Parsed(text, form, definition(form, text), {**shared, **own})
 
 
 def _policy_and_helpers(text: Text) -> tuple[Form, dict[str, Helper]]:
-    """The policy of a text, and the helpers in front of it."""
+    """Return the policy of a text and the helpers in front of it."""
     forms = read_forms(text)
+    # Each refusal says which text was probably meant: helpers alone, a pack, or two policies.
     if not forms:
         raise text.error(
             PolicySyntaxError, "The text is empty: a policy is (fn [features] body).", None
         )
-    own = named(helper(form, text) for form in forms if form.head == "defn")
+    own = index_helpers(helper(form, text) for form in forms if form.head == "defn")
     policies = [form for form in forms if form.head != "defn"]
     if not policies:
         raise text.error(
             PolicySyntaxError,
-            "Helpers alone are no policy: (fn [features] body) is missing.",
+            "Helpers alone are not a policy: (fn [features] body) is missing.",
             forms[-1],
         )
     for form in policies:
         if form.head in ("pack", "setting"):
             raise text.error(
-                PolicySyntaxError, "This is the text of a pack: lab.policies.use takes it.", form
+                PolicySyntaxError, "This is the text of a pack: pass it to lab.policies.use.", form
             )
         if form.head not in (*FUNCTION_HEADS, "defpolicy"):
             raise text.error(
@@ -286,14 +301,15 @@ def _policy_and_helpers(text: Text) -> tuple[Form, dict[str, Helper]]:
             )
     if len(policies) > 1:
         raise text.error(
-            PolicySyntaxError, "This is a second policy; a text holds one.", policies[1]
+            PolicySyntaxError, "This is a second policy; a text contains one.", policies[1]
         )
     return policies[0], own
 
 
 def slot_of(source: str, *, file: str | None = None) -> str:
-    """The name that ``defpolicy`` gives the policy of a text, or nothing. Raises a ``PolicyError`` for what cannot be
-    read.
+    """Return the name that ``defpolicy`` gives the policy of a text, or an empty string.
+
+    Raises a PolicyError if the text cannot be read.
 
     >>> slot_of("(defpolicy recall-score [x] x)")
     'recall-score'
@@ -305,7 +321,10 @@ def slot_of(source: str, *, file: str | None = None) -> str:
 
 
 def walk(form: Form, *, quoted: bool = False) -> Iterator[tuple[Path, Form, tuple[Form, ...]]]:
-    """A form and all below it, each with its path and its parents, outermost first; ``quoted`` enters quotes too."""
+    """Yield a form and all forms below it, each with its path and its parents, outermost first.
+
+    `quoted` enters quoted forms as well.
+    """
     stack: list[tuple[Path, Form, tuple[Form, ...]]] = [((), form, ())]
     while stack:
         path, form, parents = stack.pop()
@@ -318,7 +337,7 @@ def walk(form: Form, *, quoted: bool = False) -> Iterator[tuple[Path, Form, tupl
 
 
 def fragment(source: str) -> tuple[Form, ...]:
-    """The forms of a fragment; none when it cannot be read."""
+    """Return the forms of a fragment, or none if it cannot be read."""
     try:
         return read_forms(Text(source))
     except PolicyError:
@@ -326,20 +345,20 @@ def fragment(source: str) -> tuple[Form, ...]:
 
 
 def symbols_of(source: str) -> list[str]:
-    """The names in a fragment, in their order."""
+    """Return the names in a fragment in their order."""
     return [
         item.text for form in fragment(source) for _, item, _ in walk(form) if item.kind == "symbol"
     ]
 
 
-def used_helpers(bodies: Iterable[Form], known: Mapping[str, Helper]) -> list[Helper]:
-    """The helpers that some forms call, directly or not."""
+def used_helpers(bodies: Iterable[Form], helpers: Mapping[str, Helper]) -> list[Helper]:
+    """Return the helpers that some forms call, directly or through other helpers."""
     used: dict[str, Helper] = {}
     waiting = list(bodies)
     while waiting:
         for _, form, _ in walk(waiting.pop()):
             name = ALIASES.get(form.head, form.head)
-            if name in known and name not in FORMS and name not in used:
-                used[name] = known[name]
-                waiting.append(known[name].body)
+            if name in helpers and name not in FORMS and name not in used:
+                used[name] = helpers[name]
+                waiting.append(helpers[name].body)
     return list(used.values())

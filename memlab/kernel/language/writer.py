@@ -1,9 +1,8 @@
-"""Data, forms and Hy's own forms as text of the dialect.
+"""Writes data, forms and forms of Hy as text of the policy language.
 
-``read_data`` gives back exactly what ``write_data`` wrote.
-
-A text with a carriage return is written ``(join "a" 13 "b")``, since the reader takes every end of a line as a newline;
-a table is ``(table "key" value ...)``, a whole number beyond 2^53 ``(int "...")``.
+`read_data` returns exactly the value that `write_data` wrote. A text with a carriage return is written as
+``(join "a" 13 "b")``, because the reader normalises line ends. A mapping is written as ``(table "key" value ...)``, and a
+whole number beyond 2^53 as ``(int "...")``.
 """
 
 from __future__ import annotations
@@ -35,22 +34,42 @@ from memlab.kernel.language.reader import (
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\ufffb]"
 )
-"""Characters that do not show, or turn the text around them: they are written as escapes."""
+"""Characters that are invisible or reorder the text around them. They are written as escapes."""
 
 
 def write_data(value: Any) -> str:
-    """None, booleans, finite numbers, texts, and lists and tables of these.
+    """Return data as text: None, booleans, finite numbers, texts, and lists and mappings of these.
 
+    Parameters
+    ----------
+    value
+        The data.
+
+    Returns
+    -------
+    str
+        The text, from which `read_data` returns the value.
+
+    Raises
+    ------
+    InputError
+        If a value has another type or a number is not finite.
+
+    Examples
+    --------
     >>> write_data(["a\\"b", 1, 0.5, None, {"k": True}])
     '["a\\\\"b" 1 0.5 None (table "k" True)]'
     """
+    # Booleans come before numbers, because True is an int.
     if value is None or isinstance(value, bool):
         return str(value)
     if isinstance(value, int):
         return str(value) if abs(value) <= MAX_INTEGER else f'(int "{value}")'
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InputError(f"{value} cannot be written: the dialect's numbers are finite.")
+            raise InputError(
+                f"{value} cannot be written: numbers of the policy language are finite."
+            )
         return repr(value)
     if isinstance(value, str):
         if "\r" in value:
@@ -63,12 +82,26 @@ def write_data(value: Any) -> str:
             f"{write_data(str(key))} {write_data(item)}" for key, item in value.items()
         )
         return f"(table {items})" if items else "(table)"
-    raise InputError(f"{type(value).__name__} is no data of the dialect.")
+    raise InputError(f"The policy language cannot represent {type(value).__name__} values.")
 
 
 def write_call(head: str, fields: Mapping[str, Any]) -> str:
-    """A form with keywords: ``(memory :id 1 :text "..." ...)``; a_b becomes a-b.
+    """Return a form with keywords: ``(memory :id 1 :text "..." ...)``. Underscores become hyphens.
 
+    Parameters
+    ----------
+    head
+        Name of the form.
+    fields
+        Data by keyword.
+
+    Returns
+    -------
+    str
+        The text of the form.
+
+    Examples
+    --------
     >>> write_call("memory", {"id": 1, "ttl_days": 30.0})
     '(memory :id 1 :ttl-days 30.0)'
     """
@@ -77,7 +110,26 @@ def write_call(head: str, fields: Mapping[str, Any]) -> str:
 
 
 def read_data(form: Form, text: Text) -> Any:
-    """The value of a form that ``write_data`` made; a PolicyError with its caret for any other form."""
+    """Return the value of a form that `write_data` wrote.
+
+    Parameters
+    ----------
+    form
+        The form.
+    text
+        Its source, for error messages.
+
+    Returns
+    -------
+    Any
+        The value.
+
+    Raises
+    ------
+    PolicyError
+        If the form is no data, with line and column.
+    """
+    # Each case mirrors one of `write_data`.
     if form.kind == "str":
         return form.text
     if form.kind in ("int", "float"):
@@ -87,7 +139,7 @@ def read_data(form: Form, text: Text) -> Any:
     if form.kind == "symbol" and form.text in LITERALS:
         return LITERALS[form.text]
     if form.head == "join":
-        return "".join(_joined(item, text) for item in form.items[1:])
+        return "".join(_read_part(item, text) for item in form.items[1:])
     if form.head == "int" and len(form.items) == 2 and form.items[1].kind == "str":
         digits = form.items[1].text
         if re.fullmatch(r"-?[0-9]{1,20}", digits):
@@ -100,11 +152,12 @@ def read_data(form: Form, text: Text) -> Any:
             table[read_data(key, text)] = read_data(value, text)
         return table
     raise text.error(
-        PolicySyntaxError, "This is no data: a number, a string, true, false, nil or a list.", form
+        PolicySyntaxError, "Data is a number, a string, true, false, nil or a list.", form
     )
 
 
-def _joined(form: Form, text: Text) -> str:
+def _read_part(form: Form, text: Text) -> str:
+    """Return one part of a join: a string, or a character by its code."""
     if form.kind == "str":
         return form.text
     if form.kind == "int" and 0 <= form.number < 0xD800:
@@ -113,22 +166,25 @@ def _joined(form: Form, text: Text) -> str:
 
 
 def _string(text: str) -> str:
+    """Return a text as a string literal with escapes for invisible characters."""
     body = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{_UNSEEN.sub(_escaped, body)}"'
 
 
 def _escaped(match: re.Match[str]) -> str:
+    """Return a character as an escape."""
     return f"\\u{ord(match.group()):04x}"
 
 
 # Constants and forms as text.
 
+# Maximum width of a laid-out line, and the largest whole number that float64 represents with all its neighbours.
 WIDTH = 88
 _EXACT = 2.0**53
 
 
 def number(value: float) -> str:
-    """A number as source, without a needless point; NaN and infinities as the divisions that give them."""
+    """Return a number as source: without a needless point, NaN and infinities as divisions."""
     if value != value:
         return "(/ 0 0)"
     if math.isinf(value):
@@ -139,7 +195,7 @@ def number(value: float) -> str:
 
 
 def literal(value: Value) -> str:
-    """A value as a literal of the dialect."""
+    """Return a value as a literal of the language."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -150,10 +206,11 @@ def literal(value: Value) -> str:
 
 
 def lay_out(form: Form, indent: int = 0, width: int = WIDTH) -> str:
-    """Return a form as text, each word as it is spelled, broken where a line would be longer than ``width``.
+    """Return a form as text, with line breaks where a line would be longer than `width`.
 
-    The text begins ``indent`` characters from the left.
+    The text starts `indent` characters from the left. Words keep their spelling.
     """
+    # As in Lisp style guides, the first line has the name and, for let, case, fn and if, the first argument.
     flat = _on_one_line(form)
     if len(flat) + indent <= width or not form.items:
         return flat
@@ -180,6 +237,7 @@ def lay_out(form: Form, indent: int = 0, width: int = WIDTH) -> str:
 
 
 def _on_one_line(form: Form) -> str:
+    """Return a form as one line."""
     if form.kind in ("call", "list"):
         opening, closing = "()" if form.kind == "call" else "[]"
         return f"{opening}{' '.join(map(_on_one_line, form.items))}{closing}"
@@ -190,9 +248,9 @@ def _on_one_line(form: Form) -> str:
     return f":{form.text}" if form.kind == "keyword" else form.text
 
 
-# Forms that Hy's reader made. A form is printed and never evaluated; what is read afterwards is text, under the rules
-# and limits of any text.
+# Forms of Hy's reader. A form is printed, never evaluated, and the text is read under the rules and limits of any text.
 
+# Types of Hy that the language does not have, by their names in messages; characters that end a name; quotes.
 _FOREIGN = {
     "Bytes": "bytes",
     "Complex": "a complex number",
@@ -207,16 +265,24 @@ _MARKS = {"quote": "'", "quasiquote": "`"}
 
 
 def policy_form_text(source: object) -> str | None:
-    """Return a Hy form as text without a quote in front, or None if ``source`` is no Hy form.
+    """Return a Hy form as text without a leading quote, or None if `source` is not a Hy form.
 
-    A form is a call, such as ``(fn [similarity] similarity)``, or what ``hy.read_many`` returns: several of them.
+    Parameters
+    ----------
+    source
+        A call, such as ``(fn [similarity] similarity)``, or the several forms that ``hy.read_many`` returns.
+
+    Returns
+    -------
+    str or None
+        The text.
 
     Raises
     ------
     InputError
-        If the form is deeper or larger than the reader of policies allows, or holds what is no value of the dialect.
+        If the form is deeper or larger than the reader of policies allows, or contains an unsupported value.
     """
-    models: Any = sys.modules.get("hy.models")  # whoever holds a form has imported it
+    models: Any = sys.modules.get("hy.models")  # A caller that has a form has imported this module.
     if models is None or not isinstance(source, models.Expression | models.Lazy):
         return None
     forms = [source] if isinstance(source, models.Expression) else list(_limited(source))
@@ -227,6 +293,7 @@ def policy_form_text(source: object) -> str | None:
 
 
 def _limited(forms: Any) -> Iterator[Any]:
+    """Yield forms up to the limit of a pack."""
     for number, form in enumerate(forms):
         if number == MAX_PACK_FORMS:
             raise InputError(f"There are more than {MAX_PACK_FORMS:,} forms.")
@@ -234,16 +301,18 @@ def _limited(forms: Any) -> Iterator[Any]:
 
 
 def is_hy_model(value: object) -> bool:
-    """Return whether a value is a form that Hy's reader made."""
+    """Return True if a value is a form of Hy's reader."""
     models: Any = sys.modules.get("hy.models")
     return models is not None and isinstance(value, models.Object)
 
 
 def _kind(value: object) -> str:
+    """Return the type of a Hy form, or an empty string for any other value."""
     return type(value).__name__ if is_hy_model(value) else ""
 
 
 def _without_quote(form: Any) -> Any:
+    """Return a form without the quotes in front of it."""
     while (
         _kind(form) == "Expression"
         and len(form) == 2
@@ -255,25 +324,27 @@ def _without_quote(form: Any) -> Any:
 
 
 def _printed(form: Any) -> str:
-    """Return a form as one line. Not recursive, because a form may be deeper than the stack, or hold itself."""
+    """Return a form as one line, without recursion: a form may be deeper than the stack or contain itself."""
     parts: list[str] = []
     waiting: list[tuple[Any, int]] = [(form, 0)]
     count = 0
     while waiting:
         item, depth = waiting.pop()
-        if depth < 0:  # the bracket that closes a form
+        if depth < 0:  # a closing bracket
             parts.append(item)
             continue
         count += 1
         if count > MAX_FORMS:
-            raise InputError(f"This form holds more than {MAX_FORMS:,} forms; a policy is shorter.")
+            raise InputError(
+                f"This form contains more than {MAX_FORMS:,} forms, the limit of a policy."
+            )
         is_call = _kind(item) == "Expression"
         if not is_call and _kind(item) != "List" and type(item) is not list:
             parts.append(f"{_hy_atom(item)} ")
             continue
         if depth == MAX_NESTING:
             raise InputError(
-                f"This form is nested deeper than {MAX_NESTING} levels; a policy is shallower."
+                f"This form is nested deeper than {MAX_NESTING} levels, the limit of a policy."
             )
         parts.append("(" if is_call else "[")
         waiting.append((") " if is_call else "] ", -1))
@@ -283,32 +354,34 @@ def _printed(form: Any) -> str:
 
 def _hy_atom(item: Any) -> str:
     """Return a symbol, keyword, string or number as text."""
+    # Subclasses are converted by the base class, because they may override their text.
     kind = _kind(item)
     if kind in ("Symbol", "Keyword"):
         name = str(item) if kind == "Symbol" else f":{item.name}"
         if not name.strip(":") or not _NOT_IN_A_NAME.isdisjoint(name):
             raise InputError(
-                f"A form of a policy holds {describe_value(name)}, which is no name of the dialect."
+                f"A form of a policy contains {describe_value(name)}, which is not a name of the policy language."
             )
         return name
     if kind not in _FOREIGN:
         if isinstance(item, str):
-            return _hy_string(str.__str__(item))  # a subclass may say something else of itself
+            return _hy_string(str.__str__(item))
         if item is None or isinstance(item, bool | np.bool_):
             return str(item)
         if isinstance(item, numbers.Integral):
             whole = int.__index__(item) if isinstance(item, int) else int(item)
-            # refused by its size when it is read
+            # The reader refuses it by its size.
             return str(whole) if abs(whole) < 10**300 else "1e400"
         if isinstance(item, numbers.Real):
             return repr(float.__float__(item) if isinstance(item, float) else float(item))
     raise InputError(
-        f"A form of a policy contains {_FOREIGN.get(kind) or describe_value(item)}, which is not allowed. Its values "
-        "are symbols, keywords, numbers, strings, lists and calls."
+        f"A form of a policy contains {_FOREIGN.get(kind) or describe_value(item)}, which is not a value "
+        "of the policy language. Its values are symbols, keywords, numbers, strings, lists and calls."
     )
 
 
 def _hy_string(text: str) -> str:
+    """Return a string literal with line ends as line feeds."""
     return (
         write_data(text)
         if "\r" not in text
@@ -317,7 +390,7 @@ def _hy_string(text: str) -> str:
 
 
 def _as_spelled(form: Form) -> Form:
-    """Return a form whose numbers and strings are laid out as they are spelled, so that the hash stays."""
+    """Return a form whose numbers and strings keep their spelling, so that the hash does not change."""
     if form.kind == "float":
         return form._replace(kind="symbol", text=repr(form.number))
     if form.kind == "str":

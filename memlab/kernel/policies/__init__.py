@@ -1,7 +1,7 @@
 """Packs, slots, settings, features and the versions of policies.
 
-``load_pack`` reads a pack; ``SLOTS``, ``FEATURES`` and ``SETTINGS`` declare what one may hold; ``VersionLog`` folds
-which policies a lab has used, ``attributed`` how they did.
+`load_pack` reads a pack. `SLOTS`, `FEATURES` and `SETTINGS` declare its possible contents. `VersionLog` folds the history
+of the policies of a lab.
 """
 
 from typing import Any
@@ -71,7 +71,7 @@ register_own("features", "settings", "slots")
 _MOVED = dict.fromkeys(
     ("Attribution", "PolicyDiff", "attributed", "bind_form", "expand_form"), "memlab.subjects.lens"
 )
-"""Public names of earlier versions, and the package that has them now."""
+"""Public names of earlier versions, and the package that contains them now."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
-"""A pack: a named set of policies and settings, complete once what it inherits is filled in.
+"""Packs: named sets of policies and settings, completed by the packs that they inherit from.
 
-Which extensions a pack needs, and the packs that challenge the live one, stand here as well.
+The module also finds the extensions that a pack needs, and declares challenges: packs compared with the active one.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ from memlab.kernel.policies._settings import (
 from memlab.kernel.policies._slots import SLOTS, Slot, get_slot
 from memlab.kernel.registry import split_owner
 
+# The pack that every other one inherits from, and the folders of shipped packs and of default policies.
 DEFAULT_PACK = "memlab"
 _FOLDER = Path(__file__).parent / "packs"
 _DEFAULTS = Path(__file__).parent / "defaults"
 _FILES = {DEFAULT_PACK: "default"}
-"""A pack's file bears its name, but for the default: Hy would take ``memlab.hy`` for the package of that name."""
+"""Files whose name differs from the pack: Hy would import ``memlab.hy`` instead of the package memlab."""
 
 _ASKED_BY_A_RECALL = (
     "eligible",
@@ -66,17 +67,32 @@ _ASKED_BY_A_RECALL = (
     "retention",
     "half-life",
 )
-"""The slots whose parameters one recall may have otherwise."""
+"""Slots whose parameters a single recall may override."""
 
 _OF_THE_SCORE = frozenset({"known", "known-floor", "unknown-limit"})
-"""What says what the scores of the recall-score beside it mean, and is not inherited under another one."""
+"""Decisions calibrated for one recall-score, which a pack with another recall-score does not inherit."""
 
 
 @dataclass(frozen=True)
 class Pack(Displayed):
-    """Policies by slot and settings by name. ``hash`` covers all of them and the dialect's version.
+    """Policies by slot and settings by name.
 
-    ``sources`` are the texts it was read from, its own first and then what it inherits.
+    Attributes
+    ----------
+    name
+        Name of the pack.
+    doc
+        Description of the pack.
+    policies
+        The policy of each slot.
+    settings
+        The value of each setting.
+    sources
+        Texts the pack was read from: its own first, then those it inherits and imports from.
+    hash
+        Hash of all policies and settings and of the version of the language.
+    known_for
+        Hash of the recall-score for which the policy `known` was calibrated.
     """
 
     name: str
@@ -86,16 +102,39 @@ class Pack(Displayed):
     sources: tuple[str, ...]
     hash: str
     known_for: str = ""
-    """Hash of the ``recall-score`` that ``known`` was calibrated for: the one beside it when it was given."""
     _fingerprints: dict[tuple[str, int], dict[str, str]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     @checked
     def with_policy(self, slot: str, policy: Policy) -> Pack:
-        """This pack with another policy in one slot.
+        """Return the pack with another policy in one slot.
 
-        ``known`` counts as calibrated for the ``recall-score`` that the pack has when it is given.
+        A policy in the slot ``known`` counts as calibrated for the recall-score that the pack has at that time.
+
+        Parameters
+        ----------
+        slot
+            Name of the slot.
+        policy
+            The new policy.
+
+        Returns
+        -------
+        Pack
+            The changed pack, with another hash.
+
+        Raises
+        ------
+        UnknownName
+            If no slot has this name.
+
+        Examples
+        --------
+        >>> pack = load_pack("memlab")
+        >>> changed = pack.with_policy("recall-score", load_pack("actr").policies["recall-score"])
+        >>> changed.hash != pack.hash
+        True
         """
         get_slot(slot)
         policies = {**self.policies, slot: policy}
@@ -105,29 +144,40 @@ class Pack(Displayed):
 
     @property
     def tells_known(self) -> bool:
-        """Whether ``known`` was calibrated for the ``recall-score`` that the pack has."""
+        """True if the policy ``known`` was calibrated for the pack's recall-score."""
         return self.known_for == self.policies["recall-score"].hash
 
     @checked
     def with_params(self, values: Mapping[str, Annotated[float, AnyNumber]]) -> Pack:
-        """Return this pack with other values for parameters of the policies that a recall asks.
+        """Return the pack with other values for parameters of policies that a recall runs.
 
         Parameters
         ----------
         values
-            A number by the name of a parameter, ``{"near": 0.5}``, which counts for each of these policies that has
-            it, or of one of them alone, ``{"eligible:near": 0.5}``. An underscore stands for a hyphen.
+            Number by name of a parameter. ``{"near": 0.5}`` changes every policy with this parameter, and
+            ``{"eligible:near": 0.5}`` the policy of one slot. An underscore counts as a hyphen.
+
+        Returns
+        -------
+        Pack
+            The changed pack, with another hash.
 
         Raises
         ------
         UnknownName
-            If none of these policies has such a parameter.
+            If no policy has such a parameter.
         InputError
-            If a value lies outside the bounds of its parameter.
+            If a value is outside the bounds of its parameter.
+
+        Examples
+        --------
+        >>> load_pack("companion").with_params({"eligible:near": 0.5}).policies["eligible"].params["near"].value
+        0.5
         """
         chosen: dict[str, dict[str, float]] = {}
-        for given, value in values.items():
-            name, slots = given.replace("_", "-"), tuple[str, ...](_ASKED_BY_A_RECALL)
+        # A plain name applies to all policies of a recall, "slot:name" to one of them.
+        for key, value in values.items():
+            name, slots = key.replace("_", "-"), tuple[str, ...](_ASKED_BY_A_RECALL)
             if ":" in name:
                 slot, name = name.split(":", 1)
                 slots = (slot,)
@@ -137,18 +187,36 @@ class Pack(Displayed):
                 if slot in self.policies and name in self.policies[slot].params
             ]
             if not having:
-                known = {name for slot in _ASKED_BY_A_RECALL for name in self.policies[slot].params}
-                raise UnknownName(f"parameter of the pack {self.name}", given, sorted(known))
+                names = {name for slot in _ASKED_BY_A_RECALL for name in self.policies[slot].params}
+                raise UnknownName(f"parameter of the pack {self.name}", key, sorted(names))
             for slot in having:
                 chosen.setdefault(slot, {})[name] = value
-        policies = {slot: self.policies[slot].with_params(given) for slot, given in chosen.items()}
+        policies = {slot: self.policies[slot].with_params(new) for slot, new in chosen.items()}
         changed = {**self.policies, **policies}
         return replace(
             self, policies=MappingProxyType(changed), hash=_pack_hash(changed, self.settings)
         )
 
     def unit(self, slot: str) -> float:
-        """How many of what the slot's policy returns make one of the slot's unit (an older spelling may differ)."""
+        """Return how many units of the slot's policy make one unit of the slot.
+
+        Policies in an older spelling may use another unit, such as milliseconds instead of days.
+
+        Parameters
+        ----------
+        slot
+            Name of the slot.
+
+        Returns
+        -------
+        float
+            1.0 for a policy in the unit of the slot.
+
+        Raises
+        ------
+        UnknownName
+            If no slot has this name.
+        """
         policy = self.policies.get(slot) if isinstance(slot, str) else None
         if policy is None:
             raise UnknownName(
@@ -163,14 +231,14 @@ class Pack(Displayed):
 
     @property
     def decided(self) -> frozenset[str]:
-        """The slots whose policies are not the defaults of these slots."""
+        """Slots whose policies differ from the defaults of these slots."""
         return frozenset(_decided(self.policies))
 
     @property
     def policy_hashes(self) -> dict[str, str]:
-        """The hash of each policy, as slates and events hold them.
+        """Hash of each policy, as slates and events contain them.
 
-        A slot whose default is declared with it, as that of an extension is, is left out where it has the default.
+        A slot that declares its default as text, as slots of extensions do, is omitted while it has the default.
         """
         decided = self.decided
         return {
@@ -181,42 +249,117 @@ class Pack(Displayed):
 
     @property
     def selects(self) -> bool:
-        """Whether the pack has a policy of its own in the slot ``select``."""
+        """True if the pack has a policy of its own in the slot ``select``."""
         return "select" in self.decided
 
     @checked
     def fingerprints(self, embedder: str) -> dict[str, str]:
-        """What decides the value of each feature under this pack and the embedder of this fingerprint, as hashes."""
+        """Return the fingerprint of each feature under this pack and an embedder.
+
+        Parameters
+        ----------
+        embedder
+            Fingerprint of the embedder.
+
+        Returns
+        -------
+        dict
+            Hash of the feature's definition and dependencies, by name of the feature.
+        """
         key = embedder, FEATURES.changes
-        if (known := self._fingerprints.get(key)) is not None:
-            return dict(known)
-        given = {"embedder": embedder}
-        # A setting with a default is left out where it has that, so that older fingerprints stay what they were.
-        for name, value in _given(self.settings).items():
-            given[name] = _versioned(repr(value), SETTINGS[name].version)
+        # Every recall asks for them, and they change only with the registry of features.
+        if (cached := self._fingerprints.get(key)) is not None:
+            return dict(cached)
+        parts = {"embedder": embedder}
+        # A setting at its default is omitted, so that older fingerprints stay equal.
+        for name, value in _changed_settings(self.settings).items():
+            parts[name] = _versioned(repr(value), SETTINGS[name].version)
         for name, policy in self.policies.items():
-            given[name] = _versioned(policy.hash, SLOTS[name].version if name in SLOTS else 1)
-        self._fingerprints[key] = found = {
-            name: of.fingerprint(given) for name, of in FEATURES.items()
+            parts[name] = _versioned(policy.hash, SLOTS[name].version if name in SLOTS else 1)
+        self._fingerprints[key] = fingerprints = {
+            name: feature.fingerprint(parts) for name, feature in FEATURES.items()
         }
-        return dict(found)
+        return dict(fingerprints)
 
     def policy(self, slot: str) -> Policy:
-        """Return the policy of a slot; the slot's default where the pack was read before the slot was declared."""
+        """Return the policy of a slot, or the slot's default if the pack is older than the slot.
+
+        Parameters
+        ----------
+        slot
+            Name of the slot.
+
+        Returns
+        -------
+        Policy
+            The policy in use.
+
+        Raises
+        ------
+        UnknownName
+            If no slot has this name.
+
+        Examples
+        --------
+        >>> load_pack("memlab").policy("forget").doc
+        'No memory is forgotten automatically.'
+        """
         if isinstance(slot, str) and slot in self.policies:
             return self.policies[slot]
         return _default(get_slot(slot))
 
     def count(self, setting: str) -> int:
-        """The value of a setting, as a whole number."""
+        """Return the value of a setting as a whole number.
+
+        Parameters
+        ----------
+        setting
+            Name of the setting.
+
+        Returns
+        -------
+        int
+            The value, rounded towards zero.
+
+        Raises
+        ------
+        UnknownName
+            If no setting has this name.
+
+        Examples
+        --------
+        >>> load_pack("memlab").count("limit")
+        10
+        """
         return int(self.number(setting))
 
     def number(self, setting: str) -> float:
-        """The value of a setting. UnknownName for a setting that is not declared."""
+        """Return the value of a setting as a number.
+
+        Parameters
+        ----------
+        setting
+            Name of the setting.
+
+        Returns
+        -------
+        float
+            The value.
+
+        Raises
+        ------
+        UnknownName
+            If no setting has this name.
+
+        Examples
+        --------
+        >>> load_pack("memlab").number("damping")
+        0.5
+        """
         is_name = isinstance(setting, str)
         value = self.settings.get(setting) if is_name else None
         if value is None and is_name and setting in SETTINGS:
-            # of an extension that was registered after the pack was read
+            # The setting of an extension that was registered after the pack was read.
             value = SETTINGS[setting].default
         if value is None:
             name = str.__str__(setting) if is_name else describe_value(setting)
@@ -237,44 +380,78 @@ class Pack(Displayed):
         return repr(self), box(parts)
 
 
-def _text_of_forms(given: object) -> Any:
-    """Return the text of a pack whose forms Hy's reader read, and a ``Misfit`` for anything else."""
-    forms = policy_form_text(given)
-    if isinstance(given, Policy) or (forms is not None and not forms.startswith("(pack ")):
+def _text_of_forms(source: object) -> Any:
+    """Return the text of a pack given as forms of Hy's reader, or a ``Misfit`` for any other value."""
+    forms = policy_form_text(source)
+    if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(
-            "this is a policy and no pack: lab.policies.install(slot, policy) takes it."
+            "this is a policy, not a pack: pass it to lab.policies.install(slot, policy)."
         )
-    return Misfit("the forms of a pack", describe_value(given)) if forms is None else forms
+    return Misfit("the forms of a pack", describe_value(source)) if forms is None else forms
 
 
 PackLike: TypeAlias = (
     str | Path | Pack | Annotated[Any, Taken("the forms of a pack", by=_text_of_forms)]
 )
-"""A pack by name, by path, by text, by the forms that ``hy.read_many`` returns, or as it was loaded."""
+"""A pack: its name, path, text, the forms that ``hy.read_many`` returns, or a loaded `Pack`."""
 
 
+# The folder is listed once per process.
 @cache
 def pack_names() -> tuple[str, ...]:
-    """The packs that come with memlab."""
+    """Return the names of the packs that come with memlab.
+
+    Returns
+    -------
+    tuple of str
+        The names, sorted.
+
+    Examples
+    --------
+    >>> "memlab" in pack_names()
+    True
+    """
     names = {stem: name for name, stem in _FILES.items()}
     return tuple(sorted(names.get(path.stem, path.stem) for path in _FOLDER.glob("*.hy")))
 
 
 def pack_source(name: str) -> str:
-    """The text of a pack that comes with memlab."""
+    """Return the text of a pack that comes with memlab."""
     if name not in pack_names():
         raise UnknownName("pack", name, pack_names())
     return (_FOLDER / _file(name)).read_text(encoding="utf-8")
 
 
 def _file(name: str) -> str:
+    """Return the file name of a shipped pack."""
     return f"{_FILES.get(name, name)}.hy"
 
 
 @checked
 def load_pack(spec: PackLike) -> Pack:
-    """A pack by the name of one that comes with memlab, by the path of a ``.hy`` file, by its text or by its Hy forms.
+    """Return a pack by its name, path, text or Hy forms.
 
+    Parameters
+    ----------
+    spec
+        Name of a shipped pack, path of a ``.hy`` file, text of a pack, forms of Hy's reader, or a pack.
+
+    Returns
+    -------
+    Pack
+        The pack with everything that it inherits.
+
+    Raises
+    ------
+    UnknownName
+        If no shipped pack has this name.
+    InputError
+        If the file cannot be read.
+    PolicyError
+        If the text is invalid, with line and column.
+
+    Examples
+    --------
     >>> load_pack("associative").name
     'associative'
     """
@@ -299,27 +476,29 @@ def load_pack(spec: PackLike) -> Pack:
 
 
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
-    """Build the pack of the first text; the others are what it inherits and imports from.
+    """Return the pack of the first text; the others are the packs that it inherits and imports from.
 
-    A pack that is inherited or imported from, and is not among the texts, is one that comes with memlab.
+    A pack that is inherited or imported from and missing among the texts is one that comes with memlab.
     """
     return _pack_from_sources(sources, file, (FEATURES.changes, SETTINGS.changes, SLOTS.changes))
 
 
+# Logs name the same few packs again and again.
 @lru_cache(maxsize=64)
 def _pack_from_sources(
     sources: tuple[str, ...], file: str | None, changes: tuple[int, ...]
 ) -> Pack:
-    """Build a pack under what is declared now; ``changes`` counts what extensions have changed of that."""
-    return _built(sources, file, ())
+    """Build a pack under the current declarations, which `changes` identifies by the states of the registries."""
+    return _build(sources, file, ())
 
 
-def _built(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...]) -> Pack:
-    """Build the pack of the first text; ``importing`` names the packs that wait for it.
+def _build(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...]) -> Pack:
+    """Build the pack of the first text.
 
-    Each text inherits from the next one, up to a default pack that decides everything; those after it are only imported
-    from.
+    Each text inherits from the next one, up to a default pack that decides everything. The texts after that are only
+    imported from. `importing` names the packs whose construction waits for this one.
     """
+    # First the chain of inheritance, then the packs imported from, each of which is built in the same way.
     texts, read = [sources[0]], [_read(sources[0], file)]
     if read[0].name in importing:
         raise InputError(f"The packs {' > '.join((*importing, read[0].name))} import in a circle.")
@@ -331,40 +510,42 @@ def _built(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...
     _inherit(texts, read, libraries)
     others = {}
     for name in dict.fromkeys(each.pack for source in read for each in source.imports):
-        place = next((at for at, pack in enumerate(read) if at and pack.name == name), None)
-        if place is None:
+        position = next((at for at, pack in enumerate(read) if at and pack.name == name), None)
+        if position is None:
             own = [libraries[name] if name in libraries else pack_source(name)]
             above = {pack.name: text for text, pack in zip(texts, read, strict=True)}
             _inherit(own, [_read(own[0], _file(name))], above)
         else:
-            own = texts[place:]
-        others[name] = _built((*own, *rest), _file(name), (*importing, read[0].name))
+            own = texts[position:]
+        others[name] = _build((*own, *rest), _file(name), (*importing, read[0].name))
     used = dict.fromkeys((*texts, *(text for pack in others.values() for text in pack.sources)))
-    return _assembled(tuple(used), tuple(read), others, file)
+    return _assemble(tuple(used), tuple(read), others, file)
 
 
-def _inherit(texts: list[str], read: list[PackSource], given: Mapping[str, str]) -> None:
-    """Append what the last text inherits, and what that inherits: ``given`` texts by name, else what memlab ships."""
+def _inherit(texts: list[str], read: list[PackSource], available: Mapping[str, str]) -> None:
+    """Append the ancestors of the last text, from the available texts or from the shipped packs."""
     while (parent := _parent(read[-1])) is not None:
         if any(pack.name == parent for pack in read):
             raise InputError(
                 f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle."
             )
-        texts.append(given[parent] if parent in given else pack_source(parent))
+        texts.append(available[parent] if parent in available else pack_source(parent))
         read.append(_read(texts[-1], _file(parent)))
     if _undecided(read):
-        # A default pack that an earlier version logged: what it did not know is decided as today.
+        # A default pack logged by an earlier version: decisions that it lacks are those of today.
         texts.append(pack_source(DEFAULT_PACK))
         read.append(_read(texts[-1], f"{DEFAULT_PACK}.hy"))
 
 
+# Every pack inherits from the default one, and reading that again took half of the time.
 @lru_cache(maxsize=64)
 def _read(text: str, file: str | None) -> PackSource:
-    """A pack's text as forms; every pack inherits, and reading the default one again took half of its time."""
+    """Return the forms of a pack's text."""
     return read_pack(text, file=file)
 
 
 def _undecided(read: list[PackSource]) -> bool:
+    """Return True if a chain of packs leaves a slot or setting without a default undecided."""
     settings = {name for pack in read for name in pack.settings}
     policies = {name for pack in read for name in pack.policies}
     needed = {name for name, setting in SETTINGS.items() if setting.default is None}
@@ -375,19 +556,22 @@ def _undecided(read: list[PackSource]) -> bool:
 
 
 def _parent(pack: PackSource) -> str | None:
+    """Return the name of the pack that a pack inherits from."""
     if pack.inherits is not None:
         return pack.inherits
     return None if pack.name == DEFAULT_PACK else DEFAULT_PACK
 
 
-def _assembled(
+def _assemble(
     texts: tuple[str, ...],
     read: tuple[PackSource, ...],
     others: Mapping[str, Pack],
     file: str | None,
 ) -> Pack:
+    """Return the pack in which each slot and setting has its first decision along the chain of inheritance."""
     policies: dict[str, Policy] = {}
     settings: dict[str, SettingValue] = {}
+    # After a text that replaces the recall-score, decisions calibrated for another one are ignored.
     for depth, source in enumerate(read):
         where = file if depth == 0 and file else f"{source.name}.hy"
         rescored = "recall-score" in policies
@@ -413,7 +597,7 @@ def _assembled(
                     PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), form.form
                 )
             if slot not in policies and not (rescored and slot in _OF_THE_SCORE):
-                policies[slot] = _compiled(source, slot, aliases, where)
+                policies[slot] = _compile(source, slot, aliases, where)
         for each in source.imports:
             for name in _checked_imports(source, each, rescored):
                 if name in SETTINGS:
@@ -444,8 +628,8 @@ def _assembled(
     )
 
 
-def _compiled(source: PackSource, slot: str, aliases: Mapping[str, Policy], where: str) -> Policy:
-    """Compile a policy of a pack, with the policies that it reads under another name written into it."""
+def _compile(source: PackSource, slot: str, aliases: Mapping[str, Policy], where: str) -> Policy:
+    """Return a policy of a pack, with the policies that it reads under another name inlined."""
     form, helpers = source.policies[slot], source.helpers
     text, more = inline_imports(form, aliases)
     signature, name = get_slot(slot).signature, f"{source.name}/{slot}"
@@ -458,7 +642,7 @@ def _compiled(source: PackSource, slot: str, aliases: Mapping[str, Policy], wher
 
 def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
     """Return the policies of other packs by the names under which this pack's policies read them."""
-    found = {}
+    policies = {}
     for each in source.imports:
         for alias, slot in each.aliases.items():
             if slot not in SLOTS:
@@ -469,73 +653,80 @@ def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy
                 raise each.text.error(
                     PolicyNameError, f"{alias} is a feature; choose another name.", each.form
                 )
-            found[alias] = others[each.pack].policies[slot]
-    return found
+            policies[alias] = others[each.pack].policies[slot]
+    return policies
 
 
 def _checked_imports(source: PackSource, each: Import, rescored: bool) -> list[str]:
-    """Return the slots and settings that a pack imports. A PolicyNameError for an unknown or a second decision."""
+    """Return the slots and settings that a pack imports. Raises PolicyNameError for an unknown or repeated one."""
     ranks = any(
         "recall-score" in names
         for names in (source.policies, *(other.names for other in source.imports))
     )
     for name in each.names:
         if name not in SLOTS and name not in SETTINGS:
-            known = (*SLOTS, *SETTINGS)
+            names = (*SLOTS, *SETTINGS)
             raise each.text.error(
-                PolicyNameError, str(UnknownName("slot or setting", name, known)), each.form
+                PolicyNameError, str(UnknownName("slot or setting", name, names)), each.form
             )
         if name in source.policies or name in source.settings:
             raise each.text.error(
-                PolicyNameError, f"{name} is imported, and given in the file too.", each.form
+                PolicyNameError, f"{name} is imported, but the file decides it as well.", each.form
             )
         if name in _OF_THE_SCORE and ranks and "recall-score" not in each.names:
-            message = f"{name} is calibrated for the recall-score of {each.pack}, and this pack has another one."
+            message = f"{name} is calibrated for the recall-score of {each.pack}, but this pack has another one."
             raise each.text.error(PolicyNameError, message, each.form)
     return [name for name in each.names if not (rescored and name in _OF_THE_SCORE)]
 
 
+# The same combination of hashes is met at every use of a pack.
 @lru_cache(maxsize=256)
 def _digest(text: str) -> str:
+    """Return the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _default(slot: Slot) -> Policy:
-    """Return what a pack has in a slot that it does not name."""
+    """Return the default policy of a slot."""
     return _compiled_default(
         slot.name, slot.source or (slot.file or _DEFAULTS / f"{slot.name}.hy"), slot.signature
     )
 
 
+# Every pack compares its policies with the defaults.
 @lru_cache(maxsize=64)
 def _compiled_default(slot: str, source: str | Path, signature: Signature) -> Policy:
+    """Compile the default policy of a slot from its text or file."""
     text = source if isinstance(source, str) else source.read_text(encoding="utf-8")
     return compile_policy(text, signature, name=f"{DEFAULT_PACK}/{slot}", file=f"{slot}.hy")
 
 
 def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:
+    """Return the hash of the decisions of a pack that differ from the defaults."""
     parts = [f"dialect {DIALECT}"]
     for name in sorted(_decided(policies)):
         slot = SLOTS[name]
         parts.append(f"{_versioned(name, slot.version)} {policies[name].hash}{_of_extension(slot)}")
-    given = _given(settings)
-    for name in sorted(given):
+    changed = _changed_settings(settings)
+    for name in sorted(changed):
         setting = SETTINGS[name]
-        parts.append(f"{_versioned(name, setting.version)} {given[name]!r}{_of_extension(setting)}")
+        parts.append(
+            f"{_versioned(name, setting.version)} {changed[name]!r}{_of_extension(setting)}"
+        )
     return _digest("\n".join(parts))
 
 
 def _decided(policies: Mapping[str, Policy]) -> set[str]:
-    """Return the slots in which a pack differs from what a pack has that does not name them."""
+    """Return the slots in which a pack differs from the defaults."""
     decided = set()
     for name, policy in policies.items():
-        slot = SLOTS.get(name)  # None: of an extension that was replaced by a version without it
+        slot = SLOTS.get(name)  # None if a new version of an extension no longer declares it.
         if slot is not None and (not slot.has_default or policy.hash != _default(slot).hash):
             decided.add(name)
     return decided
 
 
-def _given(settings: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
+def _changed_settings(settings: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     """Return the settings that differ from their defaults."""
     return {
         name: value
@@ -545,78 +736,81 @@ def _given(settings: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
 
 
 def _of_extension(declared: Slot | Setting) -> str:
+    """Return the owner of a declaration in the form in which hashes contain it."""
     return f" of {declared.owner}" if declared.owner else ""
 
 
 def _versioned(name: str, version: int) -> str:
-    """Return a name as hashes have it. Version 1 is left out, so that hashes from before versions stay equal."""
+    """Return a name with its version. Version 1 is omitted, so that hashes from before versions stay equal."""
     return name if version == 1 else f"{name}/{version}"
 
 
-# Which extensions a policy or a pack needs: those that declared what it reads, decides or sets.
+# The extensions that a policy or pack needs: those that declare its features, slots or settings.
 
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{16} ([a-z][a-z0-9-]*) (\S+)")
-"""The fingerprint of an extension's feature: a hash, then name and version of the extension."""
+"""Fingerprint of an extension's feature: a hash, then name and version of the extension."""
 
 
 def needs_of_policy(slot: str, policy: Policy) -> dict[str, str]:
-    """Return the version of each extension that a policy of this slot needs, by name."""
+    """Return the required version of each extension that a policy of this slot needs, by name."""
     owners = [FEATURES[name].owner for name in _features_of(policy) if name in FEATURES]
     return _versions([SLOTS[slot].owner, *owners])
 
 
 def needs_of_pack(pack: Pack) -> dict[str, str]:
-    """Return the version of each extension that a pack needs, by name."""
+    """Return the required version of each extension that a pack needs, by name."""
     needs: dict[str, str] = {}
     for slot, policy in pack.policies.items():
         if not SLOTS[slot].owner or slot in pack.decided:
             needs |= needs_of_policy(slot, policy)
-    given = [name for name, value in pack.settings.items() if value != SETTINGS[name].default]
-    return needs | _versions(SETTINGS[name].owner for name in given)
+    changed = [name for name, value in pack.settings.items() if value != SETTINGS[name].default]
+    return needs | _versions(SETTINGS[name].owner for name in changed)
 
 
 def _features_of(policy: Policy) -> list[str]:
-    """Return the features that a policy reads, those of pairs without their prefix."""
+    """Return the features that a policy reads, without the prefixes of pairs."""
     return [name.removeprefix("new/").removeprefix("old/") for name in policy.inputs]
 
 
 def _versions(owners: Iterable[str]) -> dict[str, str]:
+    """Return the version of each extension by name."""
     return dict(split_owner(owner) for owner in owners if owner)
 
 
 def refusal_of(what: str, needs: Mapping[str, str] | None) -> str | None:
-    """Return why ``what`` cannot be used here, if it needs an extension that is missing; None if it does not."""
+    """Return the reason why `what` cannot be used without a missing extension, or None."""
     faults = describe_missing(needs) if needs else []
     if not faults:
         return None
     return (
-        f"{what} needs an extension: {'; '.join(faults)}. Install it, or register it with memlab.extend(...), and open "
-        "the lab again; or put another pack to use with lab.policies.use(...)."
+        f"{what} needs an extension: {'; '.join(faults)}. Install it or register it with memlab.extend(...), then open "
+        "the lab again; or switch to another pack with lab.policies.use(...)."
     )
 
 
 def warn_of_versions(what: str, needs: Mapping[str, str] | None) -> None:
-    """Warn where ``what`` was logged with another version of an extension than the one that is registered."""
+    """Warn if `what` was logged with another version of an extension than the registered one."""
     faults = describe_missing(needs) if needs else []
     if faults:
         warnings.warn(
-            f"{what} may decide otherwise than it did: {'; '.join(faults)}.",
+            f"{what} may decide differently than before: {'; '.join(faults)}.",
             ExtensionWarning,
             stacklevel=4,
         )
 
 
 def logged_owner(fingerprint: object) -> str | None:
-    """Return the extension whose feature was logged under this fingerprint; None for a feature of memlab."""
-    found = _FINGERPRINT.fullmatch(fingerprint) if isinstance(fingerprint, str) else None
-    return None if found is None else f"{found[1]} {found[2]}"
+    """Return the extension whose feature was logged under this fingerprint, or None for a feature of memlab."""
+    match = _FINGERPRINT.fullmatch(fingerprint) if isinstance(fingerprint, str) else None
+    return None if match is None else f"{match[1]} {match[2]}"
 
 
-# Packs that are compared with the live one, by showing now and then what only they would show.
+# Challenges compare packs with the active one by occasionally showing results that only they would show.
 
 
 ChallengeDesign = Literal["extra", "lot", "ab"]
+# Experimental designs of a challenge; events store these words.
 CHALLENGE_DESIGNS: tuple[ChallengeDesign, ...] = ("extra", "lot", "ab")
 
 _AFTER_THE_POOL = frozenset(
@@ -633,7 +827,7 @@ _AFTER_THE_POOL = frozenset(
         *("known-floor", "unknown-limit"),
     }
 )
-"""Settings that decide nothing until the candidates are scored."""
+"""Settings that take effect only after the candidates are scored."""
 
 _OF_THE_POOL = (
     "promote",
@@ -645,16 +839,30 @@ _OF_THE_POOL = (
     "half-life",
     "retention",
 )
-"""Slots that decide which candidates are scored, and what their features are."""
+"""Slots that determine the scored candidates and their features."""
 
 
 @dataclass(frozen=True)
 class Challenge(Displayed):
-    """One pack that is compared with the live one since the event ``seq``.
+    """One pack that is compared with the active one.
 
-    ``design`` "extra": beside the head, ``extra`` items are shown that only challengers would show. "lot": as many
-    items as ever are shown, and a lot decides among those on which the packs differ. "ab": the whole head of one of the
-    packs is shown, each with the same probability. ``rate`` is the share of recalls.
+    Attributes
+    ----------
+    pack
+        The challenger.
+    design
+        "extra" shows additional items that only challengers would show. "lot" shows the usual number of items and draws
+        among those on which the packs differ. "ab" shows the results of one pack, each with the same probability.
+    extra
+        Number of additional items in the design "extra".
+    rate
+        Share of recalls that take part.
+    seq
+        Number of the event that started the challenge.
+    at
+        Start of the challenge in microseconds since 1970-01-01 UTC.
+    reason
+        Reason given for the challenge.
     """
 
     pack: Pack
@@ -667,7 +875,7 @@ class Challenge(Displayed):
 
     @property
     def name(self) -> str:
-        """The name of its pack."""
+        """Name of the pack."""
         return self.pack.name
 
     def __repr__(self) -> str:
@@ -681,7 +889,7 @@ class Challenge(Displayed):
 
 
 def same_candidates(live: Pack, other: Pack) -> bool:
-    """Whether two packs score the same candidates with the same features, and so differ in the order alone."""
+    """Return True if two packs score the same candidates with the same features, so that only the order differs."""
     if any(live.policies[slot].hash != other.policies[slot].hash for slot in _OF_THE_POOL):
         return False
     names = (live.settings.keys() | other.settings.keys()) - _AFTER_THE_POOL

@@ -613,6 +613,7 @@ def check_setting(name: str, value: object) -> SettingValue:
         declared = SETTINGS[name]
     except KeyError:
         raise UnknownName("setting", name, SETTINGS) from None
+    # Texts are checked before numbers, and booleans before numbers, because True is an int.
     if declared.type == "word":
         if value not in declared.words:
             raise InputError(

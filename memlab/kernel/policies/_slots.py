@@ -267,6 +267,7 @@ _OF_PAIR = (
 )
 """Inputs that describe the relation of a new memory to an old one, for the slots link and resolve."""
 
+# Inputs of the slot admit, which reads an utterance before it is stored.
 _OF_UTTERANCE = (
     Input("role", "str", "Role of the speaker.", ROLES),
     Input("length", "num", "Number of words in the utterance."),
@@ -320,15 +321,15 @@ def _refusal(slot: Slot) -> str | None:
     )
 
 
-def _known(slot: Slot) -> dict[str, object]:
+def _describe(slot: Slot) -> dict[str, object]:
     """Return a description of a slot for error messages and completion."""
     signature = slot.signature
-    known: dict[str, object] = {
+    details: dict[str, object] = {
         "decides": slot.doc,
         "returns": signature.returns,
         "words": signature.words,
     }
-    return known | {"fields": signature.fields, "reads": tuple(signature.inputs)}
+    return details | {"fields": signature.fields, "reads": tuple(signature.inputs)}
 
 
 SLOTS: Registry[Slot] = Registry(
@@ -596,7 +597,7 @@ SLOTS: Registry[Slot] = Registry(
     ),
     kind="slots",
     about="doc",
-    known=_known,
+    known=_describe,
     check=_refusal,
 )
 """Every slot by name: docs/policy-language.md#slots."""

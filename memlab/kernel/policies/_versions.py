@@ -1,4 +1,4 @@
-"""Which policies are live, which were, and which are pinned: the fold of the events that change policies."""
+"""The history of a lab's policies: active, former and pinned ones, folded from events."""
 
 from __future__ import annotations
 
@@ -36,27 +36,26 @@ from memlab.kernel.policies._packs import (
 from memlab.kernel.policies._slots import SLOTS, get_slot
 from memlab.kernel.version import __version__
 
-# The number of the vocabulary in which packs and policies are written, and what an event says of it.
+# The version of the vocabulary of packs and policies, and its field in events.
 
 
 POLICY_FORMAT = 2
-"""Raised whenever a slot, an input of one, a setting, a feature or a form is added, or means something else.
+"""Version of the vocabulary. It is raised when a slot, input, setting, feature or form is added or changes its meaning.
 
-1: that of every event without a number, which memlab wrote before there was one. 2: the slot ``select`` with
-its inputs ``tokens`` and ``budget``.
+Version 1 is that of events without a number. Version 2 added the slot ``select`` with its inputs ``tokens`` and
+``budget``.
 """
 
 VOCABULARY = "vocabulary"
-"""The field of an event with the text of a pack or a policy that holds the ``POLICY_FORMAT`` of its writer."""
+"""Field with the writer's ``POLICY_FORMAT``, in events that contain the text of a pack or policy."""
 
 
 @contextmanager
 def naming_vocabulary(where: str, number: object) -> Iterator[None]:
-    """Raise NewerLab for a text in a later vocabulary, in place of an error of the text.
+    """Raise NewerLab instead of an error in a text of a later vocabulary.
 
-    ``where`` is what errors call the text, ``number`` that of its vocabulary.
-
-    A text in a later vocabulary that uses none of its new words is read like any other.
+    `where` is the name of the text in messages, and `number` its vocabulary. A text of a later vocabulary without new words
+    is read like any other.
     """
     try:
         yield
@@ -64,30 +63,54 @@ def naming_vocabulary(where: str, number: object) -> Iterator[None]:
         if not isinstance(number, int) or number <= POLICY_FORMAT:
             raise
         raise NewerLab(
-            f"{where} is written in the vocabulary of policies {number}, and memlab "
-            f"{__version__} knows vocabularies up to {POLICY_FORMAT}. {_first_line(error)} Upgrade memlab."
+            f"{where} is written in the vocabulary of policies {number}, but memlab "
+            f"{__version__} reads vocabularies up to {POLICY_FORMAT}. {_first_line(error)} Upgrade memlab."
         ) from error
 
 
 def _first_line(error: PolicyError | InputError) -> str:
-    """What is unknown, without the place in the text: the name is right, and its reader is too old."""
-    said = error.message if isinstance(error, PolicyError) else str(error)
+    """Return the unknown name of an error, without its position and suggestions: the reader is too old."""
+    message = error.message if isinstance(error, PolicyError) else str(error)
     if isinstance(error, UnknownName):
         return f'There is no {error.what} "{error.name}" here.'
-    return said.split(" Did you mean ")[0].split(" Known: ")[0].splitlines()[0]
+    return message.split(" Did you mean ")[0].split(" Known: ")[0].splitlines()[0]
 
 
 _FORMAT = 1
-"""The newest version of the bodies of events of policies that ``VersionLog`` reads."""
+"""Newest version of the bodies of policy events that `VersionLog` reads."""
 
+# Type of times in frames.
 _STAMP = pl.Datetime("us", "UTC")
 
 
 @dataclass(frozen=True)
 class Version(Displayed):
-    """One policy that a slot had: ``number`` counts from 1 within the slot, ``seq`` is the event that made it live.
+    """One policy in the history of a slot.
 
-    ``hash`` is the one that was logged; ``params`` are the values that parameters had in place of their defaults.
+    Attributes
+    ----------
+    number
+        Number of the version within the slot, from 1.
+    seq
+        Number of the event that made the policy active.
+    at
+        Time of the event in microseconds since 1970-01-01 UTC.
+    slot
+        Name of the slot.
+    action
+        Kind of the event, such as "use" or "install".
+    pack
+        Name of the pack that was active then.
+    hash
+        Hash of the policy as logged.
+    source
+        Text of the policy.
+    helpers
+        Texts of ``defn`` forms that it was compiled with.
+    reason
+        Reason given for the change.
+    params
+        Values of parameters that differ from their defaults.
     """
 
     number: int
@@ -104,9 +127,9 @@ class Version(Displayed):
 
     @cached_property
     def policy(self) -> Policy:
-        """The policy itself, compiled by this version of memlab.
+        """The policy, compiled by this version of memlab.
 
-        MissingExtension where it came with a pack that needs an extension which was not registered.
+        Raises MissingExtension if its pack needs an extension that is not registered.
         """
         if not self.source:
             raise MissingExtension(
@@ -131,7 +154,7 @@ class Version(Displayed):
 
 
 class _Entry(NamedTuple):
-    """A line of the history: what one event did to one slot."""
+    """A line of the history: the effect of one event on one slot."""
 
     seq: int
     at: int
@@ -142,33 +165,33 @@ class _Entry(NamedTuple):
 
 
 class _Live(NamedTuple):
-    """The live pack after one event; ``hash`` is the one that was logged.
+    """The active pack after one event, with its logged hash.
 
-    A pack that needs an extension which is not registered here is None, and ``refusal`` says so.
+    The field `loaded` is None if the pack needs an extension that is not registered; `refusal` is then the message.
     """
 
     seq: int
     action: str
-    known: Pack | None
+    loaded: Pack | None
     hash: str
     name: str
     refusal: str = ""
 
     @property
     def decides(self) -> str:
-        """The hash of the pack as this memlab reads it; the logged one where it cannot be read."""
-        return self.hash if self.known is None else self.known.hash
+        """Hash of the pack as this version of memlab reads it, or the logged one if it cannot be read."""
+        return self.hash if self.loaded is None else self.loaded.hash
 
     @property
     def pack(self) -> Pack:
-        """The pack. Raises MissingExtension where it cannot be read here."""
-        if self.known is None:
+        """The pack. Raises MissingExtension if it cannot be read."""
+        if self.loaded is None:
             raise MissingExtension(self.refusal)
-        return self.known
+        return self.loaded
 
 
 class VersionLog:
-    """The live pack of a lab, its pins, and the history of every slot."""
+    """The active pack of a lab, its pins, its challenges, and the history of every slot."""
 
     def __init__(self) -> None:
         self._versions: defaultdict[str, list[Version]] = defaultdict(
@@ -183,59 +206,84 @@ class VersionLog:
         self._ended: dict[int, int] = {}
         self._seq = 0
 
-    # -- what is ----------------------------------------------------------------------------------------------
+    # -- current state ----------------------------------------------------------------------------------------------
 
     @property
     def pack(self) -> Pack:
-        """The live pack. Raises MissingExtension where it needs an extension that is not registered."""
+        """Active pack. Raises MissingExtension if it needs an extension that is not registered."""
         if not self._lives:
-            raise InputError("No pack is live yet.")
+            raise InputError("No pack is active yet.")
         return self._lives[-1].pack
 
     @property
     def pack_hashes(self) -> tuple[str, ...]:
-        """The hashes of all packs that have been live, in the order in which they first were."""
+        """Hashes of all packs that were ever active, in the order of their first use."""
         return tuple(self._hashes)
 
     @property
     def live_hash(self) -> str:
-        """The hash of the live pack, as it was logged."""
+        """Logged hash of the active pack."""
         return self._lives[-1].hash if self._lives else ""
 
     @property
     def empty(self) -> bool:
-        """Whether no pack was ever live."""
+        """True if no pack was ever active."""
         return not self._lives
 
     @property
     def readable(self) -> bool:
-        """Whether a pack is live and everything that it needs is registered."""
-        return bool(self._lives) and self._lives[-1].known is not None
+        """True if a pack is active and every extension that it needs is registered."""
+        return bool(self._lives) and self._lives[-1].loaded is not None
 
     @property
     def pins(self) -> Mapping[str, Version]:
-        """The pinned slots and the version that each is held at."""
+        """Pinned slots and the version that each is pinned to."""
         return MappingProxyType({slot: self._versions[slot][-1] for slot in self._pins})
 
     @property
     def challenges(self) -> tuple[Challenge, ...]:
-        """The packs that are compared with the live one, oldest first."""
+        """Packs that are compared with the active one, oldest first."""
         return tuple(self._challenges.values())
 
     def with_pins(self, pack: Pack) -> Pack:
-        """What is live once ``pack`` is used: the pack with the pinned policies in their slots."""
+        """Return a pack with the pinned policies in their slots, which is the pack that would be active.
+
+        Parameters
+        ----------
+        pack
+            Any pack.
+
+        Returns
+        -------
+        Pack
+            The pack itself if it has the pinned policies.
+        """
         for slot, policy in self._pins.items():
             if pack.policies[slot].hash != policy.hash:
                 pack = pack.with_policy(slot, policy)
         return pack
 
-    # -- the fold ---------------------------------------------------------------------------------------------
+    # -- fold of events ---------------------------------------------------------------------------------------------
 
     def fold(self, event: Event, source_of: Callable[[str], str]) -> None:
-        """Apply one event; ``source_of`` gives the text of a source by its hash. Other kinds of event pass by.
+        """Apply one event. Events of other kinds, and those applied before, are ignored.
 
-        An event that was applied is not applied again, and one that cannot be, as its policy is of a later version,
-        raises each time: so that no stale policy decides without a word.
+        An event that cannot be applied, because its policy is of a later version, raises an error every time. No
+        outdated policy is used silently.
+
+        Parameters
+        ----------
+        event
+            The event.
+        source_of
+            Function that returns the text of a source by its hash.
+
+        Raises
+        ------
+        NewerLab
+            If the event was written by a later version.
+        PolicyError
+            If a text is invalid.
         """
         if event.seq <= self._seq:
             return
@@ -253,7 +301,7 @@ class VersionLog:
         self._seq = event.seq
 
     def _leave_out(self, event: Event, refusal: str, source_of: Callable[[str], str]) -> None:
-        """Note that a decision needs an extension that is not registered: the lab opens, and what asks it raises."""
+        """Record a decision that needs a missing extension: the lab opens, and reading its pack raises an error."""
         if event.kind in ("challenge", "end-challenge"):
             warnings.warn(
                 f"{refusal} The challenger is left out of recalls.", ExtensionWarning, stacklevel=2
@@ -278,6 +326,7 @@ class VersionLog:
                 self._enter(event, self._new_version(event, slot, logged, "", (), ()))
 
     def _apply(self, event: Event, source_of: Callable[[str], str]) -> None:
+        """Apply an event whose extensions are registered."""
         body = event.body
         check_event_format(event, _FORMAT)
         if event.kind == "use":
@@ -291,14 +340,14 @@ class VersionLog:
             self._put(event, slot, policy)
         elif event.kind == "challenge":
             pack = _pack_in(event, source_of)
-            given = body["design"], body["extra"], body["rate"]
+            terms = body["design"], body["extra"], body["rate"]
             self._challenges[pack.name] = Challenge(
-                pack, *given, event.seq, event.at, body["reason"]
+                pack, *terms, event.seq, event.at, body["reason"]
             )
             self._challenged.append(self._challenges[pack.name])
         elif event.kind == "end-challenge":
             ended = self._challenges.pop(body["pack"], None)
-            if ended is not None:  # one that needs an extension was left out
+            if ended is not None:  # A challenger that needs a missing extension was left out.
                 self._ended[ended.seq] = event.at
         elif event.kind == "unpin":
             del self._pins[body["slot"]]
@@ -306,8 +355,8 @@ class VersionLog:
             self._enter(event, self._versions[body["slot"]][-1])
 
     def _become(self, event: Event, pack: Pack) -> None:
-        """Another pack is live: the slots whose policies it changes have a new version."""
-        last = self._lives[-1].known if self._lives else None
+        """Make another pack active. Slots whose policies change get a new version."""
+        last = self._lives[-1].loaded if self._lives else None
         before = {} if last is None else last.policies
         pack = self.with_pins(pack)
         self._live(event, pack)
@@ -317,7 +366,7 @@ class VersionLog:
                 self._enter(event, self._added(event, slot, policy, logged.get(slot, policy.hash)))
 
     def _put(self, event: Event, slot: str, policy: Policy) -> None:
-        """Another policy is live in one slot; a pin of what is live makes no new version."""
+        """Make another policy active in one slot. Pinning the active one creates no version."""
         same = event.kind == "pin" and self.pack.policies[slot].hash == policy.hash
         self._live(event, self.pack if same else self.pack.with_policy(slot, policy))
         if same:
@@ -328,8 +377,9 @@ class VersionLog:
             )
 
     def _live(self, event: Event, pack: Pack) -> None:
+        """Record the active pack after an event."""
         body = event.body
-        # the first labs wrote the hash of the live pack under other names, before there were pins
+        # The first labs, before there were pins, stored the hash of the active pack under other names.
         hash = body.get("live") or body.get(
             {"use": "hash", "install": "pack"}.get(event.kind, ""), pack.hash
         )
@@ -337,6 +387,7 @@ class VersionLog:
         self._hashes.setdefault(hash)
 
     def _added(self, event: Event, slot: str, policy: Policy, hash: str) -> Version:
+        """Add a version of a slot for a compiled policy."""
         params = tuple(
             (item.name, item.value) for item in policy.params.values() if item.value != item.default
         )
@@ -351,6 +402,7 @@ class VersionLog:
         helpers: tuple[str, ...],
         params: tuple[tuple[str, float], ...],
     ) -> Version:
+        """Add a version of a slot."""
         version = Version(
             number=len(self._versions[slot]) + 1,
             seq=event.seq,
@@ -368,84 +420,199 @@ class VersionLog:
         return version
 
     def _enter(self, event: Event, version: Version) -> None:
+        """Add a line to the history."""
         pinned = version.slot in self._pins
         reason = event.body.get("reason", "")
         self._entries.append(
             _Entry(event.seq, event.at, _action(event.kind), version, pinned, reason)
         )
 
-    # -- what was ---------------------------------------------------------------------------------------------
+    # -- history ---------------------------------------------------------------------------------------------
 
     def versions(self, slot: str) -> tuple[Version, ...]:
-        """Every version of a slot, oldest first; the last is live."""
+        """Return every version of a slot, oldest first; the last one is active.
+
+        Parameters
+        ----------
+        slot
+            Name of the slot.
+
+        Returns
+        -------
+        tuple of Version
+            The versions.
+
+        Raises
+        ------
+        UnknownName
+            If no slot has this name.
+        """
         get_slot(slot)
         return tuple(self._versions[slot])
 
     def version(self, slot: str, wanted: int | str) -> Version:
-        """A version by its number or by the first characters of its hash."""
-        known = self.versions(slot)
-        for version in reversed(known):
+        """Return a version by its number or by the first characters of its hash.
+
+        Parameters
+        ----------
+        slot
+            Name of the slot.
+        wanted
+            Number or beginning of a hash.
+
+        Returns
+        -------
+        Version
+            The latest version that matches.
+
+        Raises
+        ------
+        UnknownName
+            If no version matches.
+        """
+        versions = self.versions(slot)
+        for version in reversed(versions):
             if wanted == version.number or (
                 isinstance(wanted, str) and wanted and version.hash.startswith(wanted)
             ):
                 return version
         raise UnknownName(
-            f"version of {slot}", wanted, [f"{item.number} [{item.hash[:12]}]" for item in known]
+            f"version of {slot}", wanted, [f"{item.number} [{item.hash[:12]}]" for item in versions]
         )
 
     def previous(self, slot: str) -> Version:
-        """The latest version whose policy differs from the live one."""
-        known = self.versions(slot)
-        for version in reversed(known[:-1]):
-            if version.hash != known[-1].hash:
+        """Return the latest version whose policy differs from the active one.
+
+        Parameters
+        ----------
+        slot
+            Name of the slot.
+
+        Returns
+        -------
+        Version
+            The version that a roll-back would restore.
+
+        Raises
+        ------
+        InputError
+            If the slot has had only one policy.
+        """
+        versions = self.versions(slot)
+        for version in reversed(versions[:-1]):
+            if version.hash != versions[-1].hash:
                 return version
         raise InputError(
             f"The slot {slot} has had one policy only: there is nothing to roll back to."
         )
 
     def previous_pack(self) -> int:
-        """The event after which the pack before was live as it was when another was last used.
+        """Return the event after which the previous pack was active.
 
-        What was installed since then is undone with the pack. A use that changed nothing is passed over, and so is a
-        pack that would decide as the live one does.
+        Policies installed since then are undone with the pack. Uses that changed nothing are skipped, and so are packs
+        that decide like the active one.
+
+        Returns
+        -------
+        int
+            Number of the event.
+
+        Raises
+        ------
+        InputError
+            If no other pack was active before.
         """
         for before, change in zip(self._lives[-2::-1], self._lives[:0:-1], strict=True):
-            if before.known is None:  # it needs an extension that is missing
+            if before.loaded is None:  # It needs an extension that is missing.
                 continue
             whole = (
-                change.action in ("use", "rollback-pack") and before.known.hash != change.decides
+                change.action in ("use", "rollback-pack") and before.loaded.hash != change.decides
             )
-            if whole and self.with_pins(before.known).hash != self._lives[-1].decides:
+            if whole and self.with_pins(before.loaded).hash != self._lives[-1].decides:
                 return before.seq
         raise InputError(
-            f"No other pack was live before {self.pack.name}: there is nothing to roll back to."
+            f"No other pack was active before {self.pack.name}: there is nothing to roll back to."
         )
 
     def event_of(self, wanted: int | str) -> int:
-        """The event after which a pack was live: by that event, or by the first characters of the pack's hash."""
+        """Return the event after which a pack was active.
+
+        Parameters
+        ----------
+        wanted
+            Number of an event, or the first characters of the pack's hash.
+
+        Returns
+        -------
+        int
+            Number of the latest event that matches.
+
+        Raises
+        ------
+        UnknownName
+            If no event matches.
+        """
         for live in reversed(self._lives):
             if wanted == live.seq or (
                 isinstance(wanted, str) and wanted and live.hash.startswith(wanted)
             ):
                 return live.seq
-        known = [f"{live.seq} [{live.hash[:12]}]" for live in self._lives]
-        raise UnknownName("event of policies or live pack", wanted, known)
+        options = [f"{live.seq} [{live.hash[:12]}]" for live in self._lives]
+        raise UnknownName("event of policies or active pack", wanted, options)
 
     def live_at(self, seq: int) -> Pack:
-        """The pack that was live after the event ``seq``."""
+        """Return the pack that was active after an event.
+
+        Parameters
+        ----------
+        seq
+            Number of the event.
+
+        Returns
+        -------
+        Pack
+            The pack with its pins.
+        """
         return self._lives[bisect_right(self._lives, seq, key=lambda live: live.seq) - 1].pack
 
     def deciders(self, pack: str) -> dict[str, Version]:
-        """The version of each slot when the pack of this hash (its first characters) was last live."""
+        """Return the version of each slot when a pack was last active.
+
+        Parameters
+        ----------
+        pack
+            First characters of the pack's hash.
+
+        Returns
+        -------
+        dict
+            `Version` by slot.
+
+        Raises
+        ------
+        UnknownName
+            If no pack with this hash was active.
+        """
         seq = self.event_of(pack)
         return {
-            slot: known[bisect_right(known, seq, key=lambda version: version.seq) - 1]
-            for slot, known in self._versions.items()
-            if known
+            slot: versions[bisect_right(versions, seq, key=lambda version: version.seq) - 1]
+            for slot, versions in self._versions.items()
+            if versions
         }
 
     def timeline(self, slot: str) -> pl.DataFrame:
-        """``event``, ``pack_hash``, ``version``: the live pack after each event and the slot's version in it."""
+        """Return the active pack after each event and the slot's version in it.
+
+        Parameters
+        ----------
+        slot
+            Name of the slot.
+
+        Returns
+        -------
+        DataFrame
+            The columns ``event``, ``pack_hash`` and ``version``.
+        """
         since = [version.seq for version in self.versions(slot)]
         return pl.DataFrame(
             {
@@ -457,26 +624,46 @@ class VersionLog:
         )
 
     def challenge_frame(self) -> pl.DataFrame:
-        """Every challenge there was, oldest first; see ``LabPolicies.challenge_history``."""
+        """Return every challenge, oldest first; see ``LabPolicies.challenge_history``.
+
+        Returns
+        -------
+        DataFrame
+            One row for each challenge.
+        """
         every = self._challenged
         return pl.DataFrame(
             {
-                "name": [one.name for one in every],
-                "hash": [one.pack.hash for one in every],
-                "design": [one.design for one in every],
-                "since": pl.Series([one.at for one in every], dtype=pl.Int64).cast(_STAMP),
+                "name": [challenge.name for challenge in every],
+                "hash": [challenge.pack.hash for challenge in every],
+                "design": [challenge.design for challenge in every],
+                "since": pl.Series([challenge.at for challenge in every], dtype=pl.Int64).cast(
+                    _STAMP
+                ),
                 "until": pl.Series(
-                    [self._ended.get(one.seq) for one in every], dtype=pl.Int64
+                    [self._ended.get(challenge.seq) for challenge in every], dtype=pl.Int64
                 ).cast(_STAMP),
-                "reason": [one.reason for one in every],
+                "reason": [challenge.reason for challenge in every],
             },
             schema_overrides=dict.fromkeys(("name", "hash", "design", "reason"), pl.String),
         )
 
     def frame(self, slot: str | None = None) -> pl.DataFrame:
-        """What happened to a slot, or to all, oldest first; see ``LabPolicies.history``."""
+        """Return the history of one slot or of all, oldest first; see ``LabPolicies.history``.
+
+        Parameters
+        ----------
+        slot
+            Name of the slot; by default all slots.
+
+        Returns
+        -------
+        DataFrame
+            One row for each event and slot.
+        """
         if slot is not None:
             get_slot(slot)
+        # The last row of a slot is the active one.
         rows = [entry for entry in self._entries if slot is None or entry.version.slot == slot]
         last = {row.version.slot: row.seq for row in rows}
         frame = pl.DataFrame(
@@ -498,18 +685,19 @@ class VersionLog:
 
 
 def _naming_vocabulary(event: Event) -> AbstractContextManager[None]:
+    """Return the context in which the text of an event is read."""
     return naming_vocabulary(f"Event {event.seq} ({event.kind})", event.body.get(VOCABULARY, 1))
 
 
 def _pack_in(event: Event, source_of: Callable[[str], str]) -> Pack:
-    """The pack whose texts an event names."""
+    """Return the pack whose texts an event names."""
     sources = tuple(source_of(hash) for hash in event.body["sources"])
     with _naming_vocabulary(event):
         return pack_from_sources(sources)
 
 
 def _policy_in(event: Event, source_of: Callable[[str], str]) -> Policy:
-    """The policy of one slot whose text an event names."""
+    """Return the policy of one slot whose text an event names."""
     body, source = event.body, source_of(event.body["source"])
     with _naming_vocabulary(event):
         return compile_policy(
@@ -522,11 +710,12 @@ def _policy_in(event: Event, source_of: Callable[[str], str]) -> Policy:
 
 
 def _action(kind: str) -> str:
+    """Return the action of an event in the history."""
     return "rollback" if kind == "rollback-pack" else kind
 
 
 def _described(event: Event) -> str:
-    """Return what an event put to use, for a message: a pack or the policy of a slot."""
+    """Return the subject of an event for a message: a pack, or the policy of a slot."""
     body = event.body
     return (
         f"The policy of {body['slot']}"

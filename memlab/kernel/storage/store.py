@@ -310,7 +310,7 @@ class Store:
         """Hold the mutex within the block."""
         # Read before the mutex is taken: a nested block must not look like the remains of an interrupted call.
         first = not self.mutex.owned
-        with self.mutex.held():
+        with self.mutex.hold():
             self._begin(first)
             yield
 
@@ -323,7 +323,7 @@ class Store:
     def reading(self) -> Iterator[State]:
         """Give the current state for the block, which no other thread reads or changes meanwhile."""
         first = not self.mutex.owned
-        with self.mutex.held():
+        with self.mutex.hold():
             self._begin(first)
             self._follow()
             self._check_embedder()
@@ -411,7 +411,7 @@ class Store:
         """
         # The mutex is taken before the journal's lock, and readers take only the mutex, so no two threads deadlock.
         first = not self.mutex.owned
-        with self.mutex.held():
+        with self.mutex.hold():
             self._begin(first)
             with self.journal.write(durable=durable) as tx:
                 if self._marked or tx.head != self.state.seq:
