@@ -419,7 +419,10 @@ class Entities(Projection):
     # -- Names ------------------------------------------------------------------------------------------------
 
     def find_owner(self, name: str) -> int | None:
-        """Return the number of the entity that has this name, even if it is merged; None if there is none."""
+        """Return the number of the entity that has this name, even if it is merged.
+
+        Returns None if there is none.
+        """
         index = self._known.get(entity_key(name))
         return None if index is None else self.owners[index]
 
@@ -429,7 +432,10 @@ class Entities(Projection):
         return None if owner is None else self.find_root(owner)
 
     def canonical_name(self, name: str) -> str | None:
-        """Return the canonical name of the entity that has this name; None if there is none."""
+        """Return the canonical name of the entity that has this name.
+
+        Returns None if there is none.
+        """
         number = self.find_number(name)
         return None if number is None else self.entries[number].name
 
@@ -567,7 +573,10 @@ class Entities(Projection):
         entry.mentions, entry.last = entry.mentions + 1, max(entry.last, when)
 
     def _import(self, graph: Mapping[str, Any]) -> None:
-        """Count the mentions of an import, with the times of its edges; ends below zero index ``nodes``."""
+        """Count the mentions of an import, with the times of its edges.
+
+        Ends below zero index ``nodes``.
+        """
         for target, relation, when in zip(
             graph["target"], graph["relation"], graph["created"], strict=True
         ):
