@@ -54,7 +54,7 @@ class Crossings:
 
 
 class Edges:
-    """Appended edges.
+    """Directed, weighted edges, in the order in which they were appended.
 
     The number of an edge is its position in the order of appending and never changes.
 
