@@ -165,7 +165,7 @@ class Forest:
         self._rows, self._search_k = rows, search_k(rows)
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
-        """Return rows near ``point``, more than ``n``, because they are scored exactly afterwards."""
+        """Return more than ``n`` rows near ``point``, for exact scoring."""
         nodes = max(round(self._search_k * effort), n)
         # Four times as many candidates are scored exactly, because the projection misorders the last ones. It costs
         # 0.1 ms.
@@ -226,7 +226,10 @@ _SCALE = 1000
 
 
 class Projection:
-    """A projection from ``dim`` components to ``kept``; the identity if most would be kept."""
+    """A projection of vectors to fewer components, or the identity.
+
+    ``kept`` is the number of components; the identity is used if most would be kept.
+    """
 
     def __init__(self, dim: int, directions: NDArray[np.int16] | None) -> None:
         self.dim = dim
@@ -325,9 +328,10 @@ class Base:
         return self.header.rows
 
     def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> NDArray[np.int64]:
-        """Return at least ``n`` rows near the query, unordered, or fewer if the index has no more.
+        """Return at least ``n`` rows near the query, unordered.
 
-        The result is empty once the index has returned a row that it does not have.
+        There are fewer if the index has no more. The result is empty once the index has returned a row that it does
+        not have.
         """
         if self.broken is not None:
             return np.empty(0, dtype=np.int64)
@@ -429,7 +433,10 @@ def sample_checksum(path: Path) -> str:
 
 
 def check_bases(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield every index in a folder with its fault, "" if it is sound. Reads every file in full."""
+    """Yield every index in a folder with its fault, "" if it is sound.
+
+    Every file is read in full.
+    """
     headers = {path: header for kind in KINDS for path, header in list_bases(folder, kind)}
     for path in sorted(folder.glob("*.index")):
         header = headers.get(path)

@@ -57,7 +57,10 @@ K1, B = 0.9, 0.4
 
 
 def idf(frequency: Ints, count: int) -> Scores:
-    """Return Lucene's inverse document frequency of terms with ``frequency`` in ``count`` documents."""
+    """Return Lucene's inverse document frequency of terms.
+
+    ``frequency`` is the number of documents with each term, out of ``count``.
+    """
     return np.log(1.0 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
@@ -91,10 +94,10 @@ def bm25(
 
 
 def coverage(hits: TermHits, *, count: int, weight: Scores | None = None) -> tuple[Ints, Scores]:
-    """Return the rows with a term of the query, ascending, and the share of the query's idf mass in each.
+    """Return the matching rows and the share of the query's idf mass in each.
 
-    A word that no eligible row contains counts in the mass, so a query is not covered by its known half. ``weight`` is the
-    idf of the terms if it differs from that of these rows.
+    Rows ascend. A word that no eligible row contains counts in the mass, so a query is not covered by its known half.
+    ``weight`` is the idf of the terms if it differs from that of these rows.
     """
     rows, index = hits.posted
     if weight is None:
@@ -165,11 +168,11 @@ def group_bm25(
     k1: float = K1,
     b: float = B,
 ) -> tuple[Ints, Scores]:
-    """Return the codes of groups with a hit, ascending, and their BM25 scores as one document each.
+    """Return the codes of matching groups and their BM25 scores as documents.
 
-    ``groups`` has the code of each row, -1 for none; ``rows`` are the eligible rows (all by default). Document frequencies
-    count groups; term frequencies and lengths are summed. Passing the result of ``group_lengths`` as ``lengths`` saves a
-    pass over all rows.
+    Codes ascend. ``groups`` has the code of each row, -1 for none; ``rows`` are the eligible rows (all by default).
+    Document frequencies count groups; term frequencies and lengths are summed. Passing the result of
+    ``group_lengths`` as ``lengths`` saves a pass over all rows.
     """
     check_statistics(k1, b, 0, 0.0)
     documents = (
@@ -194,9 +197,10 @@ def group_scores(
     k1: float = K1,
     b: float = B,
 ) -> Scores:
-    """Return the score of ``group_bm25`` for each wanted code; 0 for no group and for one without a hit.
+    """Return the score of ``group_bm25`` for each wanted code.
 
-    There is one cell per pair of term and group: frequencies are counted over all groups, scores computed for a few.
+    It is 0 for no group and for a group without a hit. There is one cell per pair of term and group: frequencies are
+    counted over all groups, scores computed for a few.
     """
     width, size, count = len(documents.total) + 1, hits.size, len(hits.row)
     if size * width > 16 * count + _CELLS:
@@ -234,7 +238,10 @@ def group_scores(
 def _count_frequencies(
     codes: NDArray[np.integer], tf: NDArray[np.integer], selected: NDArray[np.integer], width: int
 ) -> tuple[int, NDArray[Any]]:
-    """Return the document frequency of each term and its frequency in each selected document."""
+    """Return the document frequency of a term, and its frequency per document.
+
+    Documents are groups; frequencies are counted for ``selected`` groups.
+    """
     if (codes[1:] >= codes[:-1]).all():
         # Codes ascend if sessions follow one another; then no cell per group is needed.
         grouped = codes[np.searchsorted(codes, 0) :]
@@ -253,9 +260,9 @@ def _count_frequencies(
 
 
 def _group_hits(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the codes with a hit, and one hit per pair of group and term, ordered by term.
+    """Return the codes with a hit, and one hit per pair of group and term.
 
-    Each hit has the index of its group, its term and the summed frequency.
+    Hits are ordered by term. Each hit has the index of its group, its term and the summed frequency.
     """
     code = groups[hits.row].astype(np.int64)
     inside = code >= 0
@@ -340,10 +347,11 @@ class InPassages:
 
 
 class Matches:
-    """The matches of a query among ``count`` eligible rows of the mean length ``mean_length``.
+    """The matches of a query among the eligible rows.
 
-    ``lengths`` are ``Words.lengths``. A row without a word of the query has score and coverage 0. A long row has the
-    values of its best passage, with the idf of rows. ``weight`` is that idf, passed for passages.
+    ``count`` is the number of eligible rows and ``mean_length`` their mean length. ``lengths`` are ``Words.lengths``.
+    A row without a word of the query has score and coverage 0. A long row has the values of its best passage, with
+    the idf of rows. ``weight`` is that idf, passed for passages.
     """
 
     def __init__(
@@ -624,9 +632,9 @@ class Matches:
 
 
 def _find_leading(values: Scores, n: int) -> Rows:
-    """Return the positions of the greatest values: at least ``n``, and seldom more than a few times that.
+    """Return the positions of at least ``n`` of the greatest values.
 
-    The threshold is taken from a sample, which costs a tenth of a partition.
+    There are seldom more than a few times that. The threshold is taken from a sample, which costs a tenth of a partition.
     """
     step = 1 + len(values) // 4096
     sample, rank = values[::step], 2 * n // step + 16

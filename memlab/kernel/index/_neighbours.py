@@ -56,7 +56,10 @@ build_from_spool(*sys.argv[1:])
 
 
 class Build:
-    """One build: a thread that acquires the lock, writes the vectors, starts the builder and waits."""
+    """One build of an index, run by a thread.
+
+    The thread acquires the lock, writes the vectors, starts the builder and waits for it.
+    """
 
     def __init__(self, folder: Path, kind: str, vectors: Vectors, rows: int) -> None:
         self.folder, self.kind, self.rows = folder, kind, rows
@@ -133,7 +136,10 @@ class Build:
 
 
 def _environment() -> Mapping[str, str]:
-    """Return the environment of the builder: this memlab first on the path, one thread for products."""
+    """Return the environment variables of the builder.
+
+    This memlab is first on the path, and products use one thread.
+    """
     root = str(Path(__file__).parents[3])
     path = os.environ.get("PYTHONPATH")
     return {
@@ -404,9 +410,9 @@ class Neighbours:
         self._base, self.failure = base, None
 
     def _is_sound(self, path: Path, header: Header) -> bool:
-        """Return whether the file may be mapped, which needs one full comparison with its checksum.
+        """Return whether the file may be mapped.
 
-        A large file is compared in the background.
+        That needs one full comparison with its checksum. A large file is compared in the background.
         """
         try:
             status = path.stat()

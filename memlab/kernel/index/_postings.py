@@ -138,7 +138,10 @@ class TermHits:
 
     @cached_property
     def posted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows with a term, ascending, and the index of the row of each posting among them."""
+        """The rows with a term, and the index of the row of each posting.
+
+        Rows ascend.
+        """
         return compact(self.row.astype(np.int64))
 
     @cached_property
@@ -190,7 +193,10 @@ class Passages:
     def find(
         self, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the positions in ``rows`` that are long, their passages, and where each one's passages begin."""
+        """Return the long rows among ``rows`` and their passages.
+
+        The result is the positions of long rows, the passages of all, and the start of each row's passages.
+        """
         long, first, count = self._long.columns
         index = long[:-1].searchsorted(rows)
         (positions,) = (long[index] == rows).nonzero()
@@ -199,10 +205,11 @@ class Passages:
 
 
 class Words:
-    """The inverted index of rows of text, appended and never changed. ``passages`` also index each long row.
+    """The inverted index of rows of text, appended and never changed.
 
-    ``language`` is a Snowball stemmer (None: no stemming). ``stop_words`` are neither indexed nor counted. By default they
-    are ``STOP_WORDS`` of the language, if it has a list; ``()`` keeps every word.
+    ``passages`` also index each long row. ``language`` is a Snowball stemmer (None: no stemming). ``stop_words`` are
+    neither indexed nor counted. By default they are ``STOP_WORDS`` of the language, if it has a list; ``()`` keeps
+    every word.
 
     >>> words = Words()
     >>> words.append(["The user prefers tabs", "Spaces are preferred here"])
@@ -240,7 +247,10 @@ class Words:
 
     @property
     def lengths(self) -> Ints:
-        """The number of words of each row, stop words left out; a read-only view of the rows so far."""
+        """The number of words of each row, without stop words.
+
+        The array is a read-only view of the current rows.
+        """
         lengths = self._lengths[: self._size]
         lengths.flags.writeable = False
         return lengths
@@ -356,7 +366,10 @@ class Words:
         return stems
 
     def hits(self, query: Query, mask: Mask | None = None) -> TermHits:
-        """Return the postings of a query's terms, of the rows where ``mask`` is true (all by default)."""
+        """Return the postings of a query's terms.
+
+        Only rows where ``mask`` is true are returned, all by default.
+        """
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != (self._size,)):
             raise InputError(
                 f"A mask is a bool array ({self._size},), not {mask.dtype} {mask.shape}."
@@ -395,7 +408,10 @@ class Words:
     # -- on disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write one file of plain arrays (NumPy's npz), replaced atomically, merged into one segment."""
+        """Write one file of plain arrays (NumPy's npz), replaced atomically.
+
+        Postings are merged into one segment.
+        """
         path = Path(path)
         about = {"language": self._tokens.language, "stop_words": sorted(self._tokens.stop_words)}
         arrays: dict[str, Any] = {
@@ -496,7 +512,10 @@ class Words:
         }
 
     def _restore(self, path: Path, arrays: dict[str, NDArray[Any]], prefix: str = "") -> None:
-        """Restore the postings from arrays; raise DamagedLab or ValueError if they are inconsistent."""
+        """Restore the postings from arrays.
+
+        Raises DamagedLab or ValueError if they are inconsistent.
+        """
         stored = {
             name.removeprefix(prefix): array
             for name, array in arrays.items()

@@ -53,6 +53,15 @@ class IndexReport(Displayed):
         Why the last index was refused or not built, or None.
     problems
         Damage that ``verify`` has found, or None if it was not requested.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["Ana prefers tabs", "Ben prefers spaces"])
+    >>> report = lab.upkeep.index.report(n=1)
+    >>> report.index, report.rows, report.recall
+    ('exact', 2, 1.0)
     """
 
     index: str
@@ -211,7 +220,10 @@ def _recall_of_query(
     n: int,
     itself: int,
 ) -> float:
-    """Return the share of the ``n`` best that a search returned; a tie with the last of them counts."""
+    """Return the share of the ``n`` best that a search returned.
+
+    A tie with the last of them counts.
+    """
     if itself >= 0:
         scores = scores.copy()
         scores[itself] = -math.inf

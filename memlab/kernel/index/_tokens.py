@@ -108,7 +108,10 @@ def words_of(text: str) -> list[str]:
 
 
 def _neighbour_pairs(characters: list[str]) -> list[str]:
-    """Return the pairs of neighbours, every Han character, and a character without a neighbour."""
+    """Return the pairs of neighbouring characters, and every Han character.
+
+    A single character is a word.
+    """
     if len(characters) == 1:
         return characters
     words = []
@@ -123,10 +126,11 @@ def _neighbour_pairs(characters: list[str]) -> list[str]:
 # Finding the marks takes 20 ms, and only texts beyond ASCII need them.
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    r"""Compile three patterns: a word of scripts with spaces, a word or a run of other scripts, a character of such a run.
+    r"""Compile the patterns of words and characters of all scripts.
 
-    Python's ``\w`` excludes the marks that write the vowels of Hindi or Thai, so they are added. Variation selectors, which
-    choose between two pictures of a sign, are excluded.
+    They match a word of scripts with spaces, a word or a run of other scripts, and a character of such a run.
+    Python's ``\w`` excludes the marks that write the vowels of Hindi or Thai, so they are added. Variation selectors,
+    which choose between two pictures of a sign, are excluded.
     """
     marks = "".join(_mark_ranges(0x300, 0xFE00)) + "".join(_mark_ranges(0xFE20, 0x1E950))
     every, letters = r"[^\W_]", rf"[^\W_{_WITHOUT_SPACES}]"
@@ -139,7 +143,10 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def _mark_ranges(start: int, stop: int) -> list[str]:
-    """Return the accents and vowel signs of a range of codes, as ranges of a character class."""
+    """Return the accents and vowel signs as ranges of a character class.
+
+    ``start`` and ``stop`` bound the codes.
+    """
     ranges: list[str] = []
     first = None
     for code in range(start, stop + 1):
@@ -153,9 +160,10 @@ def _mark_ranges(start: int, stop: int) -> list[str]:
 
 
 class Tokens(dict[str, int]):
-    """The term id of each word seen so far. A new word is stemmed once; stop words have id -1.
+    """The term id of each word seen so far; stop words have id -1.
 
-    ``terms[i]`` is the stem with id ``i``. Stemming costs 1 microsecond per word, a look-up a twentieth of that.
+    A new word is stemmed once. ``terms[i]`` is the stem with id ``i``. Stemming costs 1 microsecond per word, a
+    look-up a twentieth of that.
     """
 
     def __init__(
@@ -228,10 +236,10 @@ Span = tuple[int, int]
 
 
 def passages_of(text: str) -> list[Span]:
-    """Return the spans of the passages of a text: consecutive, of similar length, and covering the text.
+    """Return the spans of the passages of a text.
 
-    A text of at most ``LONG`` words has one passage. A passage ends with a sentence or a line; a longer sentence is cut at
-    spaces. Text without spaces is not cut.
+    Passages are consecutive, of similar length, and cover the text. A text of at most ``LONG`` words has one passage.
+    A passage ends with a sentence or a line; a longer sentence is cut at spaces. Text without spaces is not cut.
 
     >>> passages_of("Tabs or spaces?")
     [(0, 15)]
@@ -312,7 +320,10 @@ class Written:
         return self._rows.size + self._waiting
 
     def share_forms(self) -> Written:
-        """Return an index without rows that shares the forms: a new form in one is new in both."""
+        """Return an index without rows that shares the forms.
+
+        A form that is added to one is in both.
+        """
         other = Written(None, self._term_of)
         other._signs, other._names, other.ids, other._forms = (
             self._signs,
@@ -369,10 +380,11 @@ class Written:
         texts: Sequence[str],
         name_lengths: Sequence[int],
     ) -> tuple[Ints, Ints]:
-        """Append one row per text, whose first ``name_lengths`` words are the name of the speaker.
+        """Append one row per text.
 
-        Words of the name are returned for the postings, but not stored as forms of the row. Returns the term of each
-        word and the number of its row from 0, without stop words.
+        The first ``name_lengths`` words of a row are the name of the speaker. Words of the name are returned for the
+        postings, but not stored as forms of the row. Returns the term of each word and the number of its row from 0,
+        without stop words.
         """
         ids: list[int] = []
         forms: list[int] = []

@@ -58,7 +58,10 @@ class _Part:
 
 
 class Stored:
-    """Rows of int8 components and their squared norms: first mapped rows, then rows in memory."""
+    """Rows of int8 components and their squared norms.
+
+    Mapped rows come first, then rows in memory.
+    """
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
@@ -278,21 +281,27 @@ Mask = NDArray[np.bool_]
 
 
 class Approximate(Protocol):
-    """An index over a prefix of the rows that proposes candidates; the caller scores them exactly."""
+    """An index over a prefix of the rows that proposes candidates.
+
+    The caller scores them exactly.
+    """
 
     dim: int
 
     def __len__(self) -> int: ...
     def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> Rows:
-        """Return ``n`` different rows near ``query`` in any order, fewer only if there are no more.
+        """Return ``n`` different rows near ``query``, in any order.
 
-        ``effort`` multiplies the number of nodes that are searched.
+        There are fewer only if the index has no more. ``effort`` multiplies the number of nodes that are searched.
         """
 
 
 @dataclass(frozen=True)
 class View:
-    """Selected vectors in one contiguous matrix: ``matrix[i]`` is row ``rows[i]``; rows ascend."""
+    """Selected vectors in one contiguous matrix.
+
+    ``matrix[i]`` is row ``rows[i]``; rows ascend.
+    """
 
     rows: Rows
     matrix: Matrix
@@ -376,9 +385,10 @@ class Vectors:
     def similarity(
         self, query: NDArray[np.int8], rows: Rows | None = None, *, key: Hashable | None = None
     ) -> Scores:
-        """Return the cosine of ``query`` (dim,) with each of ``rows`` in the given order, or with every row.
+        """Return the cosine of ``query`` with each of ``rows``, or with every row.
 
-        A matrix of queries (q, dim) gives (q, rows). With a ``key`` the rows are cached as a ``view`` for the next query.
+        ``query`` has the shape (dim,), and cosines are in the order of ``rows``. A matrix of queries (q, dim) gives
+        (q, rows). With a ``key`` the rows are cached as a ``view`` for the next query.
         """
         queries, square = self._check_query(query)
         if rows is None:
@@ -389,10 +399,10 @@ class Vectors:
         return _cosine(view.matrix, view.squares, queries, square)
 
     def view(self, key: Hashable, rows: Rows) -> View:
-        """Return the contiguous sub-matrix of ``rows`` (strictly ascending), cached under ``key``.
+        """Return the contiguous sub-matrix of ``rows``, cached under ``key``.
 
-        The key may stay the same while rows are added. A cached view is reused if its rows are equal, extended if
-        they are a
+        Rows must be strictly ascending. The key may stay the same while rows are added. A cached view is reused if
+        its rows are equal, extended if they are a
         prefix of ``rows``, and replaced otherwise. All cached views together have at most as many rows as there are
         vectors (or 4,096), and at most twice ``exact_up_to``; the least recently used are dropped first.
         """
@@ -466,7 +476,10 @@ class Vectors:
         return _take_best(rows, self._cosines(queries, square, rows), n)
 
     def attach(self, index: Approximate | None) -> None:
-        """Attach an index that proposes candidates beyond ``exact_up_to`` rows; None detaches it."""
+        """Attach an index that proposes candidates, or detach it with None.
+
+        It is used beyond ``exact_up_to`` rows.
+        """
         if index is not None and (index.dim != self.dim or len(index) > self._stored.size):
             raise InputError(
                 f"An index of {len(index)} rows of {index.dim} dimensions does not fit "
@@ -482,7 +495,10 @@ class Vectors:
     # -- on disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write one file in NumPy's format, replaced atomically: digests, squared norms, int8 vectors."""
+        """Write one file in NumPy's format, replaced atomically.
+
+        It has digests, squared norms and int8 vectors.
+        """
         self._stored.save(Path(path))
 
     def spool(self, path: str | Path) -> None:
@@ -546,7 +562,10 @@ class Vectors:
         mask: Mask | None,
         admitted: int,
     ) -> tuple[Rows, Scores] | None:
-        """Return the best of the index's candidates and all later rows; None if exact search is better."""
+        """Return the best of the index's candidates and of all later rows.
+
+        None means that exact search is better.
+        """
         sealed, share = len(index), admitted / self._stored.size
         if share < _MINIMUM_SHARE or self._stored.size - sealed > sealed:
             return None
@@ -618,7 +637,7 @@ class Vectors:
         return rows.astype(np.int64, copy=False)
 
     def _check_query(self, query: NDArray[Any]) -> tuple[Matrix, Any]:
-        """Return the query as float32, and its squared norm, after checking its type and shape."""
+        """Check a query and return it as float32 with its squared norm."""
         query = np.asarray(query)
         if query.dtype != np.int8 or query.ndim not in (1, 2) or query.shape[-1] != self.dim:
             raise InputError(
@@ -628,7 +647,10 @@ class Vectors:
         return query.astype(np.float32), np.vecdot(wide, wide).astype(np.float64)
 
     def _cosines(self, queries: Matrix, square: Any, rows: Rows | None) -> Scores:
-        """Return the cosines with ``rows`` or with all rows, block by block unless they are few."""
+        """Return the cosines with ``rows`` or with all rows.
+
+        They are computed block by block unless they are few.
+        """
         if rows is None:
             segment = self._tail_from(0)
             if segment is not None:
@@ -653,7 +675,10 @@ class Vectors:
 
 
 def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scores:
-    """Return the cosines of each row of ``matrix`` (n, dim) with a query (dim,) or queries (q, dim)."""
+    """Return the cosines of each row of a matrix with one query or several.
+
+    ``matrix`` has the shape (n, dim), a query (dim,), several (q, dim).
+    """
     dim = matrix.shape[1]
     if dim <= EXACT_DIM:
         # vecdot takes 4 ms for 100,000 rows. The matrix-vector product takes 10 ms and waits for threads on a busy
@@ -671,7 +696,10 @@ def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scor
 
 
 def _take_best(rows: Rows | None, scores: Scores, n: int) -> tuple[Rows, Scores]:
-    """Return the ``n`` greatest scores and their rows, ties by row; rows None means 0..n-1."""
+    """Return the ``n`` greatest scores and their rows, ties by row.
+
+    ``rows`` None means 0..n-1.
+    """
     positions = best(scores, n)
     return (positions if rows is None else rows[positions]), scores[positions]
 

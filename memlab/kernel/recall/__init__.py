@@ -1,4 +1,4 @@
-"""Recall: from a question to a slate of scored candidates, and to hits."""
+"""Recall: from a query to a slate of scored candidates, and to hits."""
 
 from memlab.kernel.recall._features import Candidates
 from memlab.kernel.recall._hits import Hit, Hits, ScoreExplanation, read_memories, similar

@@ -67,9 +67,9 @@ def takes_over(
     sessions: NDArray[np.int32],
     closeness: Callable[[Scores], Scores],
 ) -> Scores:
-    """Return how strongly each statement replaces an older relevant one of its speaker from another session.
+    """Return how strongly each statement replaces an older relevant one.
 
-    The value is the maximum of the closeness of both times the cube of the relevance of the older one, or 0. A memory
+    The older statement has the same speaker and another session. The value is the maximum of the closeness of both times the cube of the relevance of the older one, or 0. A memory
     without a session (code -1) differs from every session. A pool of 100 takes .3 milliseconds of processor time.
     """
     if not len(vectors):
@@ -100,7 +100,9 @@ def corrects(
     speakers: NDArray[np.int32],
     closeness: Callable[[Scores], Scores],
 ) -> Scores:
-    """Return the cubed relevance of the statement that each correction corrects; 0 except for ``rows``.
+    """Return the cubed relevance of the statement that each correction corrects.
+
+    It is 0 except for ``rows``.
 
     Parameters
     ----------
@@ -154,7 +156,10 @@ def _common_share(first: frozenset[int], second: frozenset[int]) -> float:
 
 
 def _find_older(created: NDArray[Any], speakers: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return bool[rows, rows]: whether the column is older than the row and has the same speaker."""
+    """Return bool[rows, rows]: whether the column is older than the row.
+
+    Both must have the same speaker.
+    """
     return np.asarray((created < created[:, None]) & (speakers == speakers[:, None]))
 
 
@@ -203,7 +208,10 @@ _INDEPENDENT = (
 
 
 class Candidates(Moment):
-    """Rows of a state as candidates of one query, with features computed on access. Rows ascend."""
+    """Rows of a state as candidates of one query.
+
+    Features are computed on access. Rows ascend.
+    """
 
     quiet = True
 
@@ -214,7 +222,10 @@ class Candidates(Moment):
         self._forms: tuple[Rows, Values, Rows] | None = None
 
     def select(self, positions: Rows) -> Candidates:
-        """Return the candidates at ascending positions, with the features that do not depend on others."""
+        """Return the candidates at ascending positions.
+
+        Features that do not depend on other candidates are kept.
+        """
         candidates = Candidates(self.state, self.pack, self.query, self.rows[positions])
         features = self._cache
         candidates._cache = {
@@ -314,7 +325,10 @@ class Candidates(Moment):
         return shares
 
     def _windows(self) -> Rows:
-        """Return each row with the two before and the two after it in its session; -1 for none."""
+        """Return each row with two neighbours before and after it in its session.
+
+        -1 stands for no neighbour.
+        """
         if "windows" not in self._cache:
             self._cache["windows"] = self.state.rows_around(
                 self.rows, 2, self.query.population.mask
@@ -328,7 +342,10 @@ class Candidates(Moment):
         return self._forms
 
     def _content(self) -> list[frozenset[int]]:
-        """Return the content stems of each row, without stop words and words such as user or like."""
+        """Return the content stems of each row.
+
+        Stop words and unspecific words, such as user or like, are left out.
+        """
         forms, _, counts = self._word_forms()
         written = self.query.words.written
         stems = written.terms[forms]

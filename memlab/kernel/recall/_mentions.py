@@ -96,9 +96,9 @@ _FIRST_YEAR, _LAST_YEAR = 1900, 2199
 
 
 def named_dates(text: str, at: int, newest: int | None = None) -> tuple[Span, ...]:
-    """Return the spans of time that ``text`` names at the instant ``at``, in the order of the text.
+    """Return the spans of time that ``text`` names at the instant ``at``.
 
-    A date without a year is before ``newest``, if that is earlier than ``at``.
+    They are in the order of the text. A date without a year is before ``newest``, if that is earlier than ``at``.
 
     >>> noon = 1_684_497_600_000_000  # Friday, 19 May 2023, 12:00
     >>> [(start // DAY, end // DAY) for start, end in named_dates("What did we plan on 7 May, and last week?", noon)]
@@ -141,7 +141,10 @@ def days_from(spans: tuple[Span, ...], instants: NDArray[np.int64]) -> NDArray[n
 
 
 def _split_words(text: str) -> list[str]:
-    """Split a text into lower-case runs of letters and digits; hyphenated dates stay whole."""
+    """Split a text into lower-case runs of letters and digits.
+
+    Hyphenated dates stay whole.
+    """
     words: list[str] = []
     for run in _RUN.findall(text.lower()):
         words += [run] if "-" not in run or _ISO.fullmatch(run) else run.split("-")
@@ -161,7 +164,7 @@ def date_spans(words: list[str], today: date, latest: date) -> Iterator[tuple[da
 def _read_date(
     words: list[str], position: int, today: date, latest: date
 ) -> tuple[int, tuple[date, date] | None]:
-    """Return the number of words read from this position, and the span that begins here, or None."""
+    """Return the number of words read, and the span that begins here, or None."""
     word = words[position]
     before = words[position - 1] if position else ""
     after = [*words[position + 1 : position + 5], "", "", "", ""]
@@ -245,9 +248,9 @@ def _calendar_unit(name: str, back: int, today: date) -> tuple[date, date] | Non
 
 
 def _day_of_month(month: int, day: int, year: int | None, latest: date) -> tuple[date, date] | None:
-    """Return a day of a month in ``year``, or in the last year in which it is not after ``latest``.
+    """Return a day of a month in ``year``, or in the last year that fits.
 
-    29 February needs up to eight years.
+    The last year is one in which the day is not after ``latest``. 29 February needs up to eight years.
     """
     if year is not None:
         return _span_of_day(year, month, day)
@@ -328,7 +331,10 @@ class Phrases:
         """The pairs whose stems both occur in some text, as indices into the query's terms."""
 
     def share(self, text: str) -> float:
-        """Return the share of the pairs that are neighbours in the text; 0 for a query without pairs."""
+        """Return the share of the pairs that are neighbours in the text.
+
+        It is 0 for a query without pairs.
+        """
         if not self._pairs:
             return 0.0
         return len(self._pairs.intersection(pairwise(self._words.stems(text[:_READ])))) / len(
@@ -342,7 +348,9 @@ def _neighbouring_pairs(stems: list[str]) -> set[tuple[str, str]]:
 
 
 def tag_namer(words: Words, question: str) -> Callable[[str], bool]:
-    """Return a function that tells whether the stems of a tag occur in the query in sequence.
+    """Return a function that tells whether a query names a tag.
+
+    The stems of the tag must occur in sequence.
 
     >>> is_named = tag_namer(Words(), "which deploy scripts are flaky?")
     >>> is_named("deploy-script"), is_named("deploy"), is_named("flaky-deploy"), is_named("which")
@@ -352,6 +360,7 @@ def tag_namer(words: Words, question: str) -> Callable[[str], bool]:
     cache: dict[str, bool] = {}
 
     def is_named(tag: str) -> bool:
+        """Return whether the query names a tag."""
         if tag not in cache:
             stems = words.stems(tag)
             cache[tag] = bool(stems) and _join_stems(stems) in query_stems
@@ -379,6 +388,7 @@ def file_namer(stop_words: frozenset[str], question: str) -> Callable[[str], boo
     }
 
     def is_named(path: str) -> bool:
+        """Return whether the query names a file."""
         parts = [
             part for part in path.lower().replace("\\", "/").split("/") if part and part != "."
         ]
@@ -422,7 +432,10 @@ def occurs(trigger: str, text: str) -> bool:
 
 
 class Triggers:
-    """The triggers of a state, indexed by their letters; those of new memories are added on access."""
+    """The triggers of a state, indexed by their letters.
+
+    Those of new memories are added on access.
+    """
 
     def __init__(self) -> None:
         self._source: weakref.ref[object] | None = None

@@ -587,7 +587,10 @@ class Moment:
         return self._cache["before"]
 
     def use_days(self) -> Values:
-        """Return f64[uses, rows]: the ages in days of the latest uses, newest first; NaN for none."""
+        """Return f64[uses, rows]: the ages in days of the latest uses.
+
+        The newest is first; NaN stands for no use.
+        """
         if "use-days" not in self._cache:
             uses = self.state.uses
             instants = uses.values[self.rows].T

@@ -85,7 +85,7 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
 def find(run: Run) -> None:
-    """Search the nearest vectors, the best matches of words and triggers, as ascending rows."""
+    """Search the nearest vectors, the best matches of words, and triggers."""
     if len(run.about.nodes) and run.plan.spread.entities_first:
         run.found = _NO_ROWS
         return
@@ -101,7 +101,10 @@ def find(run: Run) -> None:
 
 
 def _search_rows(run: Run, filter_rows: Callable[[Rows], Rows] | None = None) -> Rows:
-    """Return the rows of all searches; with ``filter_rows``, search until enough rows pass it."""
+    """Return the ascending rows of all searches.
+
+    With ``filter_rows``, each search continues until enough rows pass it.
+    """
     plan, query = run.plan.find, run.query
     parts = []
     if plan.dense and len(query.population.rows):
@@ -220,7 +223,7 @@ def spread_activation(run: Run) -> None:
 
 
 def _spread(run: Run) -> Reached:
-    """Return the candidates that seeds, entities and spreading reach, with their activation."""
+    """Return the candidates that seeds, entities and spreading reach."""
     plan, direct, values, about = run.plan.spread, run.direct, run.seeds, run.about
     # Activation starts at the best candidates, in ascending order of rows.
     order = (
@@ -268,9 +271,9 @@ def _spread(run: Run) -> Reached:
 
 
 def _make_edge_function(run: Run) -> Callable[[EdgeBatch], Scores]:
-    """Return a function that computes how much activation each edge passes on, by the slot ``spread``.
+    """Return a function that computes how much activation each edge passes on.
 
-    A memory that takes no part in the recall receives nothing.
+    It evaluates the slot ``spread``. A memory that takes no part in the recall receives nothing.
     """
     damping = run.plan.spread.damping
     program = reading_of(run.plan.pack.policies["spread"]).program
@@ -278,6 +281,7 @@ def _make_edge_function(run: Run) -> Callable[[EdgeBatch], Scores]:
     codes = _index_relations(relations)
 
     def passed_over(batch: EdgeBatch) -> Scores:
+        """Return the activation that each edge of a wave passes on."""
         count = len(batch.edge)
         inputs: dict[str, Any] = {
             "activation": batch.activation,
@@ -333,7 +337,10 @@ def _remove_ineligible(run: Run, reached: Reached) -> Reached:
 
 
 def cut(run: Run) -> None:
-    """Keep the best candidates by the slot ``cut``, and the memories that a selection names."""
+    """Keep the best candidates by the slot ``cut``.
+
+    Memories that a selection names are kept, too.
+    """
     reached = Candidates(run.state, run.plan.pack, run.query, run.reached.rows)
     reached.give(**dict(zip(Reached._fields[1:], run.reached[1:], strict=True)))
     # Rows ascend, so a tie by position is a tie by id.
@@ -429,7 +436,7 @@ def select(run: Run) -> None:
 
 
 def _rank_pool(run: Run, limit: int) -> Ranking:
-    """Return the order of a pool by the pack's policy ``select``, by diversity, or by score."""
+    """Return the order of a pool by ``select``, by diversity, or by score."""
     show, pool, scores, scale = run.plan.show, run.pool, run.scores, run.query.embedder.scale
     depth = limit + show.probe_depth
     if show.selects:
@@ -479,7 +486,10 @@ def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Sele
 
 
 def _limit_results(rows: Rows, first: Rows, open_to_all: Rows, limit: int) -> Rows:
-    """Return the certain rows, then the best rows that a selection allows, at most ``limit`` of them."""
+    """Return the certain rows, then the best rows that a selection allows.
+
+    There are at most ``limit`` of the latter.
+    """
     return np.concatenate([first, rows[is_in_sorted(rows, open_to_all)][:limit]])
 
 
@@ -500,7 +510,7 @@ def _maximum_exploration(run: Run, challenges: Sequence[Challenge]) -> int:
 
 
 def _add_challengers(run: Run, selected: Selected) -> Selected:
-    """Add the results of each challenger to the selection, and their candidates to the pool."""
+    """Add the results of each challenger, and their candidates to the pool."""
     opposed = []
     for challenge in selected.challenges:
         try:
@@ -571,7 +581,7 @@ def _add_to_pool(run: Run, ranking: Ranking, opposed: Sequence[ChallengerResults
 
 
 def explore(run: Run) -> None:
-    """Decide what is shown: the certain results, and exploration items with their probabilities."""
+    """Decide what is shown, and draw exploration items with their probabilities."""
     selected, chance, state = run.selected, None, run.state
     if run.seed is not None:
         # Count visible memories for a viewer, so that private writes of others do not change the draw.
@@ -664,7 +674,10 @@ STAGES.declare(
 
 
 class Recaller:
-    """The recalls of states that share an embedder, with caches of plans, populations and names."""
+    """The recalls of states that share an embedder.
+
+    It caches plans, populations and names.
+    """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

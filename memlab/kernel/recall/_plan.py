@@ -62,7 +62,10 @@ _WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
 
 
 def in_recall(status: Codes) -> Flags:
-    """Return whether each status, given as an index into ``STATUSES``, takes part in recall."""
+    """Return whether each status takes part in recall.
+
+    Statuses are indices into ``STATUSES``.
+    """
     return np.asarray(_IN_RECALL[status])
 
 
@@ -76,7 +79,10 @@ def read_statuses(state: State, rows: Rows) -> Codes:
 
 
 class Ending(NamedTuple):
-    """The memories that a pack's ``promote`` and ``forget`` could remove from recall, derived from their texts."""
+    """The memories that a pack's ``promote`` and ``forget`` could remove.
+
+    They are derived from the texts of the policies.
+    """
 
     promotes: Literal["none", "mortal", "any"]
     """Which memories ``promote`` could remove from recall; "mortal": only those with a time to live."""
@@ -99,10 +105,10 @@ def analyse_ending(pack: Pack) -> Ending:
 
 
 def is_expired(moment: Moment) -> Flags:
-    """Return which memories are recallable by their stored status but removed by ``promote`` or ``forget``.
+    """Return which memories ``promote`` or ``forget`` removes from recall.
 
-    The possible results of a policy are derived from its text. Most packs can only remove memories with a time to live,
-    so this takes 7 microseconds if no memory has one.
+    Their stored status still takes part in recall. The possible results of a policy are derived from its text. Most
+    packs can only remove memories with a time to live, so this takes 7 microseconds if no memory has one.
     """
     over = np.zeros(len(moment), dtype=np.bool_)
     promoting, forgets = _to_promote(moment), _may_forget(moment.pack.policies["forget"])
@@ -146,7 +152,10 @@ def _to_promote(moment: Moment) -> Rows:
 
 
 def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
-    """Return whether a policy with these results removes no memory. A null result keeps the status."""
+    """Return whether a policy with these results removes no memory.
+
+    A null result keeps the status.
+    """
     return results is not None and all(
         result == ("input", "status") or (result[0] == "const" and result[1] in (None, *RECALLABLE))
         for result in results
@@ -154,9 +163,9 @@ def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
 
 
 def apply_promote(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
-    """Return a moment with the final status of each memory, and the statuses as indices into ``STATUSES``.
+    """Return a moment with the final status of each memory, and the statuses.
 
-    ``promote`` is evaluated until no status changes.
+    Statuses are indices into ``STATUSES``. ``promote`` is evaluated until no status changes.
 
     Raises
     ------
@@ -209,7 +218,7 @@ def encode_words(values: NDArray[Any], nulls: Flags | None) -> tuple[Codes, tupl
 
 # The stages of a recall as a table: what each stage reads, what it sets, and its function.
 #
-# question -> find -> admit -> seed -> spread -> cut -> score -> known -> select -> explore -> log
+# query -> find -> admit -> seed -> spread -> cut -> score -> known -> select -> explore -> log
 #
 # An extension may replace a stage (``Extension(stages=...)``). The replacement must set the same attributes.
 
@@ -330,9 +339,10 @@ def own_stage(name: str) -> Stage:
 
 
 def _checked_run(stage: Stage) -> Callable[[Any], None]:
-    """Return an extension's stage function that raises ExtensionError for any fault of the extension."""
+    """Return an extension's stage function with faults as ExtensionError."""
 
     def run_checked(run: Run) -> None:
+        """Run the stage, and raise its faults as ExtensionError."""
         try:
             stage.run(run)
             fault = _fault_of(stage, run)
@@ -383,7 +393,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Spreading:
-    """The settings of the stage ``spread``: how activation spreads over edges, and from which nodes."""
+    """The settings of the stage ``spread``."""
 
     seeds: int
     steps: int
@@ -445,7 +455,10 @@ class Plan:
     """The log parts under challengers, by their hashes. A cache, because compiling takes as long as a recall."""
 
     def log_with(self, challengers: Sequence[Pack]) -> Logging:
-        """Return the log parts of slates while these packs are challengers, with the features that they read."""
+        """Return the log parts of slates while these packs are challengers.
+
+        They have the features that the challengers read.
+        """
         key = tuple(pack.hash for pack in challengers)
         logging = self._logs.get(key) if key else self.log
         if logging is None:
@@ -469,7 +482,10 @@ class Plans:
         self._plans: dict[tuple[str, str, str, int, int], Plan] = {}
 
     def get(self, pack: Pack) -> Plan:
-        """Return the plan of a pack. It is compiled again after an extension is registered or removed."""
+        """Return the plan of a pack.
+
+        It is compiled again after an extension is registered or removed.
+        """
         # Packs of the same hash may differ in name and in the score that ``known`` is calibrated for.
         key = pack.hash, pack.name, pack.known_for, FEATURES.changes, STAGES.changes
         plan = self._plans.get(key)
@@ -531,7 +547,10 @@ def _spreading(pack: Pack) -> Spreading:
 
 
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
-    """Return whether a candidate is eligible by its hops, or None if ``eligible`` reads other features."""
+    """Return whether a candidate is eligible by its number of hops.
+
+    None means that ``eligible`` reads other features.
+    """
     policy, steps = pack.policies["eligible"], pack.count("spread-steps")
     if policy.derived or Program(policy).aggregates or not set(policy.inputs) <= {"hops"}:
         return None
@@ -610,7 +629,10 @@ def _replaced() -> dict[str, str]:
 
 
 def _ordered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Return the stages in order, or raise InputError if one reads an attribute that is not yet set."""
+    """Check the order of the stages and return them.
+
+    Raises InputError if a stage reads an attribute that is not yet set.
+    """
     available = set(_BEGINS_WITH)
     for stage in stages:
         missing = [name for name in stage.reads if name not in available]

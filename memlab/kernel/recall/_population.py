@@ -331,7 +331,10 @@ def _is_plain(node: Any) -> bool:
 
 
 def _is_operand(value: Any) -> bool:
-    """Return whether a value is a plain expression, a list of them, a scalar, or options of an aggregate."""
+    """Return whether a value is harmless inside a serialised expression.
+
+    It is a plain expression, a list of them, a scalar, or options of an aggregate.
+    """
     if isinstance(value, list):
         return all(map(_is_operand, value))
     if isinstance(value, dict):
@@ -380,12 +383,13 @@ _VOCABULARIES = {
 
 @dataclass(frozen=True)
 class Filters:
-    """The filters of a recall. None admits every memory; for ``status`` it admits the recallable statuses.
+    """The filters of a recall.
 
-    ``branch`` also admits memories without a branch, and ``season`` those without a season. Without ``season``, memories
-    of any season are excluded. ``viewer`` excludes memories that are private to another creator. ``without`` names
-    projects that are excluded because memory is off for them; None in it stands for memories without a project.
-    ``without=None`` excludes every memory.
+    None admits every memory; for ``status`` it admits the recallable statuses. ``branch`` also admits memories
+    without a branch, and ``season`` those without a season. Without ``season``, memories of any season are excluded.
+    ``viewer`` excludes memories that are private to another creator. ``without`` names projects that are excluded
+    because memory is off for them; None in it stands for memories without a project. ``without=None`` excludes every
+    memory.
     """
 
     scope: tuple[str, ...] | None = None
@@ -557,9 +561,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Lengths:
-    """The total number of words of the first ``count`` memories of a population, and that of each session.
+    """The number of words of the first ``count`` memories of a population.
 
-    ``parts`` is the number of passages, where a short memory is one passage.
+    ``total`` is the sum, ``sessions`` that of each session. ``parts`` is the number of passages, where a short memory
+    is one passage.
     """
 
     count: int
@@ -634,9 +639,10 @@ class Population:
         return len(rows) + int(np.count_nonzero(memory_of[1:] == memory_of[:-1]))
 
     def newest(self, state: State) -> int:
-        """Return the creation time of the newest memory, microseconds UTC. The population must not be empty.
+        """Return the creation time of the newest memory, microseconds UTC.
 
-        Only added memories are compared: a pass over a million costs a third of a millisecond.
+        The population must not be empty. Only added memories are compared: a pass over a million costs a third of a
+        millisecond.
         """
         count, instant = self._newest[0] if self._newest else (0, None)
         if count < len(self):
@@ -671,7 +677,10 @@ class Population:
 
 @dataclass(frozen=True)
 class _CachedPopulation:
-    """A cached population of the first ``size`` memories, the state that it is valid for, and growing buffers."""
+    """A cached population of the first ``size`` memories.
+
+    It has the state that it is valid for, and growing buffers.
+    """
 
     changes: int
     valid_at: int | None
@@ -732,6 +741,7 @@ def apply_filters(
     """
 
     def has_any(column: str, *words: str | None) -> Mask:
+        """Return which memories from ``start`` on have one of these words."""
         return state.names[column].is_in(words, start)
 
     # The most selective filters first do not help: each is one pass over a column of codes.

@@ -59,7 +59,10 @@ Scores = NDArray[np.float64]
 
 
 class _Table:
-    """Vectors of word forms by id: components, lengths (1 for a zero vector), and which are computed."""
+    """Vectors of word forms by id.
+
+    It has components, lengths (1 for a zero vector), and which vectors are computed.
+    """
 
     def __init__(self, size: int) -> None:
         dim = load_embedder().dim
@@ -80,7 +83,10 @@ class _Table:
 
 
 class WordVectors:
-    """A cache of the vectors of single words, by the shipped model, whatever embeds the memories."""
+    """A cache of the vectors of single words, by the shipped model.
+
+    The embedder of the memories may be another.
+    """
 
     def __init__(self) -> None:
         self._tables: WeakKeyDictionary[Words, _Table] = WeakKeyDictionary()
@@ -88,7 +94,9 @@ class WordVectors:
     def late(
         self, words: Words, row_forms: tuple[Rows, Rows], content: Content, skipped: Rows
     ) -> Scores:
-        """Return the mean, over the words of a query by weight, of the cosine with the nearest word of each row.
+        """Return the mean cosine of the words of a query with the nearest word of a row.
+
+        The mean is weighted by the weights of the words.
 
         Parameters
         ----------
@@ -154,7 +162,9 @@ class WordVectors:
 
 
 class Content(NamedTuple):
-    """The content words of a query: without stop words, names of speakers, and words that only ask ("how much").
+    """The content words of a query.
+
+    Stop words, names of speakers, and words that only ask ("how much") are left out.
 
     A word that only asks counts if a text contains it; otherwise its absence says nothing about an answer.
     """
@@ -178,7 +188,10 @@ _AROUND_K1, _AROUND_B = 0.9, 0.2
 
 @dataclass(frozen=True)
 class Question:
-    """A query with its time (microseconds UTC), its project and session, its filters, and its vector if known."""
+    """A query with its time, project, session and filters.
+
+    The time is in microseconds UTC. ``vector`` is None if it is not yet embedded.
+    """
 
     text: str
     at: int
@@ -219,7 +232,10 @@ class SpeakerNames:
 
 
 class QuestionFeatures:
-    """A query against one state. Vectors and postings are read once; features look up rows."""
+    """The evidence for a query in one state.
+
+    Vectors and postings are read once; features look up rows.
+    """
 
     def __init__(
         self,
@@ -274,9 +290,9 @@ class QuestionFeatures:
 
     @cached_property
     def specific_matches(self) -> Matches | None:
-        """The matches of the query without unspecific words (user, like, do ...), which are no evidence.
+        """The matches of the query without unspecific words (user, like, do ...).
 
-        None if the query has no such word, or no other word.
+        Such words are no evidence. None if the query has no such word, or no other word.
         """
         unspecific = self.signs.words["unspecific"]
         specific = [token for token in self.query.tokens if token not in unspecific]
@@ -447,7 +463,10 @@ Nodes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class About:
-    """Nodes of entities, ascending, with the nearness of each to the query: above 0, and 1 if the query names it."""
+    """Nodes of entities with the nearness of each to the query.
+
+    Nodes ascend. Nearness is above 0, and 1 if the query names the entity.
+    """
 
     nodes: Nodes
     nearness: Scores
@@ -542,7 +561,10 @@ class EntityNames:
 
 
 def _find_named(names: _CachedNames, question: str, stop_words: frozenset[str]) -> Iterator[int]:
-    """Yield the rows of the names that occur in a query, ignoring case and names that are stop words."""
+    """Yield the rows of the names that occur in a query.
+
+    Case and names that are stop words are ignored.
+    """
     pieces = _pieces(
         unicodedata.normalize("NFC", unicodedata.normalize("NFD", question).casefold())
     )
@@ -554,9 +576,9 @@ def _find_named(names: _CachedNames, question: str, stop_words: frozenset[str]) 
 
 
 def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -> int | None:
-    """Return the number of pieces of ``text`` before the first of these names, or None without a match.
+    """Return the number of pieces of ``text`` before the first of these names.
 
-    Case is ignored, and so is a name that is a stop word.
+    None means that no name occurs. Case is ignored, and so is a name that is a stop word.
 
     >>> first_mention(["Ada Lovelace", "Ada"], "Where does ADA live?", frozenset())
     2
@@ -594,7 +616,10 @@ def _pieces(text: str) -> list[str]:
 
 
 def _select_mentioned(query: QuestionFeatures, nodes: Nodes, near: Scores, count: int) -> Nodes:
-    """Return the ``count`` nearest entities that an eligible memory mentions; ties by number."""
+    """Return the ``count`` nearest entities that an eligible memory mentions.
+
+    Ties are broken by number.
+    """
     mask, edges = query.population.mask, query.state.edges
     limit, available = _FIRST_LOOKED_AT, int(np.isfinite(near).sum())
     while True:

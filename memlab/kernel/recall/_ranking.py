@@ -72,9 +72,10 @@ _AT_ONCE = 512
 
 @dataclass(frozen=True)
 class Ranking:
-    """The positions of a pool in order of rank, of which the first ``showable`` may be shown.
+    """The positions of a pool in order of rank.
 
-    ``duplicates`` lists the near-duplicates of a position, by descending score.
+    The first ``showable`` of them may be shown. ``duplicates`` lists the near-duplicates of a position, by descending
+    score.
     """
 
     order: Positions
@@ -83,13 +84,18 @@ class Ranking:
 
 
 def diversifies(pack: Pack) -> bool:
-    """Return whether the results of a pack depend on one another, and not on the scores alone."""
+    """Return whether the results of a pack depend on one another.
+
+    Otherwise they depend on the scores alone.
+    """
     likeness = float(pack.settings["mmr-weight"]) < 1 or float(pack.settings["collapse-above"]) < 1
     return likeness or pack.selects
 
 
 def rank_by_score(scores: Scores) -> Ranking:
-    """Rank by descending score, ties by position. A candidate with an infinite score cannot be shown.
+    """Rank by descending score, ties by position.
+
+    A candidate with an infinite score cannot be shown.
 
     >>> rank_by_score(np.array([0.5, -np.inf, 0.9])).order.tolist()
     [2, 0, 1]
@@ -109,10 +115,10 @@ def rank_all(
     depth: int,
     closeness: Callable[[Scores], Scores] = lambda cosine: cosine,
 ) -> Ranking:
-    """Rank under the pack's ``mmr-weight`` and ``collapse-above``, with diversity down to ``depth`` ranks.
+    """Rank under the pack's ``mmr-weight`` and ``collapse-above``.
 
-    ``vectors`` returns the int8 matrix (candidates, dim); it is called only if diversity counts. ``closeness`` maps
-    cosines to the scale of the setting.
+    Diversity counts down to ``depth`` ranks. ``vectors`` returns the int8 matrix (candidates, dim); it is called only
+    if diversity counts. ``closeness`` maps cosines to the scale of the setting.
     """
     plain = rank_by_score(scores)
     if not diversifies(pack) or plain.showable < 2:
@@ -233,9 +239,9 @@ def rank_by_policy(
     closeness: Callable[[Scores], Scores],
     spending: Spending | None = None,
 ) -> Ranking:
-    """Rank a scored pool by the slot ``select``, up to ``depth`` ranks; the others follow by score.
+    """Rank a scored pool by the slot ``select``.
 
-    A candidate with null in the last step is not shown.
+    It decides ``depth`` ranks; the others follow by score. A candidate with null in the last step is not shown.
     """
     plain = rank_by_score(scores)
     able = np.sort(plain.order[: plain.showable])
@@ -263,7 +269,10 @@ def _with_nulls(values: Scores) -> Column:
 
 
 class _Selection:
-    """The candidates selected so far, and the inputs of the slot ``select`` that follow from them."""
+    """The candidates selected so far, and what follows from them.
+
+    It computes the inputs of the slot ``select``.
+    """
 
     def __init__(
         self,
@@ -349,6 +358,7 @@ class _NoSeed(np.random.bit_generator.ISeedSequence):
     """
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
+        """Return zeros, which the key replaces."""
         return np.zeros(n_words, dtype=dtype)
 
 
@@ -359,7 +369,7 @@ _EMPTY = np.zeros(4, dtype=np.uint64)
 
 @dataclass(frozen=True)
 class Shown:
-    """The shown positions of a pool in order, and the inclusion probability of each candidate.
+    """The shown positions of a pool, and the propensity of each candidate.
 
     ``ranks`` are those of the whole pool, from 1. ``propensity`` is 1 in the top-k and 0 for a candidate that cannot be
     shown; with ``kappa`` it is the probability given that threshold. ``conditional`` is the probability of each shown
@@ -420,10 +430,10 @@ def choose(
     chance: np.random.Generator | None,
     ranking: Ranking | None = None,
 ) -> Shown:
-    """Return the top-k of ``ranking`` (by score if None) and, with ``chance``, the pack's probes.
+    """Return the top-k of a ranking and the pack's probes.
 
-    The probe band follows the top-k in the order of the ranking, so a probe is an item that would be shown next. A
-    candidate that the ranking excludes has probability 0.
+    The ranking is by score if None. Probes need ``chance``. The probe band follows the top-k in the order of the
+    ranking, so a probe is an item that would be shown next. A candidate that the ranking excludes has probability 0.
     """
     ranking = rank_by_score(scores) if ranking is None else ranking
     ranks = np.empty(len(scores), dtype=np.int64)
@@ -481,7 +491,7 @@ def _insert_probes(
     sampler: str,
     kappa: float | None = None,
 ) -> Shown:
-    """Return the shown items with the drawn ones inserted, and their conditional probabilities."""
+    """Return the shown items with the drawn ones inserted at random."""
     positions = put_among(head, drawn, chance)
     probability = dict(zip(drawn.tolist(), conditional.tolist(), strict=True))
     chances = tuple(probability.get(position, 1.0) for position in positions.tolist())
@@ -491,7 +501,10 @@ def _insert_probes(
 def _probe_probabilities(
     pack: Pack, pool: Candidates | Features, band: Positions, limit: int
 ) -> Scores | None:
-    """Return the probability of each candidate of the band as the first probe; None if all weights are 0."""
+    """Return the probability of each candidate of the band as the first probe.
+
+    None means that all weights are 0.
+    """
     policy = pack.policies["explore"]
     inputs: dict[str, Callable[[], NDArray[Any]]] = {
         "limit": lambda: np.full(len(band), float(limit)),
@@ -610,7 +623,9 @@ def _draw_ab(
 
 
 def shares(challengers: int, rate: float) -> Scores:
-    """Return f64[1 + challengers]: the probability that design "ab" shows each pack, the active one first.
+    """Return the probability that design "ab" shows each pack.
+
+    The active pack is first.
 
     >>> shares(1, 0.5).tolist()
     [0.75, 0.25]
@@ -681,7 +696,9 @@ def _draw_lot(
 
 
 def inclusion(weights: Scores, draws: int) -> Scores:
-    """Return inclusion probabilities proportional to positive weights, at most 1, that sum to ``draws``.
+    """Return inclusion probabilities proportional to positive weights.
+
+    They are at most 1 and sum to ``draws``.
 
     >>> inclusion(np.array([1.0, 1.0, 4.0]), 2).tolist()
     [0.5, 0.5, 1.0]
@@ -715,7 +732,9 @@ def _draw_systematically(share: Scores, chance: np.random.Generator) -> Position
 def describe_challenge(
     challengers: Sequence[ChallengerResults], design: str, draws: int, arm: int, live: Positions
 ) -> dict[str, Any]:
-    """Return what a slate logs of a challenge: design, draws, and the results of each pack as memory ids.
+    """Return what a slate logs of a challenge.
+
+    It has the design, the draws, and the results of each pack as memory ids.
 
     For design "ab" it also has the drawn pack and the probability of each.
     """
@@ -772,7 +791,7 @@ class Selection(Protocol):
         """
 
     def spending(self, rows: Rows) -> tuple[Scores, float] | None:
-        """Return the tokens that the text of each row would cost, and the budget; None without one."""
+        """Return the tokens that each row would cost, and the budget, or None."""
 
     def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int) -> Chosen:
         """Return what may be shown, leaving room for at most ``extra`` exploration items."""
@@ -780,10 +799,11 @@ class Selection(Protocol):
 
 @dataclass(frozen=True)
 class Selected:
-    """The decision of the stage ``select``: the first ``certain`` positions of the ranking are shown with certainty.
+    """The decision of the stage ``select``.
 
-    ``limit`` is the number of ranked items; ``wanted`` is the caller's limit where the recall has no likely answer.
-    ``challengers`` are the admissible results of challengers; ``challenges`` lists all running challenges.
+    The first ``certain`` positions of the ranking are shown with certainty. ``limit`` is the number of ranked items;
+    ``wanted`` is the caller's limit where the recall has no likely answer. ``challengers`` are the admissible results
+    of challengers; ``challenges`` lists all running challenges.
     """
 
     ranking: Ranking

@@ -65,7 +65,10 @@ def log(run: Run) -> None:
 
 
 def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
-    """Return the log parts, numbers and words of the slate, including features of challengers."""
+    """Return the log parts, numbers and words of the slate.
+
+    They include features of challengers.
+    """
     logging = run.plan.log_with([rival.challenge.pack for rival in run.selected.challengers])
     try:
         return logging, _numbers(logging, run.pool), run.pool.words(logging.words)
@@ -107,9 +110,10 @@ def _ids(ids: Rows, positions: Sequence[int]) -> tuple[int, ...]:
 
 
 def bytes_of(plan: Plan, slate: Slate) -> bytes:
-    """Return the encoded slate, using the constant parts that the plan has encoded already.
+    """Return the encoded slate.
 
-    The constant parts of a slate with features of challengers differ; it is encoded in full.
+    It uses the constant parts that the plan has encoded already. The constant parts of a slate with features of
+    challengers differ; it is encoded in full.
     """
     shares_constants = plan.log.fingerprints == slate.fingerprints and len(slate.numbers) == len(
         plan.log.numeric

@@ -111,7 +111,10 @@ class Labels:
     def cast(
         self, table: str, frame: pl.DataFrame, kinds: Mapping[str, pl.DataType]
     ) -> pl.DataFrame:
-        """Return the columns in their declared types, missing ones as null, or refuse a value that does not fit."""
+        """Return the columns in their declared types, missing ones as null.
+
+        A value that does not fit is refused.
+        """
         columns = []
         for name, kind in kinds.items():
             if name not in frame.columns:
@@ -275,7 +278,10 @@ def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
 def _reconcile(
     exposures: pl.DataFrame, candidates: pl.DataFrame, labels: Labels
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Make the propensities of shown items equal in both tables, or refuse a contradiction."""
+    """Make the propensities of shown items equal in both tables.
+
+    A contradiction is refused.
+    """
     label = labels.column("exposures", "propensity")
     exposed = exposures.join(
         candidates.select(*IDS, pl.col("propensity").alias("#pool")),
@@ -608,7 +614,10 @@ def _is_object(text: str) -> bool:
 
 
 def _check_belonging(tables: Mapping[str, pl.DataFrame], labels: Labels) -> None:
-    """Check that rows are unique and belong together: shown items are candidates, judged items were shown."""
+    """Check that rows are unique and belong together.
+
+    Shown items must be candidates, and judged items must have been shown.
+    """
     decisions, candidates, exposures = (
         tables["decisions"],
         tables["candidates"],
@@ -659,7 +668,10 @@ def _handle_empty(
 def _check_scores(
     candidates: pl.DataFrame, policies: Sequence[str], labels: Labels
 ) -> pl.DataFrame:
-    """Check that the logging policy's score is complete or absent; NaN of other policies becomes null."""
+    """Check that the logging policy's score is complete or absent.
+
+    NaN of other policies becomes null.
+    """
     label = labels.column("candidates", "score")
     labels.refuse_where("candidates", candidates, pl.col("score").is_nan(), f"{label} is NaN")
     if candidates["score"].null_count() < candidates.height:
@@ -696,7 +708,10 @@ def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
 
 
 def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
-    """Check positions and conditional probabilities, or derive positions from the order of rows."""
+    """Check positions and conditional probabilities.
+
+    Missing positions follow from the order of rows.
+    """
     label = labels.column("exposures", "position")
     if exposures["position"].null_count() == exposures.height:
         exposures = exposures.with_columns(
@@ -879,7 +894,10 @@ def narrow(
     feedback_at: str | None,
     features: Sequence[str] | None,
 ) -> tuple[dict[str, pl.DataFrame], Labels, list[str]]:
-    """Split a wide frame into four frames; return the names of their columns there, and observations."""
+    """Split a wide frame into four frames.
+
+    It also returns the names of their columns there, and observations.
+    """
     # The role of each column in each table; columns that `to_wide` named by table and column keep their role.
     wide = read_frame(frame, "frame")
     if isinstance(scores, str):

@@ -99,7 +99,10 @@ TABLES: dict[str, dict[str, pl.DataType]] = {
 
 
 def reward_of(reward: str, outcome: str) -> pl.Expr:
-    """Return the expression of the reward of each judgement: stated, or 1 for success and 0 for failure."""
+    """Return the expression of the reward of each judgement.
+
+    Without a stated reward it is 1 for success and 0 for failure.
+    """
     implied = pl.col(outcome).replace_strict(
         {"success": 1.0, "fail": 0.0}, default=None, return_dtype=pl.Float64
     )

@@ -175,7 +175,7 @@ class _Recalls(msgspec.Struct):
 
 
 class Sealed(msgspec.Struct):
-    """The result of sealing slates: the parts of a segment, and the queries of its recalls.
+    """The parts of a segment, and the queries of its recalls.
 
     Parameters
     ----------
@@ -308,7 +308,10 @@ def _read_numbers(slate: Slate, name: str) -> Floats:
 
 
 def _words_of(slate: Slate, name: str) -> Sequence[str | None]:
-    """Return a string feature of a slate; null if it lacks the feature or has foreign words."""
+    """Return a string feature of a slate.
+
+    It is null if the slate lacks the feature or has foreign words.
+    """
     values = slate.words.get(name)
     return values if values is not None and _WORDS.issuperset(values) else [None] * len(slate)
 
@@ -385,9 +388,9 @@ class _Writer:
         return None
 
     def _find_indices(self, others: Bits, bits: Bits) -> Bits | None:
-        """Return the index of the candidate of the same recall with each number among ``others``.
+        """Return which candidate of the same recall has each number.
 
-        None if some number does not occur.
+        The numbers are searched among ``others``. None if some number does not occur.
         """
         indices = np.empty(len(bits), dtype=np.int64)
         for start, stop in self._spans:
@@ -425,7 +428,10 @@ class _Writer:
         return self._encode_codes(distinct, codes)
 
     def _encode_codes(self, distinct: Bits, codes: NDArray[np.int64]) -> Column:
-        """Encode ascending distinct numbers as steps, and the codes in the shorter of two orders."""
+        """Encode ascending distinct numbers as steps, and their codes.
+
+        Codes are stored in the shorter of two orders.
+        """
         steps = _compress(_transpose_bytes(np.diff(distinct, prepend=0)))
         plain, sorted_ = (
             _compress(_narrow(codes_in_order)) for codes_in_order in (codes, codes[self._by_memory])
@@ -896,7 +902,10 @@ class SealedLog:
         )
 
     def _scan_table(self, schema: Mapping[str, pl.DataType], make: _Make) -> pl.LazyFrame:
-        """Return a lazy frame over all segments, which reads only the columns that a query needs."""
+        """Return a lazy frame over all segments.
+
+        It reads only the columns that a query needs.
+        """
 
         def read(
             columns: list[str] | None,
@@ -937,7 +946,10 @@ _TYPES: dict[str, pl.DataType] = {"num": pl.Float64(), "bool": pl.Boolean(), "st
 
 
 def _merge_features(segments: Sequence[Segment]) -> dict[str, pl.DataType]:
-    """Return the features of all segments: boolean if boolean in each of them, else numeric."""
+    """Return the features of all segments with their types.
+
+    A feature is boolean if it is boolean in each of them, else numeric.
+    """
     features: dict[str, pl.DataType] = {}
     for segment in segments:
         for name in segment.meta.features:

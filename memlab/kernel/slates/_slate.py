@@ -231,12 +231,12 @@ class Slate(Displayed):
         )
 
 
-def same_slates(one: Slate, other: Slate) -> bool:
+def same_slates(first: Slate, second: Slate) -> bool:
     """Return whether two slates are equal to the bit.
 
     Parameters
     ----------
-    one, other
+    first, second
         Slates to compare. NaN equals NaN.
 
     Returns
@@ -245,7 +245,7 @@ def same_slates(one: Slate, other: Slate) -> bool:
         Whether every field is equal.
     """
     return all(
-        _are_equal(getattr(one, part.name), getattr(other, part.name)) for part in fields(one)
+        _are_equal(getattr(first, part.name), getattr(second, part.name)) for part in fields(first)
     )
 
 
@@ -506,7 +506,10 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
 def _decode_numbers(
     header: _Header, encodings: NDArray[np.uint8], whole: NDArray[np.float64], rest: memoryview
 ) -> list[NDArray[np.float64]]:
-    """Return the numbers of each name from the rows of float64 and the bytes of the others."""
+    """Return the numbers of each name.
+
+    They come from rows of float64 and the bytes of the other columns.
+    """
     same, single = int((encodings == _SAME).sum()), int((encodings == _SINGLE).sum())
     if not header.count:
         same = single = 0

@@ -947,7 +947,10 @@ class Slates(Displayed):
 
 
 def _reorder_columns(candidates: pl.LazyFrame) -> pl.LazyFrame:
-    """Reorder the columns of candidates, so that score, rank and propensity follow the features."""
+    """Reorder the columns of candidates.
+
+    Score, rank and propensity follow the features.
+    """
     names = candidates.collect_schema().names()
     ends = ["score", "rank", "propensity"]
     return candidates.select(*(name for name in names if name not in ends), *ends)
