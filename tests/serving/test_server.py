@@ -518,13 +518,13 @@ def test_an_argument_has_the_default_and_no_wider_limits_than_the_verb(lab, tool
         field, own = form["properties"][name], verb[name]
         assert field.get("default") == (list(own.default) if own.default == () else own.default)
         if own.limits is not None:
-            assert field["minimum"] >= own.limits.least
+            assert field["minimum"] >= own.limits.lower
 
 
 def test_the_number_of_a_recall_has_the_limits_of_the_verb(lab):
     limits = describe_parameters(memlab.Lab.feedback)["decision"].limits
     field = tools(lab)[3].input_schema["properties"]["recall"]
-    assert (field["minimum"], field["maximum"]) == (limits.least, limits.most)
+    assert (field["minimum"], field["maximum"]) == (limits.lower, limits.upper)
 
 
 def test_the_fields_of_a_memory_are_described_with_their_limits(lab):
@@ -532,6 +532,15 @@ def test_the_fields_of_a_memory_are_described_with_their_limits(lab):
     assert form.keys() - MEMORY.keys() == {"replaces"}
     assert (form["importance"]["minimum"], form["importance"]["maximum"]) == (0, 1)
     assert form["tags"]["description"] == MEMORY["tags"].doc
+
+
+def test_an_argument_is_described_by_the_first_sentence_of_the_verbs_documentation(lab):
+    described = {one.name: one.input_schema["properties"] for one in tools(lab)}
+    for tool, own in (("recall", {"query"}), ("context", set())):
+        verb = describe_parameters(getattr(memlab.Lab, tool))
+        for name in described[tool].keys() - own:
+            text = described[tool][name]["description"]
+            assert verb[name].doc == text or verb[name].doc.startswith(f"{text} ")
 
 
 def test_every_argument_is_described_in_few_words(lab):
