@@ -64,7 +64,7 @@
   "Relevance of the memory itself, then of its context, then of its speaker, time and form. Of statements by one speaker
    on one subject, the later ranks at the earlier one's relevance."
   (+ (* 0.134 (min-max late))               ; meaning: contains words similar to the query's
-     (* 0.05 late)                          ; the same, compared with all memories
+     (* 0.05 late)                          ; meaning: similar words, on an absolute scale
      (* 0.089 (min-max similarity))         ; meaning: the whole text is similar
      (* 0.03 coverage)                      ; words: uses the words of the query
      (* 0.151 (min-max around-lexical))     ; context: nearby turns use the query's words
@@ -72,20 +72,20 @@
      (* 0.033 (min-max session-lexical))    ; context: its session uses the query's words
      (* 0.089 (min-max session-seed))       ; context: its session has a strong candidate
      (* 0.052 before-coverage)              ; context: replies to the query's words
-     (* 0.121 (if-null names-date 0))       ; time: dates from the time that the query names
-     (if names-other -0.149 0)              ; people: the query is about another speaker
-     (if (= speaker-role "assistant")       ; people: assistants repeat the user at length,
+     (* 0.121 (if-null names-date 0))       ; people and time: dates from the time that the query names
+     (if names-other -0.149 0)              ; people and time: the query is about another speaker
+     (if (= speaker-role "assistant")       ; people and time: assistants repeat the user at length,
        (if asks-you -0.046 -0.16)           ; unless the query asks about the assistant
        0)
-     (if asks -0.019 0)                     ; form: a question seldom contains the answer
-     (if answers 0.015 0)                   ; form: a reply to a question often does
-     (* -0.019 (log (+ 1 words)))           ; form: long texts match by accident
-     (if first-person 0.042 0)              ; people: the speaker talks about themselves
-     (if (= speaker-role "other")           ; form: people who name things tell facts
+     (if asks -0.019 0)                     ; words: a question seldom contains the answer
+     (if answers 0.015 0)                   ; words: a reply to a question often does
+     (* -0.019 (log (+ 1 words)))           ; words: long texts match by accident
+     (if first-person 0.042 0)              ; people and time: the speaker talks about themselves
+     (if (= speaker-role "other")           ; words: people who name things tell facts
        (* 0.03 names-things)
        0)
-     (if says-when 0.021 0)                 ; time: says when it happened
-     (if (and asks-when says-when) 0.053 0) ; time: the query asks when, the memory says when
+     (if says-when 0.021 0)                 ; people and time: says when it happened
+     (if (and asks-when says-when) 0.053 0) ; people and time: the query asks when, the memory says when
      (if (and asks-how-many says-number) 0.063 0) ; words: the query asks for a number, the memory has one
      (if asks-over-time 0                   ; corrections: the statement was restated later
        (* -0.5 outdated))

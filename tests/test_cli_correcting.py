@@ -118,7 +118,7 @@ def test_a_purge_prints_its_receipt(json_of, run, lab, tmp_path):
     json_of("upkeep", "mirror", lab, tmp_path / "copy")
     printed = run("purge", lab, "--session", "monday", "--yes").stdout
     assert "removed  1 memories" in printed
-    assert f"removed  1 mirrors in {tmp_path / 'copy'} (brought in step)" in printed
+    assert f"removed  1 mirrors in {tmp_path / 'copy'} (updated)" in printed
     assert f"in {tmp_path / 'out.md'} (file; an export, which is kept)" in printed
     json_of("remember", lab, "Hay for the rabbit", "--session", "friday")
     json_of("upkeep", "export", lab, tmp_path / "again.md")

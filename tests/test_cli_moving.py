@@ -115,4 +115,4 @@ def test_a_mirror(json_of, run, tmp_path):
         "index.json",
     ]
     (tmp_path / "copy" / "mine.txt").write_text("x")
-    assert "it holds mine.txt" in run("upkeep", "mirror", "a.memlab", "copy").stderr
+    assert "it contains mine.txt" in run("upkeep", "mirror", "a.memlab", "copy").stderr

@@ -11,7 +11,7 @@ PAGES = sorted(
     for page in (ROOT / "docs").rglob("*.md")
     if "benchmarks" not in page.relative_to(ROOT).as_posix()
 )
-MADE_BY_A_READER = re.compile(r"_?counter\b")  # the widget that widgets.md shows how to add
+MADE_BY_A_READER = re.compile(r"_?counter\b")  # the example of write-a-widget.md
 NAMED = re.compile(r"`((?:memlab|experiments|tests|policies|notebooks|docs)/[\w./-]+)`")
 
 

@@ -224,10 +224,10 @@ def test_bad_arguments(lab, tmp_path):
         lab.load(tmp_path / "chta.json")
     with pytest.raises(UnknownName, match='no format "xml"'):
         lab.load(tmp_path, format="xml")
-    with pytest.raises(InputError, match="is that of a file"):
+    with pytest.raises(InputError, match="is a file format"):
         lab.load([], format="mem0")
     path = lab.io.export(tmp_path / "a.jsonl")
-    with pytest.raises(InputError, match="columns= is for rows"):
+    with pytest.raises(InputError, match="columns= applies to rows"):
         lab.load(path, columns={"text": "a"})
     assert lab.load([]).count("added") == 0
 

@@ -193,8 +193,8 @@ def test_from_the_command_line(json_of, run):
     seen = json_of("upkeep", "move", "a.memlab", "b.memlab", "--exclude", "diary", "--preview")
     assert (seen["memories"], [row["would_go"] for row in seen["projects"]]) == (1, [True, False])
     assert run("upkeep", "move", "a.memlab", "b.memlab", "--preview").stdout.startswith(
-        "2 memories of 2 projects would go"
+        "2 memories of 2 projects would move"
     )
     assert json_of("upkeep", "move", "a.memlab", "b.memlab", "--exclude", "diary")["added"] == 1
-    assert "1 were there already" in run("upkeep", "move", "a.memlab", "b.memlab").stdout
+    assert "1 were already there" in run("upkeep", "move", "a.memlab", "b.memlab").stdout
     assert len(json_of("show", "b.memlab")) == 2

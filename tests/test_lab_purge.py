@@ -25,7 +25,7 @@ from properties import examples
 import memlab
 from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
 from memlab.kernel.state import State
-from memlab.kernel.verbs.corrections.editing import in_place_of
+from memlab.kernel.verbs.corrections.editing import find_latest_version
 from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.purge.planning import tombstones_of
 from memlab.subjects.purge.traces import search_files, search_terms
@@ -315,7 +315,9 @@ def test_a_subject_goes_under_all_its_names(disk, folder):
         done = lab.purge(subject="DELLA")
         assert done.ids == (1, 2, 5)
         assert traces(folder, ["goat cheese", "ostend", "della", "a. quuxley", "dutch"]) == set()
-        assert done.found.rows() == [("a name", "memory 4", 1, "says as much, and stays")]
+        assert done.found.rows() == [
+            ("a name", "memory 4", 1, "contains it too, and was not purged")
+        ]
         assert asked(lab) == ["", "what does Bob like"]
         assert "Bob" in lab.facts.entities.frame()["name"].to_list()
         live = content_of(lab.io.store.state)
@@ -472,7 +474,7 @@ def test_the_receipt_says_what_went_from_where_and_that_a_search_found_nothing(
             "backups": 2,
             "mirrors": 1,
         }
-        assert done.frame.filter(what="mirrors")["how"].to_list() == ["brought in step"]
+        assert done.frame.filter(what="mirrors")["how"].to_list() == ["updated"]
         (searched,) = done.frame.filter(step="searched").rows(named=True)
         assert searched["count"] == files
         assert searched["bytes"] > 10_000
@@ -510,16 +512,16 @@ def test_an_export_that_is_gone_is_told_and_one_that_failed_is_not_listed(lab, t
     with pytest.raises(InputError):
         lab.io.export(tmp_path)
     done = lab.purge(1)
-    assert done.found["how"].to_list() == [
-        "not there: moved, renamed or removed since it was written"
-    ]
+    assert done.found["how"].to_list() == ["not there: it was moved, renamed or removed"]
 
 
 def test_a_memory_that_says_the_same_is_told(lab):
     lab.remember("The quokka sleeps in the shed")
     lab.remember("Once more: The quokka sleeps in the shed, he said")
     done = lab.purge(1)
-    assert done.found.rows() == [("text of memory 1", "memory 2", 1, "says as much, and stays")]
+    assert done.found.rows() == [
+        ("text of memory 1", "memory 2", 1, "contains it too, and was not purged")
+    ]
 
 
 def test_a_mirror_that_cannot_be_written_or_is_not_there_is_told_and_reached_later(disk, tmp_path):
@@ -540,7 +542,7 @@ def test_a_mirror_that_cannot_be_written_or_is_not_there_is_told_and_reached_lat
             for row in done.found.filter(what="mirror").to_dicts()
         }
         assert problems["away"] == "not there"
-        assert "holds diary.txt" in problems["copy"]
+        assert "contains diary.txt" in problems["copy"]
         assert "file" in done.found.filter(what="text of memory 4")["how"].to_list()
     (tmp_path / "moved").rename(tmp_path / "away")
     with pytest.warns(UserWarning, match="diary"):
@@ -578,8 +580,8 @@ def test_a_search_finds_a_part_of_a_text_and_a_name_in_every_form(tmp_path, kind
     (tmp_path / "keys.json").write_text('{"acmeproj": 1, "sedan": "acmeprojects"}')
     stays = pl.DataFrame({"id": [2], "text": ["nothing of the sort"]})
     done = search_files([tmp_path], search_terms({4: TEXT}, ["acmeproj"], stays, ()))
-    assert {found.file for found in done.found} == {file}
-    what = {found.what for found in done.found}
+    assert {found.file for found in done.traces} == {file}
+    what = {found.what for found in done.traces}
     assert what == ({"text of memory 4"} if kind == "free" else {"text of memory 4", "a name"})
     assert (done.files, done.opaque) == (2, 0)
     same = pl.DataFrame({"id": [2], "text": [f"as he says: {TEXT}"]})
@@ -730,7 +732,7 @@ def fold_of(lab, *cuts) -> State:
 
 
 def stands_for(lab, id: int) -> int:
-    return in_place_of(lab.io.store.state, id - 1) + 1
+    return find_latest_version(lab.io.store.state, id - 1) + 1
 
 
 def content_of(state: State):

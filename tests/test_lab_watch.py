@@ -226,7 +226,7 @@ class TestLooking:
         pack = tmp_path / "pack.hy"
         pack.write_text(PACK)
         with lab.policies.watch(pack, every=NEVER) as watch:
-            assert watch.changes[0].note == "pinned, and so not from this file: recall-score"
+            assert watch.changes[0].note == "pinned, so not changed by this file: recall-score"
             assert lab.policies.pack.count("seeds") == 3
             assert lab.policies[SLOT].hash == load_pack("memlab").policies[SLOT].hash
 

@@ -332,7 +332,7 @@ def test_dropped_recalls_leave_the_log(old, folder, disk):
     first = list(old.io.store.journal.segments())
     plan = old.upkeep.thin(full_days=3, thin_days=5)
     assert plan.frame["act"].unique().to_list() == ["drop"]
-    assert "Nothing can be concluded" in plan.ends[0]
+    assert "Nothing can be evaluated" in plan.ends[0]
     old.upkeep.thin(thin_days=5, consent=True)
     decisions, _, exposures, feedback = tables(old)
     assert decisions.height == 2

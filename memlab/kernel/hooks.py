@@ -108,10 +108,12 @@ def load_function(reference: Callable[..., Any] | str) -> Callable[..., Any]:
 
 PARTS = {
     "attribute-feedback": "memlab.subjects.lens.attribution:attribute_feedback",
-    "check-operations": "memlab.subjects.programs.program:checked_operations",
+    "check-operations": "memlab.subjects.programs.program:check_operations",
     "compare-policies": "memlab.subjects.lens.diff:PolicyDiff",
-    "compare-values": "memlab.subjects.lens.explain:why",
+    "compare-values": "memlab.subjects.lens.explain:compare_values",
     "explain-value": "memlab.subjects.lens.explain:explain",
+    "group-terms": "memlab.subjects.lens.labels:group_terms",
+    "print-terms": "memlab.subjects.lens.labels:list_lines",
     "show-policy": "memlab.subjects.lens.highlight:show_policy",
     "ranking-notice": "memlab.subjects.programs.comparing:ranking_notice",
 }

@@ -22,7 +22,7 @@ __all__ = ["make_repairer", "repair_names"]
 def make_repairer() -> Callable[[Event], dict[str, Any] | None]:
     """Return a function that repairs the events of one journal, called in order.
 
-    It applies ``mended`` and ``without_gap``.
+    It applies ``repair_names`` and ``fill_gap``.
     """
     following = 1
 
@@ -63,7 +63,7 @@ def fill_gap(event: Event, following: int) -> dict[str, Any] | None:
 def repair_names(event: Event) -> dict[str, Any] | None:
     """Return an event's body with names where a purge left none, None if it is intact.
 
-    >>> mended(Event(9, 0, "entity", {"name": "", "type": "person", "aliases": ["", "Della"]}))
+    >>> repair_names(Event(9, 0, "entity", {"name": "", "type": "person", "aliases": ["", "Della"]}))
     {'name': 'Della', 'type': 'person', 'aliases': []}
     """
     body = dict(event.body)

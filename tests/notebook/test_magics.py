@@ -86,7 +86,7 @@ def test_a_cell_without_a_value_shows_none(hy: Callable[[str], Any]) -> None:
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("%%hy fast\n1", "takes nothing on its line"),
+        ("%%hy fast\n1", "takes no arguments"),
         ("%%hy\n(defpolicy f [x] (clamp x 1))", "clamp takes 3 arguments, but 2 are given"),
         ("%%hy\n(+ 1", "<ipython-input"),
     ],
@@ -156,18 +156,18 @@ def test_a_policy_with_helpers_and_one_that_decides_no_rank(cell: Callable[[str]
     shown = cell(
         "%%policy --lab lab recall-score\n(defn twice [x] (* 2 x))\n(fn [similarity] (twice similarity))"
     )
-    assert "Nothing was asked yet" in repr(shown)
+    assert "There are no queries to compare yet" in repr(shown)
     assert shown.moves.is_empty()
     shown = cell("%%policy admit --reason 'all of it'\n(fn [] 1)")
-    assert "decides no rank" in repr(shown)
+    assert "does not change ranks" in repr(shown)
     assert shown.version.reason == "all of it"
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("%%policy\n(fn [] 1)", "takes one slot"),
-        ("%%policy recall-score fast\n(fn [] 1)", "takes one slot"),
+        ("%%policy\n(fn [] 1)", "needs one slot"),
+        ("%%policy recall-score fast\n(fn [] 1)", "needs one slot"),
         ("%%policy recal-score\n(fn [] 1)", "Did you mean recall-score"),
         ("%%policy recall-score --lap lab\n(fn [] 1)", "has no option --lap. Did you mean lab"),
         ("%%policy recall-score --lab\n(fn [] 1)", "--lab of %%policy needs a value"),
@@ -177,12 +177,12 @@ def test_a_policy_with_helpers_and_one_that_decides_no_rank(cell: Callable[[str]
             r"line 3, column 6: .*Did you mean similarity.*\n.*\n +\^{9}$",
         ),
         ("%%policy recall-score\n(defpolicy spread [weight] weight)", "%%policy spread"),
-        ("%recall", "takes a question"),
-        ("%recall --limit few tabs", "--limit is a whole number"),
+        ("%recall", "needs a query"),
+        ("%recall --limit few tabs", "--limit must be an integer"),
         ("%recall --pack compinion tabs", "Did you mean companion"),
-        ("%remember --kind preference", "takes a text"),
+        ("%remember --kind preference", "needs a text"),
         ("%remember --kind preferance tabs", "Did you mean preference"),
-        ("%%memory fast\n(stats)", "below its line"),
+        ("%%memory fast\n(stats)", "Write operations below it"),
         (
             '%%memory\n(stats)\n(recal "tabs" 3)',
             r"line 3, column 2: .*Did you mean recall\?\n.*\n +\^{5}$",
@@ -234,7 +234,7 @@ def test_the_lab_is_the_only_one_or_the_named_one(cell: Callable[[str], Any]) ->
     assert cell("%recall tabs?")
     cell("class Life: pass\nlife = Life()\nlife.lab = lab\nother = memlab.open()")
     with pytest.raises(
-        UsageError, match=r"several labs here: lab, same, other. Say which: --lab lab"
+        UsageError, match=r"several labs here: lab, same, other. Choose one: --lab lab"
     ):
         cell("%recall tabs?")
     assert not cell("%recall --lab other tabs?")

@@ -110,16 +110,16 @@ def test_what_fails_on_the_way_says_what_came_before(agent):
             '(remember "a")\n(set-policy-fn decay (fn [base-half-days] base-half-days))'
         )
     assert "Operation 2 of 2, line 2" in raised.value.__notes__[0]
-    assert "is done and stays" in raised.value.__notes__[0]
+    assert "are done and stay" in raised.value.__notes__[0]
     assert len(agent) == 1
 
 
 def test_fuel_bounds_operations_and_memories(agent):
-    with pytest.raises(PolicyLimitError, match="There are 2 operations, and the fuel is 1"):
+    with pytest.raises(PolicyLimitError, match="There are 2 operations, and the fuel allows 1"):
         agent.upkeep.operations.run("(stats) (stats)", fuel=Fuel(operations=1))
     agent.remember([f"memory {n}" for n in range(20)])
     with pytest.raises(
-        PolicyLimitError, match="It may touch 10 memories, and 4 of the fuel"
+        PolicyLimitError, match="It may touch 10 memories, and 4 of the allowed"
     ) as raised:
         agent.upkeep.operations.run(
             '(recall "memory" 5)\n(recall "memory" 10)', fuel=Fuel(memories=10)
@@ -217,7 +217,7 @@ class TestProposals:
         assert lab[2].kind == "event"
         logged = next(event for event in lab.io.store.journal.events(kinds=("run",)))
         assert logged.body["memory"] == 1
-        with pytest.raises(memlab.InputError, match="holds no operations"):
+        with pytest.raises(memlab.InputError, match="has no operations"):
             lab.upkeep.operations.run(lab[2], consent=True)
 
     def test_a_proposal_runs_as_it_was_shown(self, lab):

@@ -8,7 +8,7 @@ from properties import examples
 from scipy.stats import beta
 
 from memlab.kernel.policies import Version
-from memlab.subjects.lens import attributed
+from memlab.subjects.lens import attribute_outcomes
 from memlab.subjects.lens.attribution import credible_interval
 from tests.displays import html_of
 
@@ -75,7 +75,7 @@ def row(attribution, number):
 def test_what_was_shown_counts_for_the_version_that_decided():
     asked = recalls((2, "a", [7, 8], []), (11, "b", [7, 9], []), (12, "b", [9], []))
     said = judgements((2, 7, "success"), (2, 8, "fail"), (12, 9, "success"))
-    found = attributed("recall-score", TWO, LIVE, *asked, said)
+    found = attribute_outcomes("recall-score", TWO, LIVE, *asked, said)
     first, second = row(found, 1), row(found, 2)
     assert (first["recalls"], first["shown"], first["judged"], first["success"], first["fail"]) == (
         1,
@@ -92,7 +92,7 @@ def test_what_was_shown_counts_for_the_version_that_decided():
 def test_probes_are_counted_apart():
     asked = recalls((2, "a", [7, 8, 9], [9]))
     said = judgements((2, 7, "success"), (2, 9, "fail"))
-    found = attributed("recall-score", TWO, LIVE, *asked, said)
+    found = attribute_outcomes("recall-score", TWO, LIVE, *asked, said)
     first = row(found, 1)
     assert (first["shown"], first["judged"], first["success"], first["fail"]) == (2, 1, 1, 0)
     assert (
@@ -101,18 +101,18 @@ def test_probes_are_counted_apart():
         first["probe_success"],
         first["probe_fail"],
     ) == (1, 1, 0, 1)
-    assert "1 probes, 1 of them judged" in repr(found)
+    assert "Not included: 1 exploration item, 1 of them judged" in repr(found)
 
 
 def test_the_last_word_on_a_memory_counts():
     said = judgements((2, 7, "fail"), (2, 7, "success"), (2, 7, None))
-    first = row(attributed("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), said), 1)
+    first = row(attribute_outcomes("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), said), 1)
     assert (first["judged"], first["success"], first["fail"]) == (1, 1, 0)
 
 
 def test_a_bare_reward_is_neither_success_nor_failure():
     first = row(
-        attributed(
+        attribute_outcomes(
             "recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), judgements((2, 7, None))
         ),
         1,
@@ -122,22 +122,22 @@ def test_a_bare_reward_is_neither_success_nor_failure():
 
 def test_what_belongs_to_no_recall_is_told():
     said = judgements((None, 7, "success"), (2, 99, "success"), (77, 7, "success"))
-    found = attributed("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), said)
+    found = attribute_outcomes("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), said)
     assert found.loose == 3
-    assert "3 feedbacks ignored: not linked to a logged recall" in repr(found)
+    assert "3 judgements ignored: not linked to a logged recall" in repr(found)
     assert row(found, 1)["judged"] == 0
 
 
 def test_a_recall_that_another_process_overtook_goes_to_the_version_it_used():
     asked = recalls((11, "a", [7], []))  # it read before event 10, and was written after
-    found = attributed("recall-score", TWO, LIVE, *asked, judgements())
+    found = attribute_outcomes("recall-score", TWO, LIVE, *asked, judgements())
     assert (row(found, 1)["recalls"], row(found, 2)["recalls"]) == (1, 0)
 
 
 def test_one_pack_at_two_times_is_two_versions():
     three = versions(1, 10, 20)
     live = timeline((1, "a", 1), (10, "b", 2), (20, "a", 3))
-    found = attributed(
+    found = attribute_outcomes(
         "recall-score",
         three,
         live,
@@ -149,12 +149,14 @@ def test_one_pack_at_two_times_is_two_versions():
 
 @pytest.mark.parametrize("hash", [None, "of an older dialect"])
 def test_without_a_known_hash_the_place_in_the_journal_decides(hash):
-    found = attributed("recall-score", TWO, LIVE, *recalls((12, hash, [7], [])), judgements())
+    found = attribute_outcomes(
+        "recall-score", TWO, LIVE, *recalls((12, hash, [7], [])), judgements()
+    )
     assert found.frame["recalls"].to_list() == [0, 1]
 
 
 def test_the_columns():
-    frame = attributed("recall-score", TWO, LIVE, *recalls(), judgements()).frame
+    frame = attribute_outcomes("recall-score", TWO, LIVE, *recalls(), judgements()).frame
     assert frame.columns[:6] == ["version", "hash", "pack", "since", "recalls", "shown"]
     assert frame.columns[6:12] == ["judged", "success", "fail", "rate", "low", "high"]
     assert frame["since"].dtype == pl.Datetime("us", "UTC")
@@ -163,7 +165,7 @@ def test_the_columns():
 
 
 def test_it_shows_itself():
-    found = attributed(
+    found = attribute_outcomes(
         "recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), judgements((2, 7, "success"))
     )
     assert "1.000" in repr(found)
@@ -243,7 +245,9 @@ def slowly(since, live, asked, said):
 @given(logs())
 def test_the_same_as_counting_one_event_after_the_other(log):
     since, live, asked, said = log
-    found = attributed("recall-score", since, timeline(*live), *recalls(*asked), judgements(*said))
+    found = attribute_outcomes(
+        "recall-score", since, timeline(*live), *recalls(*asked), judgements(*said)
+    )
     counts, loose = slowly(*log)
     assert found.frame.select(counts[0].keys()).to_dicts() == counts
     assert found.loose == loose

@@ -534,6 +534,15 @@ def test_the_fields_of_a_memory_are_described_with_their_limits(lab):
     assert form["tags"]["description"] == MEMORY["tags"].doc
 
 
+def test_an_argument_is_described_by_the_first_sentence_of_the_verbs_documentation(lab):
+    described = {one.name: one.input_schema["properties"] for one in tools(lab)}
+    for tool, own in (("recall", {"query"}), ("context", set())):
+        verb = describe_parameters(getattr(memlab.Lab, tool))
+        for name in described[tool].keys() - own:
+            text = described[tool][name]["description"]
+            assert verb[name].doc == text or verb[name].doc.startswith(f"{text} ")
+
+
 def test_every_argument_is_described_in_few_words(lab):
     fields = [field for one in tools(lab) for field in one.input_schema["properties"].values()]
     assert all(field.get("description") for field in fields)

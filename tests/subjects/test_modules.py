@@ -71,7 +71,7 @@ class TestScan:
             "shop/cart": "Carts: what somebody is about to buy.",
             "shop/stock": "2 files of Python.",
             "shop/web": "2 files of Python.",
-            "tests": "1 files of Python.",
+            "tests": "1 file of Python.",
         }
         assert lab.agents.modules.projects() == ("shop",)
         assert found.frameworks == ("fastapi", "pytest")

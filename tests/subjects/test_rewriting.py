@@ -8,14 +8,14 @@ import memlab
 from memlab.kernel.state import PLACEHOLDER
 from memlab.subjects.purge.planning import plan_purge
 from memlab.subjects.purge.rewriting import redact_event
-from memlab.subjects.purge.verifying import differences
+from memlab.subjects.purge.verifying import find_differences
 
 
 def purged(lab, *ids):
     """Purge, and whatever differs from the lab as it was without these memories."""
     before = lab.io.store.state
     lab.purge(list(ids))
-    return differences(before, lab.io.store.state, np.array(ids) - 1)
+    return find_differences(before, lab.io.store.state, np.array(ids) - 1)
 
 
 def test_a_name_that_a_purged_text_begins_with_stays(lab):
@@ -140,8 +140,8 @@ def test_differences_are_found_in_each_part(lab, trigrams, clock):
             return other.io.store.state
 
     before, row = state(), np.array([0])
-    assert differences(before, state(lambda other: other.purge(1)), row) == []
-    assert differences(before, state(), row)  # nothing was purged
+    assert find_differences(before, state(lambda other: other.purge(1)), row) == []
+    assert find_differences(before, state(), row)  # nothing was purged
     for change, what in {
         lambda other: other.edit(2, summary="x"): "summary",
         lambda other: other.edit(2, tags=["u"]): "tags",
@@ -157,7 +157,7 @@ def test_differences_are_found_in_each_part(lab, trigrams, clock):
             change(other)
             other.purge(1)
 
-        assert any(what in said for said in differences(before, state(also), row)), what
+        assert any(what in said for said in find_differences(before, state(also), row)), what
 
 
 # -- names in filters, and names of clusters ------------------------------------------------------------------------

@@ -99,11 +99,6 @@ _remember = functools.partial(
     _describe_argument, describe_parameters(Lab.remember) | _describe_fields()
 )
 
-# Descriptions that several tools share.
-_PROJECT = "Project name; omit it for what applies to every project."
-_SESSION = "Name of the conversation or piece of work. Default: the current one."
-_FILES = "Paths that you are about to read or change."
-
 
 class _Form(BaseModel):
     """Arguments of a tool; unknown ones are refused, so that none is ignored."""
@@ -120,12 +115,10 @@ class RememberForm(_Form):
     kind: Annotated[str | None, _remember("kind", f"One of: {_KINDS}. Default: fact.")]
     tags: Annotated[_Words, _remember("tags")]
     files: Annotated[_Words, _remember("files")]
-    triggers: Annotated[
-        _Words, _remember("triggers", "Words of a query that bring this memory up.")
-    ]
-    importance: Annotated[float | None, _remember("importance", "Importance, 0 to 1.")]
-    project: Annotated[str | None, _remember("project", _PROJECT)]
-    session: Annotated[str | None, _remember("session", _SESSION)]
+    triggers: Annotated[_Words, _remember("triggers")]
+    importance: Annotated[float | None, _remember("importance")]
+    project: Annotated[str | None, _remember("project")]
+    session: Annotated[str | None, _remember("session")]
     replaces: Annotated[
         _Id | None, Field(description="Id of a wrong or outdated memory that this text replaces.")
     ] = None
@@ -136,15 +129,11 @@ class RecallForm(_Form):
 
     query: Annotated[str, _recall("query", "What you need to know, in the user's words.")]
     # 50 memories of 500 characters are 6,000 tokens, which a model still reads.
-    limit: Annotated[
-        int | None, _recall("limit", "Maximum number of memories. Default: set by the lab.", le=50)
-    ]
-    project: Annotated[str | None, _recall("project", _PROJECT)]
-    session: Annotated[str | None, _recall("session", _SESSION)]
+    limit: Annotated[int | None, _recall("limit", le=50)]
+    project: Annotated[str | None, _recall("project")]
+    session: Annotated[str | None, _recall("session")]
     # The verb's default is True; a model still has in its window what the session returned before.
-    again: Annotated[
-        bool, _recall("again", "Include memories that this session has already returned.")
-    ] = False
+    again: Annotated[bool, _recall("again")] = False
 
 
 class ForgetForm(_Form):
@@ -175,19 +164,19 @@ class FeedbackForm(_Form):
     ] = []
     outcome: Annotated[
         Literal["success", "fail"] | None,
-        _feedback("outcome", "success: the memory helped. fail: it was wrong or misleading."),
+        _feedback("outcome"),
     ]
 
 
 class ContextForm(_Form):
     """Arguments of the tool ``context``."""
 
-    task: Annotated[str, _context("task", "What you are about to do, in one or two sentences.")]
+    task: Annotated[str, _context("task")]
     # 100,000 tokens fill the window of most models.
-    budget: Annotated[int, _context("budget", "Maximum number of tokens in the text.", le=100_000)]
-    files: Annotated[_Words, _context("files", _FILES)]
-    project: Annotated[str | None, _context("project", _PROJECT)]
-    session: Annotated[str | None, _context("session", _SESSION)]
+    budget: Annotated[int, _context("budget", le=100_000)]
+    files: Annotated[_Words, _context("files")]
+    project: Annotated[str | None, _context("project")]
+    session: Annotated[str | None, _context("session")]
 
 
 class _Answer(BaseModel):

@@ -193,7 +193,8 @@ def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], objec
         return how(row)
     names = [name for _, name, _, _ in Formatter().parse(how) if name]
     missing = any(row[name] is None or row[name] != row[name] for name in names)
-    return "" if missing else how.format(**row)
+    # A difference that rounds to zero has no sign: "-0.000" would read as a loss.
+    return "" if missing else re.sub(r"(?<![\w.])-(?=0\.0+(?!\d))", "", how.format(**row))
 
 
 def clip(text: str | None, most: int = 60) -> str:

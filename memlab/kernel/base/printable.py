@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["json_safe", "printable"]
+__all__ = ["count_of", "json_safe", "printable"]
 
 # Replacement by character. C0 controls and DEL have pictures in Unicode; C1 controls, which some terminals obey, have none.
 _UNKNOWN = "\ufffd"
@@ -61,3 +61,15 @@ def json_safe(text: str) -> str:
     '"a\\\\u009b"'
     """
     return _ACTIVE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def count_of(count: int, noun: str) -> str:
+    """Return a number with its noun in the singular or the plural.
+
+    >>> count_of(1, "memory"), count_of(2000, "memory"), count_of(0, "day")
+    ('1 memory', '2,000 memories', '0 days')
+    """
+    if count == 1:
+        return f"1 {noun}"
+    is_regular = noun[-1] != "y" or noun[-2] in "aeiou"
+    return f"{count:,} {noun}s" if is_regular else f"{count:,} {noun[:-1]}ies"

@@ -297,7 +297,9 @@ class Reading:
 
     def usage(self) -> list[tuple[str, int, int]]:
         """Return what takes the space of the database: name, number of rows and bytes."""
-        contents = [(name, int(count), int(size or 0)) for name, count, size in self._rows(_USAGE)]
+        contents = [
+            (name, int(count or 0), int(size or 0)) for name, count, size in self._rows(_USAGE)
+        ]
         (pages,), (page,) = (
             self._rows("PRAGMA freelist_count")[0],
             self._rows("PRAGMA page_size")[0],

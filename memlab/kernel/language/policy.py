@@ -386,7 +386,7 @@ class Policy(Displayed):
         [('(* 2 x)', 2.0), ('y', 3.0)]
         """
         self._refuse_record("explain")
-        return load_part("explain-value")(self._evaluated(values, aggregates))
+        return load_part("explain-value")(self._evaluated(values, aggregates), self)
 
     @checked
     def why(
@@ -428,7 +428,7 @@ class Policy(Displayed):
         self._refuse_record("why")
         first, second = aggregates or (None, None)
         return load_part("compare-values")(
-            self._evaluated(a, first), self._evaluated(b, second), names
+            self._evaluated(a, first), self._evaluated(b, second), names, self
         )
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked, get_item
 from memlab.kernel.base.display import Displayed, Markup, bar, clip, details, table
 from memlab.kernel.base.printable import printable
+from memlab.kernel.hooks import load_part
 from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall._population import Population
@@ -69,6 +70,13 @@ class ScoreExplanation(Displayed):
         The values of the features that the policy reads.
     tree
         The whole computation.
+    labels, groups
+        A label in words for each of ``terms`` and its group, from the comments of the policy's text;
+        empty strings where the policy has no comment.
+    order
+        A sentence about the slot ``select`` if it changed the rank of the candidate, else "".
+    expressions
+        Whether to print the expressions of the policy instead of the labels.
 
     Examples
     --------
@@ -88,30 +96,63 @@ class ScoreExplanation(Displayed):
     hash: str
     features: dict[str, float | bool | str | None]
     tree: Any = field(repr=False, compare=False)
+    labels: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    order: str = ""
+    expressions: bool = field(default=False, compare=False)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The terms as a frame with the columns ``term`` and ``value``."""
-        return pl.DataFrame(
-            {"term": [text for text, _ in self.terms], "value": [value for _, value in self.terms]},
-            schema={"term": pl.String, "value": pl.Float64},
-        )
+        """One row for each term, in the order of the policy: ``term``, ``value``, ``label`` and ``group``."""
+        rows = [
+            (*term, *words)
+            for term, *words in zip(self.terms, self.labels, self.groups, strict=True)
+        ]
+        texts = dict.fromkeys(("label", "group"), pl.String)
+        schema = {"term": pl.String, "value": pl.Float64, **texts}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, str, float], ...]:
+        """Group, label and value of each part of the score: terms with one label are added up.
+
+        The largest group is first, and within a group the largest part. Terms without a label are parts under their
+        expression, in the group "" unless the policy names one.
+        """
+        parts: tuple[tuple[str, str, float], ...] = load_part("group-terms")(self)
+        return parts
+
+    def _rows(self) -> list[tuple[str, float | None]]:
+        """Return the lines to print: parts under the sum of their group, and what rounds to zero as one line."""
+        rows: list[tuple[str, float | None]] = load_part("print-terms")(self)
+        return rows
+
+    @property
+    def _title(self) -> str:
+        return f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
+
+    @property
+    def _notes(self) -> list[str]:
+        reads = ", ".join(f"{name}={_short(value)}" for name, value in self.features.items())
+        return [*([self.order] if self.order else []), f"reads {reads}"]
 
     def __repr__(self) -> str:
-        width = max((len(text) for text, _ in self.terms), default=0)
+        rows = self._rows()
+        width = min(max((len(text) for text, value in rows if value is not None), default=0), 72)
         lines = [
-            f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
+            f"  {text}" if value is None else f"  {text:<{width}}  {value:+.4f}"
+            for text, value in rows
         ]
-        lines += [f"  {text:<{min(width, 72)}}  {value:+.4f}" for text, value in self.terms]
-        reads = ", ".join(f"{name}={_short(value)}" for name, value in self.features.items())
-        return printable("\n".join([*lines, f"  reads {reads}"]))
+        return printable("\n".join([self._title, *lines, *(f"  {note}" for note in self._notes)]))
 
     def _display(self) -> object:
-        top = max((abs(value) for _, value in self.terms), default=0.0)
-        rows = [(text, f"{value:+.4f}", bar(value, top)) for text, value in self.terms]
-        reads = ", ".join(f"{name} = {_short(value)}" for name, value in self.features.items())
-        head = f"memory {self.memory} scores {self.score:.4f} by {self.policy} [{self.hash[:12]}]"
-        whole = table(head, ("term", "value", ""), rows, notes=[f"reads {reads}"])
+        rows = self._rows()
+        top = max((abs(value) for _, value in rows if value is not None), default=0.0)
+        cells = [
+            (text, "", "") if value is None else (text, f"{value:+.4f}", bar(value, top))
+            for text, value in rows
+        ]
+        whole = table(self._title, ("term", "value", ""), cells, notes=self._notes)
         return whole, details("step by step", self.tree)
 
 
@@ -170,8 +211,14 @@ class Hit(Displayed):
     also: tuple[int, ...]
     _hits: Hits
 
-    def explain(self) -> ScoreExplanation:
+    @checked
+    def explain(self, *, expressions: bool = False) -> ScoreExplanation:
         """Explain the score of this hit by the terms of the policy.
+
+        Parameters
+        ----------
+        expressions
+            Whether to print the expressions of the policy instead of their labels in words.
 
         Returns
         -------
@@ -187,7 +234,7 @@ class Hit(Displayed):
         >>> lab.recall("tabs", pack=words)[0].explain().features
         {'coverage': 1.0}
         """
-        return self._hits.explain(self)
+        return self._hits.explain(self, expressions=expressions)
 
     @property
     def passage(self) -> str | None:
@@ -408,13 +455,15 @@ class Hits(Sequence[Hit], Displayed):
         return {name: row[name] for name in self._policy.inputs}, aggregates
 
     @checked
-    def explain(self, memory: Hit | int) -> ScoreExplanation:
+    def explain(self, memory: Hit | int, *, expressions: bool = False) -> ScoreExplanation:
         """Explain the score of a candidate by the terms of the policy.
 
         Parameters
         ----------
         memory
             A hit or a memory id. The candidate need not have been shown.
+        expressions
+            Whether to print the expressions of the policy instead of their labels in words.
 
         Returns
         -------
@@ -438,16 +487,31 @@ class Hits(Sequence[Hit], Displayed):
         index, policy = self._index(memory), self._policy
         values, aggregates = self._values(index)
         explanation = policy.explain(values, aggregates=aggregates)
-        terms = tuple((term.text, float(term.value)) for term in explanation.terms)
         return ScoreExplanation(
             memory=int(self.slate.ids[index]),
             score=float(self.slate.scores[index]),
-            terms=terms,
+            terms=tuple((term.text, float(term.value)) for term in explanation.terms),
             policy=policy.name,
             hash=policy.hash,
             features=values,
             tree=explanation.tree,
+            labels=tuple(term.label for term in explanation.terms),
+            groups=tuple(term.group for term in explanation.terms),
+            order=self._describe_order(index),
+            expressions=expressions,
         )
+
+    def _describe_order(self, index: int) -> str:
+        """Say how the pack's order differs from the order of the scores for a candidate, or nothing."""
+        scores = self.slate.scores
+        if self.slate.ids[index] in self.slate.probes or scores[index] != scores[index]:
+            return ""
+        by_score, rank = 1 + int((scores > scores[index]).sum()), int(self.slate.ranking[index])
+        # Candidates with equal scores share the ranks from the first of them to the last.
+        if by_score <= rank < by_score + int((scores == scores[index]).sum()):
+            return ""
+        selector = "slot select" if self.pack.selects else "settings mmr-weight and collapse-above"
+        return f"rank {by_score} by score, rank {rank} after the {selector} of the pack"
 
     @checked
     def why(self, a: Hit | int, b: Hit | int | None = None) -> Any:

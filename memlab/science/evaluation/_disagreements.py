@@ -123,8 +123,10 @@ class Disagreements(Sequence[Disagreement], Report):
             f"{self.a} vs. {self.b}: the {pluralise(len(self), 'recall')} on which they differ most"
         ]
         for disagreement in self:
-            query = f": {disagreement.query}" if disagreement.query else ""
-            title = f"recall {disagreement.decision}{query} ({disagreement.shared} shared)"
+            query = disagreement.query or ""
+            title = (
+                f"recall {disagreement.decision} ({disagreement.shared} shared) {query}".rstrip()
+            )
             rows = [
                 (
                     *("-" if rank is None else str(rank) for rank in item.ranks),
@@ -267,5 +269,7 @@ def _explain_scores(
             explanation = policy.explain(
                 values, aggregates=aggregates.row(index, named=True) if aggregates.width else None
             )
-            terms[memory] = tuple((term.text, term.value) for term in explanation.terms)
+            terms[memory] = tuple(
+                (term.label or term.text, term.value) for term in explanation.terms
+            )
     return terms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -55,9 +55,9 @@ from memlab.subjects.drawing import (
     ORANGE,
     Draw,
     OnAxes,
-    drawn,
+    draw_figure,
+    draw_svg,
     render_page,
-    svg,
     write_page,
 )
 
@@ -726,12 +726,8 @@ def remarks(ev: Evaluation) -> list[str]:
     if ev.open_windows:
         lines.append(f"{pluralise(ev.open_windows, 'recall')} with an open horizon left out.")
     if ev.settings.measure == "feedback" and ev.silent:
-        treatment = {
-            "bounds": "count as any reward",
-            "inverse": "are left out, the rest reweighted",
-        }
-        left_out = treatment.get(ev.settings.missing, "are left out")
-        lines.append(f"{share(ev.silent)} of shown items have no feedback and {left_out}.")
+        treatment = "count as any reward" if ev.settings.missing == "bounds" else "are left out"
+        lines.append(f"{share(ev.silent)} of shown items have no feedback and {treatment}.")
     return lines + list(ev.notes)
 
 
@@ -756,9 +752,9 @@ def _leaderboard(ev: Evaluation) -> Table:
     columns: Columns = (
         ("policy", "{policy}"),
         ("value", lambda row: number(row["value"])),
-        ("interval", _format_interval("low", "high")),
-        (f"vs. {ev.baseline}", lambda row: _format_difference(row["difference"])),
-        ("interval", _format_interval("difference_low", "difference_high")),
+        ("interval", "[{low:.3f}, {high:.3f}]"),
+        (f"vs. {ev.baseline}", "{difference:+.3f}"),
+        ("interval", "[{difference_low:.3f}, {difference_high:.3f}]"),
         (
             "p",
             lambda row: (
@@ -786,20 +782,6 @@ def _leaderboard(ev: Evaluation) -> Table:
     )
 
 
-def _format_difference(value: float | None) -> str:
-    """Format a difference; "" if it is missing."""
-    return "" if value is None or np.isnan(value) else signed(value, 3)
-
-
-def _format_interval(low: str, high: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that formats the interval between two columns; "" if it is missing."""
-
-    def cell(row: Mapping[str, Any]) -> str:
-        return "" if row[low] is None else f"[{number(row[low])}, {number(row[high])}]"
-
-    return cell
-
-
 def _format_bounds(lower: float | None, upper: float | None) -> str:
     """Format bounds; "" if they are unknown or equal to two digits."""
     differ = lower is not None and upper is not None and upper - lower >= 0.005
@@ -817,7 +799,7 @@ def _draw_figure(ev: Evaluation, kind: str, axes: Axes | None) -> Figure:
         "disagreement": _draw_largest_disagreement,
     }
     width, height = SIZES[kind]
-    return drawn(makers[kind](ev), width=width, height=height or height_of(ev), axes=axes)
+    return draw_figure(makers[kind](ev), width=width, height=height or height_of(ev), axes=axes)
 
 
 def height_of(ev: Evaluation) -> float:
@@ -989,16 +971,16 @@ def _render_page(ev: Evaluation) -> str:
     pair = ev.pair
     disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
     figures = {
-        "leaderboard": svg(
+        "leaderboard": draw_svg(
             draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev)
         )
     }
     if ev.settings.measure == "feedback":
         width, height = SIZES["weights"]
-        figures["weights"] = svg(draw_weights(ev), name="weights", width=width, height=height)
+        figures["weights"] = draw_svg(draw_weights(ev), name="weights", width=width, height=height)
     if pair and disagreements:
         width, height = SIZES["disagreement"]
-        figures["disagreement"] = svg(
+        figures["disagreement"] = draw_svg(
             draw_disagreement(disagreements[0], *pair),
             name="disagreement",
             width=width,
@@ -1058,11 +1040,6 @@ def log_digest(ev: Evaluation) -> str:
     return digest.hexdigest()
 
 
-def _count(count: int, noun: str, plural: str | None = None) -> str:
-    """Format a count with its noun, whose plural may be irregular."""
-    return pluralise(count, noun) if plural is None or count == 1 else f"{count:,} {plural}"
-
-
 def _is_finite(value: Any) -> bool:
     """Return whether a value is neither None nor NaN nor infinite."""
     return value is not None and bool(np.isfinite(value))
@@ -1074,7 +1051,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "stars": stars,
     "share": share,
     "signed": signed,
-    "plural": _count,
+    "plural": pluralise,
     "title_of": lambda name: GATE_TITLES.get(name, name),
     "known": _is_finite,
 }

@@ -23,7 +23,7 @@ from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Estimate, Sample
-from memlab.science.evaluation._log import Log, read_log
+from memlab.science.evaluation._log import Log, number_recalls, optional_column, read_log
 from memlab.science.evaluation._prepared import HasSlates
 from memlab.science.evaluation._tests import pluralise
 
@@ -124,14 +124,13 @@ class Failures(Report):
     def sentence(self) -> str:
         """The finding: how many memories were lost, and where most of them."""
         lost, wanted = len(self), self.rows.height
+        noun = "memory was" if wanted == 1 else "memories were"
         if not lost:
-            plural = f"All {wanted:,} wanted memories were in the results."
-            return plural if wanted > 1 else "The wanted memory was in the results."
+            return f"{wanted:,} of {wanted:,} wanted {noun} in the results."
         worst = self.frame.filter(pl.col("place") != FOUND).sort(
             "count", descending=True, maintain_order=True
         )
         stage, count = worst.row(0)[:2]
-        noun = "memory was" if wanted == 1 else "memories were"
         return f"{lost:,} of {wanted:,} wanted {noun} lost, most often {stage}: {count:,} ({count / lost:.0%})."
 
     @property
@@ -324,11 +323,7 @@ def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[st
     Also returns the number of judged recalls, and remarks.
     """
     feedback = slates.feedback.select("decision", "memory_id", "reward").collect()
-    numbered = (
-        log.decisions.select("decision")
-        .with_row_index("recall")
-        .with_columns(pl.col("recall").cast(pl.Int64))
-    )
+    numbered = number_recalls(log.decisions.select("decision"))
     judged = (
         feedback.join(numbered, on="decision", how="inner")
         .group_by("recall", "memory_id")
@@ -369,15 +364,13 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
         raise InputError(
             f"{by} is {labels[by].dtype} in the labels and {recalls[by].dtype} in the decisions ({id_type})."
         )
-    numbered = recalls.with_row_index("recall").with_columns(pl.col("recall").cast(pl.Int64))
+    numbered = number_recalls(recalls)
     memory_type = log.ids["memory_id"].dtype
     checked = labels.with_columns(
-        memory_id=pl.col("memory_id").cast(memory_type, strict=False)
-        if "memory_id" in labels.columns
-        else pl.lit(None, dtype=memory_type),
-        ref=pl.col("ref").cast(pl.String)
-        if "ref" in labels.columns
-        else pl.lit(None, dtype=pl.String),
+        memory_id=optional_column(labels.columns, "memory_id", memory_type).cast(
+            memory_type, strict=False
+        ),
+        ref=optional_column(labels.columns, "ref", pl.String).cast(pl.String),
         relevance=pl.col("relevance").cast(pl.Float64)
         if "relevance" in labels.columns
         else pl.lit(1.0),
@@ -408,19 +401,13 @@ def _assign_places(
     Of several memories with one ref, the best place counts.
     """
     columns = log.decisions.columns
-    about = log.decisions.select(
-        pl.int_range(pl.len(), dtype=pl.Int64).alias("recall"),
+    about = number_recalls(log.decisions).select(
+        "recall",
         "decision",
         "limit",
-        (pl.col("query") if "query" in columns else pl.lit(None, dtype=pl.String)).alias(
-            "question"
-        ),
-        (pl.col("project") if "project" in columns else pl.lit(None, dtype=pl.String)).alias(
-            "asked_in"
-        ),
-        (pl.col("at") if "at" in columns else pl.lit(None, dtype=pl.Datetime("us", "UTC"))).alias(
-            "_at"
-        ),
+        question=optional_column(columns, "query", pl.String),
+        asked_in=optional_column(columns, "project", pl.String),
+        _at=optional_column(columns, "at", pl.Datetime("us", "UTC")),
     )
     rows = wanted.with_row_index("_key").join(about, on="recall", how="left", maintain_order="left")
     if memories is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Literal, get_args
@@ -30,6 +30,8 @@ __all__ = [
     "closed",
     "horizon_micros",
     "is_randomised",
+    "number_recalls",
+    "optional_column",
     "read_answers",
     "read_challenges",
     "read_log",
@@ -91,6 +93,18 @@ def horizon_micros(horizon: Horizon) -> int | None:
             f"horizon is a positive duration, such as '7d' or a timedelta; not {horizon!r}."
         )
     return horizon // timedelta(microseconds=1)
+
+
+def optional_column(
+    columns: Container[str], name: str, dtype: pl.DataType | type[pl.DataType]
+) -> pl.Expr:
+    """Return a column of a table, or nulls if the table lacks it."""
+    return pl.col(name) if name in columns else pl.lit(None, dtype=dtype)
+
+
+def number_recalls(recalls: pl.DataFrame) -> pl.DataFrame:
+    """Add the column ``recall``, the number of each row from 0."""
+    return recalls.with_row_index("recall").with_columns(pl.col("recall").cast(pl.Int64))
 
 
 def closed(decisions: pl.DataFrame, feedback: pl.DataFrame, horizon: int) -> pl.Series:
@@ -180,26 +194,16 @@ def _parse_rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) ->
     missing = [name for name in _KEY if name not in feedback.columns]
     if missing:
         raise InputError(f"The table feedback has no column {missing[0]}.")
-    explicit = (
-        pl.col("reward").cast(pl.Float64)
-        if "reward" in feedback.columns
-        else pl.lit(None, dtype=pl.Float64)
-    )
-    outcome = pl.col("outcome") if "outcome" in feedback.columns else pl.lit(None, dtype=pl.String)
-    at = pl.col("at") if "at" in feedback.columns else pl.lit(None, dtype=pl.Datetime("us", "UTC"))
+    columns = feedback.columns
+    explicit = optional_column(columns, "reward", pl.Float64).cast(pl.Float64)
+    outcome = optional_column(columns, "outcome", pl.String)
     by_outcome = pl.when(outcome == OUTCOMES[0]).then(1.0).when(outcome == OUTCOMES[1]).then(0.0)
-    source = pl.col("source") if "source" in feedback.columns else pl.lit(None, dtype=pl.String)
-    attributed = (
-        pl.col("attributed").cast(pl.Float64)
-        if "attributed" in feedback.columns
-        else pl.lit(None, dtype=pl.Float64)
-    )
     rewards = feedback.select(
         *_KEY,
         reward=pl.coalesce(explicit, by_outcome),
-        at=at,
-        attributed=attributed,
-        stated=source.ne_missing(ATTRIBUTED),
+        at=optional_column(columns, "at", pl.Datetime("us", "UTC")),
+        attributed=optional_column(columns, "attributed", pl.Float64).cast(pl.Float64),
+        stated=optional_column(columns, "source", pl.String).ne_missing(ATTRIBUTED),
     )
     low, high = reward_range
     bad = rewards.with_row_index("row").filter(
@@ -463,14 +467,11 @@ def _check_decisions(frame: pl.DataFrame) -> pl.DataFrame:
 def _check_exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bool) -> pl.DataFrame:
     """Check the table of exposures and return its key, propensity and position."""
     _check_types(frame, decisions, "exposures")
-    if "propensity" not in frame.columns:
-        frame = frame.with_columns(propensity=pl.lit(None, dtype=pl.Float64))
-    positions = (
-        pl.col("position").cast(pl.Int64)
-        if "position" in frame.columns
-        else pl.lit(None, dtype=pl.Int64)
+    frame = frame.select(
+        *_KEY,
+        propensity=optional_column(frame.columns, "propensity", pl.Float64).cast(pl.Float64),
+        position=optional_column(frame.columns, "position", pl.Int64).cast(pl.Int64),
     )
-    frame = frame.select(*_KEY, pl.col("propensity").cast(pl.Float64), position=positions)
     if needed and not frame.height:
         raise InputError(
             "The table exposures is empty: no item was shown, so this log has no evidence."
@@ -501,11 +502,7 @@ def _check_candidates(
     """
     schema = table.collect_schema()
     _require(schema, "candidates", _KEY)
-    propensity = (
-        pl.col("propensity").cast(pl.Float64)
-        if "propensity" in schema
-        else pl.lit(None, dtype=pl.Float64)
-    )
+    propensity = optional_column(schema, "propensity", pl.Float64).cast(pl.Float64)
     frame = table.select(*_KEY, propensity=propensity).collect()
     _check_types(frame, decisions, "candidates")
     if row := _first_row(frame, ~pl.col("propensity").is_between(0, 1)):
@@ -513,11 +510,7 @@ def _check_candidates(
             f"Row {row['row']} of candidates (recall {row['decision']}, memory {row['memory_id']}) has propensity "
             f"{row['propensity']}; a probability lies in 0..1, or is null if unknown."
         )
-    numbered = (
-        counted.select("decision")
-        .with_row_index("recall")
-        .with_columns(pl.col("recall").cast(pl.Int64))
-    )
+    numbered = number_recalls(counted.select("decision"))
     joined = frame.join(numbered, on="decision", how="left", maintain_order="left")
     if joined["recall"].null_count():
         stray = frame.join(decisions, on="decision", how="anti").head(1)

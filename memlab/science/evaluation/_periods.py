@@ -23,7 +23,14 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Floats
-from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
+from memlab.science.evaluation._log import (
+    Horizon,
+    Log,
+    Missing,
+    horizon_micros,
+    optional_column,
+    read_log,
+)
 from memlab.science.evaluation._prepared import HasSlates, check_missing, check_settings
 from memlab.science.evaluation._sequence import level_of
 from memlab.science.evaluation._tests import pluralise
@@ -772,7 +779,7 @@ def _judged_memories(
     columns = log.decisions.columns
     decisions = log.decisions.select(
         "pack_hash",
-        sampler=pl.col("sampler") if "sampler" in columns else pl.lit(None, pl.String),
+        sampler=optional_column(columns, "sampler", pl.String),
         time=pl.col("at").dt.epoch("us")
         if "at" in columns
         else pl.int_range(pl.len(), dtype=pl.Int64),

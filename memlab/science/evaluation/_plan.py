@@ -38,7 +38,7 @@ from memlab.science.evaluation._measure import (
 from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
 from memlab.science.evaluation._sequence import level_of, recalls_of_sequence
 from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, find_targets, logged
-from memlab.science.evaluation._tests import pluralise, rounded, signed
+from memlab.science.evaluation._tests import pluralise, rounded
 
 __all__ = ["Plan", "plan"]
 
@@ -133,7 +133,7 @@ _COLUMNS: Columns = (
     ("policy", "{policy}"),
     ("design", "{design}"),
     ("extra", "{extra:.1f}"),
-    ("difference", lambda row: signed(row["difference"], 3)),
+    ("difference", "{difference:+.3f}"),
     ("fixed-sample", _format_count("one_look")),
     ("anytime-valid", _format_count("every_look")),
     ("half-width", "{half_width:.3f}"),

@@ -253,42 +253,22 @@ def logged(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
     present = candidates.select(
         pl.col(name).is_not_null().any() for name in ("score", "rank") if name in schema.names()
     ).collect()
-    scored = "score" in present.columns and bool(present["score"].item())
-    if scored and "rank" in present.columns and bool(present["rank"].item()):
-        # Ranks include an order by similarity, which scores do not. Items without a finite score are not shown.
-        expression = (
-            pl.when(pl.col("score").is_finite())
-            .then(-pl.col("rank").cast(pl.Float64))
-            .otherwise(None)
-        )
-        return Ranker(
-            "logged",
-            "logged",
-            ("score", "rank"),
-            "the ranks in the log",
-            _hash("rank"),
-            expression=expression,
-        )
-    if scored:
-        return Ranker(
-            "logged",
-            "logged",
-            ("score",),
-            "the scores in the log",
-            _hash("score"),
-            expression=pl.col("score"),
-        )
-    if "rank" in present.columns and present["rank"].item():
-        expression = -pl.col("rank").cast(pl.Float64)
-        return Ranker(
-            "logged",
-            "logged",
-            ("rank",),
-            "the ranks in the log",
-            _hash("rank"),
-            expression=expression,
-        )
-    return None
+    scored, ranked = (
+        name in present.columns and bool(present[name].item()) for name in ("score", "rank")
+    )
+    reads: tuple[str, ...]
+    score, order = pl.col("score"), -pl.col("rank").cast(pl.Float64)
+    # Ranks include an order by similarity, which scores do not. Items without a finite score are not shown.
+    if scored and ranked:
+        reads, kind = ("score", "rank"), "rank"
+        expression = pl.when(score.is_finite()).then(order).otherwise(None)
+    elif scored or ranked:
+        kind, expression = ("score", score) if scored else ("rank", order)
+        reads = (kind,)
+    else:
+        return None
+    source = f"the {kind}s in the log"
+    return Ranker("logged", "logged", reads, source, _hash(kind), expression=expression)
 
 
 def _numeric_columns(schema: pl.Schema) -> list[str]:

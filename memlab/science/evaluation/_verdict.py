@@ -26,7 +26,7 @@ verdict.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -82,7 +82,7 @@ from memlab.science.evaluation._tests import (
     signed,
     untested_sentence,
 )
-from memlab.subjects.drawing import Draw, OnAxes, drawn, render_page, svg, write_page
+from memlab.subjects.drawing import Draw, OnAxes, draw_figure, draw_svg, render_page, write_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -169,25 +169,21 @@ class Verdict:
     @property
     def details(self) -> str:
         """The interval, the action to take, and the untested gates."""
-        gap = self.difference
         if self.closed:
             return str(self.closed[0])
-        untested = untested_sentence(self.untested)
-        level = f"{self.level:.1%} interval"
+        # The difference is that of the better pack minus the worse one, like the value in the title.
+        gap, sign = self.difference, -1 if self.better == self.live else 1
+        low, high = sorted((sign * gap.low, sign * gap.high))
+        advice = self.faster
         if self.better is not None:
-            # The interval is that of the better pack minus the worse one, like the value in the title.
-            ends = (gap.low, gap.high) if self.better == self.challenger else (-gap.high, -gap.low)
-            advice = (
-                f"Keep {self.live}." if self.better == self.live else f"Install {self.challenger}."
-            )
-            return f"{level} [{signed(ends[0])}, {signed(ends[1])}]. {advice} {untested}".rstrip()
-        more = ""
-        if self.needed is not None:
-            more = f" About {rounded(max(self.needed - self.recalls, 1))} more recalls are needed at this rate."
-        estimate = (
-            f"Difference {signed(gap.value)}, {level} [{signed(gap.low)}, {signed(gap.high)}]."
+            advice = f"Keep {self.live}." if sign < 0 else f"Install {self.challenger}."
+        elif self.needed is not None:
+            more = rounded(max(self.needed - self.recalls, 1))
+            advice = f"About {more} more recalls are needed at this rate. {advice}"
+        return (
+            f"Difference {signed(sign * gap.value)}, {self.level:.1%} interval [{signed(low)}, {signed(high)}]. "
+            f"{advice} {untested_sentence(self.untested)}".replace("  ", " ").rstrip()
         )
-        return " ".join(f"{estimate}{more} {self.faster} {untested}".split())
 
     @property
     def sentence(self) -> str:
@@ -277,9 +273,9 @@ class Verdicts(Report):
         """Return the table of the report."""
         columns: Columns = (
             ("challenger", "{challenger}"),
-            (f"vs. {self.verdicts[0].live}", lambda row: signed(row["difference"], 3)),
-            ("anytime-valid", _interval("low", "high")),
-            ("fixed-sample", _interval("planned_low", "planned_high")),
+            (f"vs. {self.verdicts[0].live}", "{difference:+.3f}"),
+            ("anytime-valid", "[{low:+.3f}, {high:+.3f}]"),
+            ("fixed-sample", "[{planned_low:+.3f}, {planned_high:+.3f}]"),
             ("recalls", "{recalls:,}"),
             ("needed", lambda row: "-" if row["needed"] is None else rounded(row["needed"])),
             ("unsupported", "{unsupported:.0%}"),
@@ -355,7 +351,7 @@ class Verdicts(Report):
             {"safe_text": printable},
             verdicts=self,
             facts=facts,
-            figure=Markup(svg(self._draw(), name="track", width=7.6, height=3.2)),
+            figure=Markup(draw_svg(self._draw(), name="track", width=7.6, height=3.2)),
             headings=table.heads,
             rows=table.rows,
             version=__version__,
@@ -378,7 +374,7 @@ class Verdicts(Report):
         Figure
             The figure of the axes.
         """
-        return drawn(self._draw(), width=7.6, height=3.2, axes=axes)
+        return draw_figure(self._draw(), width=7.6, height=3.2, axes=axes)
 
     def _draw(self) -> Draw:
         """Return the drawing of the running differences."""
@@ -387,20 +383,6 @@ class Verdicts(Report):
         return draw_sequences(
             {verdict.challenger: verdict.track for verdict in self}, self.verdicts[0].live
         )
-
-
-def _interval(low: str, high: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that formats the interval between two columns.
-
-    The text is empty where the interval is undefined.
-    """
-
-    def cell(row: Mapping[str, Any]) -> str:
-        ends = [row[name] for name in (low, high)]
-        unknown = any(end is None or math.isnan(end) for end in ends)
-        return "" if unknown else f"[{signed(ends[0], 3)}, {signed(ends[1], 3)}]"
-
-    return cell
 
 
 @checked

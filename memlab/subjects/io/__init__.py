@@ -1,1 +1,1 @@
-"""``lab.io``: exports, mirrors, backups, checks and restoring; ``lab.load``: whatever comes in."""
+"""The subject io: loading, exports, mirrors, backups, checks and joins."""

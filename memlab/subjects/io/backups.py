@@ -28,15 +28,21 @@ class Backup(Displayed):
     Attributes
     ----------
     path
-        The folder of the backup: ``memlab.open(path)`` opens it as a lab.
+        The folder of the backup; ``memlab.open(path)`` opens it as a lab.
     at
-        When it was made, in UTC.
+        The time of the backup, in UTC.
     event
-        The number of the last event that it holds.
+        The number of the last event in the backup.
     size
-        Its bytes.
+        The size in bytes.
     frame
-        A row for each backup that is kept in the same folder, oldest first: path, at, event, size.
+        One row for each backup in the same folder, oldest first: path, at, event, size.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> memlab.open().io.backup(tempfile.mkdtemp()).event > 0
+    True
     """
 
     path: Path
@@ -50,63 +56,68 @@ class Backup(Displayed):
 
 
 def back_up_if_due(store: Store, *, closing: bool, keep: int = 3) -> None:
-    """What ``memlab.open(path, backups=True)`` does: a backup if the newest is a day old, and on closing if anything
-    happened since it was made.
+    """Write the daily backup of a lab that was opened with ``backups=True``.
+
+    A backup is due if the newest is a day old. On closing it is also due if any event is newer.
     """
     if store.folder is None:
         return
-    found = list_backups(store.folder / BACKUPS)
+    backups = list_backups(store.folder / BACKUPS)
     now, head = store.clock(), store.journal.head
-    due = not found or (found[-1].head != head and (closing or not 0 <= now - found[-1].at < DAY))
+    due = not backups or (
+        backups[-1].head != head and (closing or not 0 <= now - backups[-1].at < DAY)
+    )
     if due:
         _write(store, None, keep)
 
 
 def back_up(store: Store, folder: str | Path | None, keep: int) -> Backup:
-    """Write a backup; see ``LabIO.backup``."""
+    """Write a backup and describe it; see ``LabIO.backup``."""
     return _result(_write(store, folder, keep))
 
 
 def check_open(store: Store, *, repair: bool) -> Checked:
-    """Check the files of a lab that is open; see ``LabIO.check``."""
+    """Check the files of an open lab; see ``LabIO.check``."""
     journal = store.journal
     if not isinstance(journal, Journal):
-        raise ReadOnlyLab(f"{store.where}: check the lab itself.")
+        raise ReadOnlyLab(f"{store.where} has no files of its own. Check the lab itself.")
     if journal.path is None:
         return check_in_memory(journal)
     return check(journal.path, repair=repair and not journal.read_only)
 
 
 def _write(store: Store, folder: str | Path | None, keep: int) -> BackupFolder:
+    """Write a backup into ``folder``, or into the lab's own folder of backups."""
     journal = store.journal
-    refuse(str(folder or ""), "folder for backups")  # the journal notes where they are
+    # The journal records the folder, so its name must contain no secret.
+    refuse(str(folder or ""), "folder for backups")
     if not isinstance(journal, Journal):
-        raise ReadOnlyLab(f"{store.where}: back up the lab that it is the past of.")
+        raise ReadOnlyLab(f"{store.where} is a view of a lab. Back up the lab itself.")
     if journal.read_only:
         raise ReadOnlyLab(
-            f"{store.where} was opened with read_only=True, and a purge has to know of its backups."
+            f"{store.where} was opened with read_only=True, but the journal must record a backup "
+            "for later purges. Open the lab for writing."
         )
     if folder is not None:
-        place = Path(folder).expanduser()
+        backups = Path(folder).expanduser()
     elif journal.path is not None:
-        place = journal.path / BACKUPS
+        backups = journal.path / BACKUPS
     else:
-        raise InputError(
-            "A lab in memory has no folder: say where to put the backup, backup(folder)."
-        )
+        raise InputError("A lab in memory has no folder. Name one: backup(folder).")
     with store.derived.hold(PURGE_TIMEOUT):
-        return write_backup(journal, place.absolute(), now=store.clock(), keep=keep)
+        return write_backup(journal, backups.absolute(), now=store.clock(), keep=keep)
 
 
-def _result(made: BackupFolder) -> Backup:
-    kept = list_backups(made.path.parent)
-    sizes = [sum(file.stat().st_size for file in one.path.iterdir()) for one in kept]
+def _result(newest: BackupFolder) -> Backup:
+    """Return the description of a new backup, with all backups of its folder."""
+    backups = list_backups(newest.path.parent)
+    sizes = [sum(file.stat().st_size for file in backup.path.iterdir()) for backup in backups]
     frame = pl.DataFrame(
         {
-            "path": [str(one.path) for one in kept],
-            "at": [from_micros(one.at) for one in kept],
-            "event": [one.head for one in kept],
+            "path": [str(backup.path) for backup in backups],
+            "at": [from_micros(backup.at) for backup in backups],
+            "event": [backup.head for backup in backups],
             "size": sizes,
         }
     )
-    return Backup(made.path, from_micros(made.at), made.head, sizes[-1], frame)
+    return Backup(newest.path, from_micros(newest.at), newest.head, sizes[-1], frame)

@@ -1,8 +1,8 @@
-"""Checking a lab's files against what was written, and mending what can be mended.
+"""Checks of a lab's files against what was written, and their repair.
 
-Everything in a lab's folder is either the journal or made of it. So what is made of it and is not believed goes, and
-comes again; a damaged row of the journal is taken from a backup, or from a snapshot, that holds it as it was written;
-and what nothing holds is named.
+Everything in a lab's folder is either the journal or derived from it. Derived files that fail a
+check are removed and rebuilt later. A damaged row of the journal is copied from a backup or a
+snapshot that contains it. Damage that no copy repairs is reported.
 """
 
 from __future__ import annotations
@@ -51,17 +51,28 @@ from memlab.kernel.storage.backup_folders import BACKUPS, list_backup_folders, l
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT
 from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 
-__all__ = ["Checked", "check", "check_in_memory"]
+__all__ = ["Checked", "check", "check_in_memory", "find_lab"]
 
+# The columns of a report.
 _SCHEMA = {"file": pl.String, "part": pl.String, "state": pl.String, "detail": pl.String}
 
 
 @dataclass(frozen=True)
 class Checked(Displayed):
-    """What a check found: a row of ``frame`` for each part of a lab (file, part, state, detail).
+    """The result of a check.
 
-    ``state`` is "sound"; "repaired"; "damaged", where nothing holds what was written; or "lost", where events that
-    were acknowledged are not there.
+    Attributes
+    ----------
+    path
+        The folder of the lab; None for a lab in memory.
+    frame
+        One row for each part of the lab: file, part, state, detail. ``state`` is "sound",
+        "repaired", "damaged" (no copy repairs it) or "lost" (acknowledged events are missing).
+
+    Examples
+    --------
+    >>> memlab.open().io.check().frame["state"].to_list()
+    ['sound']
     """
 
     path: Path | None
@@ -69,7 +80,7 @@ class Checked(Displayed):
 
     @property
     def sound(self) -> bool:
-        """Whether all is as it was written, or is so again."""
+        """True if every part is as it was written, perhaps after a repair."""
         return not self.frame["state"].is_in(["damaged", "lost"]).any()
 
     def __repr__(self) -> str:
@@ -80,133 +91,167 @@ class Checked(Displayed):
 
 @checked
 def check(path: str | Path, *, repair: bool = True) -> Checked:
-    """Compare everything in the lab at ``path`` with what was written, and mend what can be mended.
+    """Compare every part of the lab at ``path`` with what was written, and repair it.
 
-    Every row of the journal, every event applied to an empty state, snapshots, indexes, backups, and
-    whether the journal is as long as it was. With ``repair`` damaged rows come from a sound backup or snapshot, and
-    derived files that are not believed are removed; they are rebuilt when they are needed. Others may read and write
-    meanwhile. It reads all of the lab: about a second for 100,000 memories.
+    The check covers every row of the journal, the fold of every event, snapshots, indexes, backups,
+    and whether events are missing at the end. Damaged rows are repaired from a sound backup or
+    snapshot. Derived files that fail the check are removed, and rebuilt when they are needed. Other
+    processes may read and write meanwhile. The whole lab is read, which takes about a second for
+    100,000 memories.
 
-    Raises NotALab, NewerLab, and LabBusy where another process is in the way for a minute.
+    Parameters
+    ----------
+    path
+        The folder of the lab.
+    repair
+        Whether to repair damaged parts; otherwise the damage is only reported.
 
-    >>> memlab.check("agent.memlab").sound                                                 # doctest: +SKIP
+    Returns
+    -------
+    Checked
+        One row for each part of the lab.
+
+    Raises
+    ------
+    NotALab
+        If there is no lab at ``path``.
+    NewerLab
+        If a later version of memlab wrote the lab.
+    LabBusy
+        If another process holds a lock for a minute.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/agent.memlab"
+    >>> memlab.open(path).close()
+    >>> memlab.check(path).sound
     True
     """
-    folder = Path(path).expanduser().absolute()
-    if not folder.is_dir():
-        raise NotALab(f"There is no lab at {folder}. Check the path.")
-    with contextlib.suppress(DamagedLab):  # reported below
-        if not lab_exists(folder):
-            raise NotALab(f"There is no lab at {folder}. Check the path.")
+    folder = find_lab(path)
     checking = _Checking(folder, repair)
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT) if repair else contextlib.nullcontext():
-        checking.go()
+        checking.run()
     return Checked(folder, pl.DataFrame(checking.rows, schema=_SCHEMA, orient="row"))
 
 
+def find_lab(path: str | Path) -> Path:
+    """Return the absolute folder of a lab, which may be damaged; NotALab where there is none."""
+    folder = Path(path).expanduser().absolute()
+    exists = folder.is_dir()
+    with contextlib.suppress(DamagedLab):
+        exists = exists and lab_exists(folder)
+    if not exists:
+        raise NotALab(f"There is no lab at {folder}. Check the path.")
+    return folder
+
+
 def check_in_memory(journal: Journal) -> Checked:
-    """What ``check`` finds of a journal that has no files: its rows."""
-    found = journal.faults()
+    """Check the rows of a journal in memory."""
+    faults_found = journal.faults()
     rows = [
-        ("in memory", str(fault).partition(": ")[0], "damaged", fault.detail) for fault in found
+        ("in memory", str(fault).partition(": ")[0], "damaged", fault.detail)
+        for fault in faults_found
     ]
     rows = rows or [("in memory", "rows", "sound", f"{journal.head:,} events")]
     return Checked(None, pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
 
 
 class _Checking:
-    """One check: the parts of a lab in turn, and a row for each thing that was found."""
+    """One check of a lab: each part in turn, with a row for each result."""
 
     def __init__(self, folder: Path, repair: bool) -> None:
         self.folder, self.repair = folder, repair
         self.rows: list[tuple[str, str, str, str]] = []
 
-    def go(self) -> None:
-        journal = self._opened()
+    def run(self) -> None:
+        """Check every part; the fold only of a sound journal, because damaged rows would fail it."""
+        journal = self._open_journal()
         if journal is None:
-            self._backups(None)
+            self._check_backups(None)
             return
         with journal:
-            sound = self._journal(journal)
-            self._snapshots(journal)
-            self._indexes()
-            self._backups(journal)
+            sound = self._check_journal(journal)
+            self._check_snapshots(journal)
+            self._check_indexes()
+            self._check_backups(journal)
             if sound:
-                self._fold(journal)
+                self._check_fold(journal)
 
-    def _tell(self, file: str, part: str, state: str, detail: str = "") -> None:
+    def _report(self, file: str, part: str, state: str, detail: str = "") -> None:
+        """Add a row to the report."""
         self.rows.append((file, part, state, detail))
 
-    def _opened(self) -> Journal | None:
+    def _open_journal(self) -> Journal | None:
+        """Open the journal and report on missing events; return None if it is damaged."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DamageWarning)
             try:
                 journal = Journal.open(self.folder, create=False, read_only=not self.repair)
             except DamagedLab as error:
-                self._tell(FILE, "database", "damaged", str(error))
+                self._report(FILE, "database", "damaged", str(error))
                 return None
         for warning in caught:
-            self._tell(
+            self._report(
                 HEAD, "record", "repaired" if self.repair else "damaged", str(warning.message)
             )
         if journal.lost:
-            self._tell(
+            self._report(
                 HEAD, "events", "lost", f"{journal.lost}; `memlab upkeep restore` settles it"
             )
         elif not caught:
-            self._tell(HEAD, "record", "sound")
+            self._report(HEAD, "record", "sound")
         return journal
 
-    # -- the journal ------------------------------------------------------------------------------------------
-
-    def _journal(self, journal: Journal) -> bool:
+    def _check_journal(self, journal: Journal) -> bool:
+        """Check and repair the rows of the journal; return whether all are sound now."""
         try:
             with open_connection(self.folder) as connection:
-                found = find_faults(connection, self.folder)
+                damage = find_faults(connection, self.folder)
         except DamagedLab as error:
-            self._tell(FILE, "database", "damaged", str(error))
+            self._report(FILE, "database", "damaged", str(error))
             return False
         try:
-            left = self._mended(journal, found) if found and self.repair else found
+            remaining = self._repair_rows(journal, damage) if damage and self.repair else damage
         except DamagedLab:
-            left = found
-        for fault in found:
-            self._tell(
+            remaining = damage
+        for fault in damage:
+            self._report(
                 FILE,
                 str(fault).partition(": ")[0],
-                "damaged" if fault in left else "repaired",
+                "damaged" if fault in remaining else "repaired",
                 fault.detail,
             )
-        if not found:
-            self._tell(FILE, "rows", "sound", f"{journal.head:,} events")
-        return not left
+        if not damage:
+            self._report(FILE, "rows", "sound", f"{journal.head:,} events")
+        return not remaining
 
-    def _mended(self, journal: Journal, found: list[Fault]) -> list[Fault]:
-        """Put sound rows in the place of those; what is left."""
-        left = found
+    def _repair_rows(self, journal: Journal, damage: list[Fault]) -> list[Fault]:
+        """Replace damaged rows by sound ones; return the faults that remain."""
+        remaining = damage
         with (
             WriterLock(self.folder / LOCK).hold(PURGE_TIMEOUT),
             open_connection(self.folder, write=True) as connection,
         ):
-            for mend in self._sources(journal):
+            for repair in self._sources(journal):
                 connection.execute("BEGIN IMMEDIATE")
                 try:
-                    mend(connection, wanted=left)
-                    still = find_faults(connection, self.folder)
-                    better = len(still) < len(left) and set(still) <= set(left)
+                    repair(connection, wanted=remaining)
+                    after = find_faults(connection, self.folder)
+                    better = len(after) < len(remaining) and set(after) <= set(remaining)
                     connection.execute("COMMIT" if better else "ROLLBACK")
-                    left = still if better else left
+                    remaining = after if better else remaining
                 except (MemlabError, sqlite3.Error):
-                    continue  # this source does not help; what is left is reported
+                    continue  # Another source may help; what remains is reported.
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
-                if not left:
+                if not remaining:
                     break
-        return left
+        return remaining
 
-    def _sources(self, journal: Journal) -> Iterator[_Mend]:
-        """Ways of mending rows: SQLite's indexes rebuilt, the snapshot, backups, the newest first."""
+    def _sources(self, journal: Journal) -> Iterator[_Repair]:
+        """Yield ways to repair rows: rebuilt SQLite indexes, the snapshot, backups from the newest."""
 
         def reindex(connection: sqlite3.Connection, wanted: list[Fault]) -> None:
             if any(fault.table == "database" for fault in wanted):
@@ -214,52 +259,53 @@ class _Checking:
 
         yield reindex
         with contextlib.suppress(DamagedLab):
-            found = latest_snapshot(self.folder / "snapshots")
+            path = latest_snapshot(self.folder / "snapshots")
             snapshot = (
                 None
-                if found is None
-                else load_snapshot(found, add_extension_projections(PROJECTIONS))
+                if path is None
+                else load_snapshot(path, add_extension_projections(PROJECTIONS))
             )
             if snapshot is not None and (snapshot.lab, snapshot.chain) == _point(
                 journal, snapshot.state.seq
             ):
                 yield partial(_from_snapshot, snapshot.state)
-        for place in _places(journal, self.folder):
-            for kept in reversed(list_backups(place)):
-                # one from before a purge holds what was purged, and one of another lab what is not this one's
+        for folder in _backup_folders(journal, self.folder):
+            for backup in reversed(list_backups(folder)):
+                # A backup from before a purge would bring back purged rows.
                 with contextlib.suppress(LabError):
-                    head = read_head(kept.path)
+                    head = read_head(backup.path)
                     if (head.lab, head.generation) == (journal.identity, journal.generation):
-                        with open_connection(kept.path) as other:
+                        with open_connection(backup.path) as other:
                             yield partial(replace_rows, other=other)
 
-    def _fold(self, journal: Journal) -> None:
+    def _check_fold(self, journal: Journal) -> None:
+        """Fold every event into an empty state, and compare the numbers of memories and vectors."""
         state, versions = new_state(), VersionLog()
         try:
             for event in journal.events(kinds=policy_events()):
                 versions.fold(event, journal.source)
             state.fold(journal.events(), journal)
         except MemlabError as error:
-            self._tell(FILE, "fold", "damaged", str(error))
+            self._report(FILE, "fold", "damaged", str(error))
         else:
             short = len(state) - len(state.vectors)
-            self._tell(FILE, "fold", "damaged" if short else "sound", f"{len(state):,} memories")
+            self._report(FILE, "fold", "damaged" if short else "sound", f"{len(state):,} memories")
 
-    # -- what is made of it -----------------------------------------------------------------------------------
-
-    def _snapshots(self, journal: Journal) -> None:
+    def _check_snapshots(self, journal: Journal) -> None:
+        """Check that each snapshot can be read and belongs to this journal."""
         for path in sorted((self.folder / "snapshots").glob("*")):
             name = f"snapshots/{path.name}"
             try:
                 snapshot = load_snapshot(path, add_extension_projections(PROJECTIONS))
                 if (snapshot.lab, snapshot.chain) != _point(journal, snapshot.state.seq):
-                    raise DamagedLab("It is of another history than the journal.")
+                    raise DamagedLab("The snapshot belongs to another journal.")
             except DamagedLab as error:
                 self._remove(path, name, "snapshot", str(error))
             else:
-                self._tell(name, "snapshot", "sound")
+                self._report(name, "snapshot", "sound")
 
-    def _indexes(self) -> None:
+    def _check_indexes(self) -> None:
+        """Check the files of the nearest-neighbour indexes."""
         for path, reason in check_bases(self.folder / "neighbours"):
             name = f"neighbours/{path.name}"
             if reason:
@@ -267,34 +313,38 @@ class _Checking:
                 if self.repair:
                     path.with_name(f"{path.name}.json").unlink(missing_ok=True)
             else:
-                self._tell(name, "index", "sound")
+                self._report(name, "index", "sound")
 
     def _remove(self, path: Path, name: str, part: str, reason: str) -> None:
-        """What is made of the journal goes; it is rebuilt when it is needed."""
+        """Remove a derived file that failed its check; it is rebuilt when it is needed."""
         if self.repair:
             with writing(name):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        self._tell(name, part, "repaired" if self.repair else "damaged", reason)
+        self._report(name, part, "repaired" if self.repair else "damaged", reason)
 
-    def _backups(self, journal: Journal | None) -> None:
-        for place in _places(journal, self.folder):
-            for kept in list_backups(place):
+    def _check_backups(self, journal: Journal | None) -> None:
+        """Check the journal of each backup of the lab."""
+        for folder in _backup_folders(journal, self.folder):
+            for backup in list_backups(folder):
                 try:
-                    head = read_head(kept.path)
+                    head = read_head(backup.path)
                 except DamagedLab as error:
-                    self._tell(str(kept.path), "backup", "damaged", str(error))
+                    self._report(str(backup.path), "backup", "damaged", str(error))
                 else:
-                    self._tell(str(kept.path), "backup", "sound", f"{head.seq:,} events")
+                    self._report(str(backup.path), "backup", "sound", f"{head.seq:,} events")
 
 
-class _Mend(Protocol):
-    """A way of mending rows of a journal, within the transaction that is open on ``connection``."""
+class _Repair(Protocol):
+    """A way to repair rows of a journal, within the open transaction of ``connection``."""
 
     def __call__(self, connection: sqlite3.Connection, *, wanted: list[Fault]) -> object: ...
 
 
 def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list[Fault]) -> None:
-    """Texts and vectors as a snapshot that is believed holds them; salts and digests must be those in the journal."""
+    """Repair texts and vectors from a snapshot that belongs to the journal.
+
+    Salts and digests are not changed, so a later check compares them with the repaired rows.
+    """
     fingerprint = connection.execute(
         "SELECT id FROM embedder WHERE fingerprint = ?", (state.fingerprint,)
     ).fetchone()
@@ -302,6 +352,7 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
         if fault.table == "payload" and 1 <= fault.key[0] <= len(state):
             text = state.texts.value_at(fault.key[0] - 1)
             connection.execute("UPDATE payload SET text = ? WHERE id = ?", (text, fault.key[0]))
+        # Rows of vectors are addressed by embedder and first id; their number and dimension must still be sound.
         elif fault.table == "vector" and fingerprint is not None and fault.key[0] == fingerprint[0]:
             key = fault.key
             row = connection.execute(
@@ -320,12 +371,12 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
 
 
 def _point(journal: Journal, seq: int) -> tuple[str, bytes | None]:
-    """What a file that was made of the journal at ``seq`` says of it."""
+    """Return what a derived file records of the journal at the event ``seq``."""
     return journal.identity, journal.chain(seq)
 
 
-def _places(journal: Journal | None, folder: Path) -> list[Path]:
-    """Where backups are: every folder that was used, as far as the journal can say."""
+def _backup_folders(journal: Journal | None, folder: Path) -> list[Path]:
+    """Return the lab's own folder of backups and those that a readable journal records."""
     own = [folder / BACKUPS]
     if journal is None:
         return own

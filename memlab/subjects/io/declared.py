@@ -1,4 +1,4 @@
-"""What io declares to a lab."""
+"""What the subject io adds to a lab: a projection, a hook and accessors."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ __all__ = ["DECLARED"]
 
 
 def _load(verbs: Verbs) -> Any:
-    from memlab.subjects.io.loading import Given, load
+    """Return the function behind ``lab.load``."""
+    from memlab.subjects.io.loading import LoadOptions, load
 
-    def load_given(x: Any, *, progress: bool, **given: Any) -> Any:
+    def load_data(x: Any, *, progress: bool, **options: Any) -> Any:
         parts = (
             verbs.core,
             verbs.remembering,
-            verbs.made("linker"),
-            verbs.made("policies"),
-            verbs.made("extraction"),
+            verbs.component("linker"),
+            verbs.component("policies"),
+            verbs.component("extraction"),
         )
-        return load(x, Given(**given), *parts, progress=progress)
+        return load(x, LoadOptions(**options), *parts, progress=progress)
 
-    return load_given
+    return load_data
 
 
+# Functions are named as strings, so that their modules are imported when a lab first uses them.
 DECLARED = Declared(
     projections=(Synced,),
     hooks=(Hook("io-mirrors", "copies", "memlab.subjects.io.mirror:reach_mirrors"),),
@@ -40,5 +42,5 @@ DECLARED = Declared(
         "load": _load,
         "mirrors": bind("memlab.subjects.io.io:reach_lost_mirrors", "store"),
     },
-    kept={"reembedder": construct("memlab.subjects.io.reembedding:Reembedder", "store")},
+    lasting={"reembedder": construct("memlab.subjects.io.reembedding:Reembedder", "store")},
 )

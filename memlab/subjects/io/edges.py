@@ -1,4 +1,4 @@
-"""The edges of an export that a lab takes in: neither those it has, nor those that were removed from it."""
+"""The edges of an export that the lab does not have and has not removed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from memlab.kernel.state import State
 
 __all__ = ["graph_of"]
 
+# An edge by its ends, its relation and the time when it was created.
 Removed = tuple[int, int, str, int]
 
 
 def graph_of(
-    state: State, bundle: Bundle, id_of: Mapping[int, int], known: Mapping[int, int]
+    state: State, bundle: Bundle, id_of: Mapping[int, int], known_ids: Mapping[int, int]
 ) -> tuple[dict[str, Any], int]:
-    """Return the edges to import, and how many they are.
+    """Return the edges to import, as the body of an event, and their number.
 
-    They are those with an end that is new, and those among known memories that are not here yet and were not removed
-    here since.
+    An edge with a new end is imported. One between known memories is imported unless the lab has it
+    or has removed it. ``id_of`` maps ids of the export to ids of new memories, ``known_ids`` to ids
+    of known ones.
     """
+    # Nodes that are no memories have negative numbers until the event is folded, counted from -1.
     nodes: dict[tuple[str, str], int] = {}
     if id_of:
         for kind, names in bundle.nodes.items():
@@ -31,13 +34,13 @@ def graph_of(
     columns: dict[str, list[Any]] = {
         name: [] for name in ("source", "target", "relation", "weight", "reinforcements", "created")
     }
-    here = {**known, **id_of}
-    removed = removed_edges(state) if known else frozenset[Removed]()
+    ids = {**known_ids, **id_of}
+    removed = removed_edges(state) if known_ids else frozenset[Removed]()
     for row in bundle.edges.iter_rows(named=True):
         ends = []
         for end in ("source", "target"):
             if row[end] is not None:
-                ends.append(here.get(row[end]))
+                ends.append(ids.get(row[end]))
             else:
                 ends.append(nodes.setdefault(split_node_name(row[f"{end}_node"]), -len(nodes) - 1))
         is_new = row["source"] in id_of or row["target"] in id_of
@@ -53,7 +56,7 @@ def graph_of(
 
 
 def has_edge(state: State, row: Mapping[str, Any], ends: Sequence[int | None]) -> bool:
-    """Whether memories that were here already have this edge, or had it and lost a tag since."""
+    """Return whether known memories have this edge, or had it and lost a tag since."""
     source, target = ends
     if source is None or target is None or source < 0 or target < 0:
         return True
@@ -62,7 +65,7 @@ def has_edge(state: State, row: Mapping[str, Any], ends: Sequence[int | None]) -
 
 
 def removed_edges(state: State) -> frozenset[Removed]:
-    """Return the edges that were removed from a lab: the ids of both ends, the relation, when each was made."""
+    """Return the edges that were removed from a lab."""
     edges = state.edges
     gone = np.flatnonzero(~edges.alive)
     ends = (edges.source[gone] + 1).tolist(), (edges.target[gone] + 1).tolist()
@@ -79,5 +82,8 @@ def removed_edges(state: State) -> frozenset[Removed]:
 def is_removed(
     removed: frozenset[Removed], row: Mapping[str, Any], ends: Sequence[int | None]
 ) -> bool:
-    """Whether this very edge was removed; one that was made at another time between the same ends is another edge."""
+    """Return whether this very edge was removed.
+
+    An edge between the same ends with another time of creation is another edge.
+    """
     return (*ends, row["relation"], row["created"]) in removed

@@ -1,4 +1,4 @@
-"""``lab.io``: exports, mirrors, backups, checks, the joining of labs, and the way to another embedder."""
+"""``lab.io``: exports, mirrors, backups, checks, joins and moves of labs, and re-embedding."""
 
 from __future__ import annotations
 
@@ -37,38 +37,63 @@ __all__ = ["LabIO", "reach_lost_mirrors"]
 
 
 class LabIO:
-    """``lab.io``: exports, mirrors, backups, checks, the joining of labs. What else comes in: ``lab.load``."""
+    """``lab.io``: exports, mirrors, backups, checks, joins, moves and re-embedding.
+
+    ``lab.load`` reads files and other data into the lab.
+
+    Examples
+    --------
+    >>> lab = memlab.open()
+    >>> lab.io.embedder is lab.io.store.embedder
+    True
+    """
 
     def __init__(self, core: Core, reembedder: Reembedder) -> None:
         self._core, self._reembedder = core, reembedder
 
     @property
     def path(self) -> Path | None:
-        """The lab's folder; None in memory."""
+        """The lab's folder; None for a lab in memory."""
         return self._core.store.folder
 
     @property
     def embedder(self) -> Embedder:
-        """What turns texts into vectors."""
+        """The embedder, which turns texts into vectors."""
         return self._core.store.embedder
 
     @property
     def seed(self) -> int:
-        """What decides, with what the lab has seen, which probes are drawn."""
+        """The seed of the random draws of exploration items."""
         return self._core.seed
 
     @property
     def store(self) -> Store:
-        """The journal and the state that is folded from it: for tools that read events, within ``store.reading()``."""
+        """The journal and the folded state, for tools that read events within ``store.reading()``."""
         return self._core.store
 
     @checked
     def scan(self, table: Literal["memories", "edges"] = "memories") -> pl.LazyFrame:
-        """Return ``lab.memories`` or ``lab.edges`` as a lazy frame, read when a query is collected.
+        """Return memories or edges as a lazy frame.
 
-        Only the columns that the query names are made, of the lab as it is then. ``lab.slates()`` is lazy itself.
+        A query reads only the columns that it names, from the lab as it is when the query is
+        collected. ``lab.slates()`` is lazy itself.
 
-        >>> lab.io.scan().filter(pl.col("kind") == "gotcha").select("id", "text").collect()    # doctest: +SKIP
+        Parameters
+        ----------
+        table
+            "memories" for the rows of ``lab.memories``, "edges" for those of ``lab.edges``.
+
+        Returns
+        -------
+        polars.LazyFrame
+            One row for each memory or edge.
+
+        Examples
+        --------
+        >>> lab = memlab.open()
+        >>> hit = lab.remember("The build needs Node 20.", kind="gotcha")
+        >>> lab.io.scan().filter(pl.col("kind") == "gotcha").select("text").collect().item()
+        'The build needs Node 20.'
         """
         return scan_memories(self._core) if table == "memories" else scan_edges(self._core)
 
@@ -83,20 +108,47 @@ class LabIO:
         policies: bool = True,
         overwrite: bool = False,
     ) -> Path:
-        """Write the lab to a file that ``lab.load`` reads back exactly, and return its path.
+        """Write the lab to a file that ``lab.load`` reads back exactly.
 
-        ``format`` is "jsonl", "parquet" (one file, or without a suffix a folder of tables), "markdown" or "sexp". The
-        suffix of ``path`` says it too: .jsonl or .ndjson, .parquet, .md or .markdown, .sexp, .hy or .lisp. Memories of
-        every status are written, with their columns, uses and edges, unless ``where`` (an expression over
-        ``lab.memories``) or ``project`` leaves some out; of a whole lab its other tables come along. ``policies`` adds
-        the texts of the live pack and of every version before it.
+        Memories of every status are written, with their columns, uses and edges. The export of a
+        whole lab also contains its other tables. The journal records ``path``, so that the receipt
+        of a ``purge`` tells whether the export contains purged texts.
 
-        The journal keeps ``path``, so that the receipt of a ``purge`` tells whether the export holds what was purged;
-        a lab that was opened with read_only=True cannot.
+        Parameters
+        ----------
+        path
+            The file to write. For Parquet tables also a folder, which is a path without a suffix.
+        format
+            "jsonl", "parquet", "markdown" or "sexp". By default the suffix decides: .jsonl or
+            .ndjson, .parquet, .md or .markdown, .sexp, .hy or .lisp.
+        where
+            An expression over ``lab.memories``; only memories for which it is true are written.
+        project
+            The name of a project; only its memories are written.
+        policies
+            Whether to add the texts of the active pack and of all its earlier versions.
+        overwrite
+            Whether to replace an existing file.
 
-        Raises InputError for a path that is taken (unless ``overwrite``) or whose format nobody can tell.
+        Returns
+        -------
+        Path
+            The path of the export.
 
-        >>> lab.io.export("agent.jsonl")                                                      # doctest: +SKIP
+        Raises
+        ------
+        InputError
+            If ``path`` exists and ``overwrite`` is false, or the format is unknown.
+        ReadOnlyLab
+            If the lab was opened with read_only=True.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> lab = memlab.open()
+        >>> hit = lab.remember("The build needs Node 20.")
+        >>> lab.io.export(f"{tempfile.mkdtemp()}/agent.jsonl").name
+        'agent.jsonl'
         """
         from memlab.io.formats import (
             Bundle,
@@ -110,9 +162,10 @@ class LabIO:
         target = Path(path).expanduser()
         journal = self._core.store.journal
 
-        def bundle() -> Bundle:
+        def read_bundle() -> Bundle:
             tables = format == "parquet" or (format is None and target.suffix == ".parquet")
-            # the events are those of the whole lab
+            # A viewer's lab exports no events, because the journal holds the events of every user.
+
             tables = tables and not isinstance(self._core.store, ViewerStore)
             with self._core.reading() as state:
                 return build_bundle(
@@ -127,54 +180,61 @@ class LabIO:
                     else None,
                 )
 
-        def write(made: Bundle) -> Path:
-            known = any(one.path == target.absolute() for one in list_copies(journal))
-            register_copy(
-                journal, "export", target, begun=True
-            )  # first, as a process may be killed
+        def write(bundle: Bundle) -> Path:
+            recorded = any(copy.path == target.absolute() for copy in list_copies(journal))
+            # Recorded before the first byte, so that a purge finds the file even if this process is
+            # killed.
+            register_copy(journal, "export", target, begun=True)
             try:
-                return write_bundle(made, target, format, overwrite=overwrite)
+                return write_bundle(bundle, target, format, overwrite=overwrite)
             except MemlabError:
-                if not known:
+                if not recorded:
                     unregister_copy(journal, target)
                 raise
 
-        return write_without_purge(self._core.store, bundle, write)
+        return write_without_purge(self._core.store, read_bundle, write)
 
     @checked
     def join(self, other: Annotated[Any, AsGiven], *, dry_run: bool = False) -> Joined:
-        """Join another lab into this one: two copies of a lab that both went on, or a lab and what was made of it.
+        """Join another lab into this one.
 
-        Memories and edges that only the other has come in. Of a memory that both have, the later change stands, made
-        here or there: an edit, a forgetting, a deletion, a restoration. What both changed is listed as a conflict with
-        both versions. What was purged there is deleted here, and what was purged here stays away. It is one
-        transaction; the same again changes nothing, and joined in either direction the same texts are in use. Texts
-        pass the privacy gate. This lab's pack stays, and linking compares nothing.
+        The labs may be two copies that diverged, or a lab and an export of it. Memories and edges
+        that exist only in the other lab are added. For a memory in both labs the later change is
+        kept, whichever lab made it: an edit, a forgetting, a deletion or a restoration. A memory
+        that both labs changed is listed as a conflict with both versions. A memory that was purged
+        there is deleted here, and one that was purged here is not added again.
+
+        The join is one transaction, and repeating it changes nothing. Both directions end with the
+        same active texts. Texts pass the privacy gate. The pack of this lab stays active, and no
+        pairs are linked.
 
         Parameters
         ----------
         other
-            The path of a lab or of an export of one, or an open lab. It is only read.
+            The path of a lab or of an export, or an open lab. It is only read.
         dry_run
-            Whether to say what would be done and change nothing.
+            Whether to report the changes without making them.
 
         Returns
         -------
         Joined
-            What came in and what changed, a row for each memory in ``frame``.
+            The added and changed memories, one row each in ``frame``.
 
         Raises
         ------
         InputError
-            Where there is no lab, where it is this lab, or where this lab is one as a viewer sees it.
+            If ``other`` is no lab, is this lab, or this lab is a viewer's lab.
         ReadOnlyLab
             If this lab was opened with read_only=True, unless ``dry_run``.
         DatasetError, PrivacyError
-            If a row of the other lab cannot be taken: nothing is changed then.
+            If a row of the other lab is not acceptable; then nothing is changed.
 
         Examples
         --------
-        >>> lab.io.join("laptop.memlab", dry_run=True).conflicts                              # doctest: +SKIP
+        >>> laptop, server = memlab.open(), memlab.open()
+        >>> hit = laptop.remember("The build needs Node 20.")
+        >>> server.io.join(laptop).count("added")
+        1
         """
         return join(self._core, other, dry_run=dry_run)
 
@@ -185,15 +245,40 @@ class LabIO:
         *,
         every: Annotated[float, Within(0, 9_000_000_000, above=True)] | None = None,
     ) -> Mirror:
-        """Keep a readable copy in ``folder``: one Markdown file a memory and ``index.json``.
+        """Keep a readable copy of the lab in a folder.
 
-        The files are written before this returns. ``update()`` of what is returned brings them up to date; with
-        ``every``, a thread does, so many seconds apart, until ``stop`` or the lab is closed. Only what has changed is
-        written, and the files of deleted and purged memories go. The journal keeps ``folder``, and ``purge`` brings it
-        in step whether the mirror runs or not; a lab that was opened with read_only=True cannot. Raises InputError for
-        a folder that holds other things, is a link or mirrors another lab.
+        The copy is one Markdown file per memory and ``index.json``, written before this method
+        returns. Only changed files are written again, and the files of deleted and purged memories
+        are removed. The journal records ``folder``, so that ``purge`` also reaches a mirror that is
+        not running.
 
-        >>> mirror = lab.io.mirror("memories", every=5)                                       # doctest: +SKIP
+        Parameters
+        ----------
+        folder
+            The folder of the mirror: a new or empty one, or that of an earlier mirror of this lab.
+        every
+            Seconds between two updates by a background thread, until ``stop`` is called or the lab
+            is closed. By default only ``update()`` updates the mirror.
+
+        Returns
+        -------
+        Mirror
+            The mirror, with ``update``, ``wait`` and ``stop``.
+
+        Raises
+        ------
+        InputError
+            If the folder contains other files, is a link, or mirrors another lab.
+        ReadOnlyLab
+            If the lab was opened with read_only=True.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> lab = memlab.open()
+        >>> hit = lab.remember("The build needs Node 20.")
+        >>> len(lab.io.mirror(tempfile.mkdtemp()))
+        1
         """
         from memlab.subjects.io.mirror import Mirror
 
@@ -207,38 +292,96 @@ class LabIO:
 
     @checked
     def backup(self, folder: str | Path | None = None, *, keep: Count = 3) -> Backup:
-        """Copy the lab into ``folder`` (``backups`` in its own, unless given), and keep the newest ``keep`` there.
+        """Copy the lab into a folder of backups.
 
-        Others read and write meanwhile; the copy is the lab as it was at one moment, every row of it checked, and is
-        there whole or not at all. It opens as a lab: ``memlab.open(backup.path)``. To go back to it, close the lab and
-        use ``memlab.restore(path, backup.path)``. Give each lab a folder of its own. ``purge`` reaches every folder
-        that was used.
-
-        Raises InputError for ``keep`` below 1 and for a lab in memory without a folder, ReadOnlyLab, LabError where the
-        disk refuses, DamagedLab if the lab or the copy is not whole. A lab of 100,000 memories (90 MB) takes 0.4
+        Other processes may read and write meanwhile: the copy is the lab at one moment, with every
+        row checked, and is either complete or absent. ``memlab.open(backup.path)`` opens it as a
+        lab. To go back to it, close the lab and call ``memlab.restore(path, backup.path)``. A
+        ``purge`` reaches every folder that was used. A lab of 100,000 memories (90 MB) takes 0.4
         seconds of processor time.
 
-        >>> lab.io.backup().path                                                              # doctest: +SKIP
+        Parameters
+        ----------
+        folder
+            The folder of the backups, which must belong to this lab alone. The default is
+            ``backups`` in the lab's folder.
+        keep
+            The number of backups to keep in the folder, at least 1; older ones are removed.
+
+        Returns
+        -------
+        Backup
+            The new backup.
+
+        Raises
+        ------
+        InputError
+            If ``keep`` is below 1, or a lab in memory is backed up without ``folder``.
+        ReadOnlyLab
+            If the lab was opened with read_only=True.
+        LabError
+            If the disk refuses the copy.
+        DamagedLab
+            If the lab or the copy is damaged.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> lab = memlab.open()
+        >>> lab.io.backup(tempfile.mkdtemp()).frame.height
+        1
         """
         return back_up(self._core.store, folder, keep)
 
     @checked
     def check(self, *, repair: bool = True) -> Checked:
-        """Compare everything in this lab with what was written, and mend what can be mended: see ``memlab.check``.
+        """Compare every part of this lab with what was written, and repair it where possible.
 
-        >>> lab.io.check().sound                                                              # doctest: +SKIP
+        ``memlab.check`` does the same for a lab that is not open.
+
+        Parameters
+        ----------
+        repair
+            Whether to repair damaged parts; otherwise the damage is only reported.
+
+        Returns
+        -------
+        Checked
+            One row for each part of the lab.
+
+        Examples
+        --------
+        >>> memlab.open().io.check().sound
         True
         """
         return check_open(self._core.store, repair=repair)
 
     @checked
     def preview(self, exclude: Annotated[Iterable[str | None] | str, AsGiven] = ()) -> Preview:
-        """Say what ``move_to`` would take along, by project, and the secrets that are found in it today.
+        """Return what ``move_to`` would move, by project, with the secrets found in it today.
 
-        ``exclude`` names the projects that stay, None what belongs to no project. A project for which memory is off
-        stays by itself. UnknownName for a project of which nothing is here.
+        Parameters
+        ----------
+        exclude
+            The projects to leave out. None stands for the memories without a project. A project for
+            which memory is off is left out automatically.
 
-        >>> lab.io.preview(exclude=["diary"]).frame                                           # doctest: +SKIP
+        Returns
+        -------
+        Preview
+            One row for each project.
+
+        Raises
+        ------
+        UnknownName
+            If an excluded project is not in the lab.
+
+        Examples
+        --------
+        >>> lab = memlab.open()
+        >>> hits = [lab.remember(text, project=text[:4]) for text in ("Met Ann.", "Ship it.")]
+        >>> lab.io.preview(exclude=["Ship"]).memories
+        1
         """
         return preview(self._core, exclude)
 
@@ -250,86 +393,147 @@ class LabIO:
         exclude: Annotated[Iterable[str | None] | str, AsGiven] = (),
         embedder: EmbedderSpec = None,
     ) -> Moved:
-        """Bring the memories of this lab into the one at the path ``target``, which is made if there is nothing.
+        """Copy the memories of this lab into another lab, and record the move here.
 
-        They are embedded anew, by the embedder of the target (``embedder``, as ``memlab.open`` takes it), and what the
-        privacy gate finds today is redacted. A lab without exclusions is one batch, and its tables beside memories
-        (facts' times, module maps, switches) come along where the target is empty; else each project is one, with its
-        memories, uses and edges alone. A batch is stored whole or not at all; the same again adds nothing, and a move
-        that was stopped goes on. The copy here stays, and is marked as synced by an event.
+        The target is created if it does not exist. Texts are embedded again with the embedder of
+        the target, and secrets that the privacy gate finds today are redacted. A lab without
+        exclusions is moved as one batch. Its other tables (times of facts, module maps, switches)
+        are moved too if the target is empty. With exclusions each project is a batch with its
+        memories, uses and edges.
 
-        Packs, recalls and judgements stay here. A later ``purge`` here does not reach the target: purge there too.
+        A batch is stored completely or not at all. Repeating a move adds nothing, and an
+        interrupted move continues. The memories stay in this lab, marked as synced by an event.
+        Packs, recalls and feedback are not moved. A later ``purge`` of this lab does not reach the
+        target: purge there too.
 
         Parameters
         ----------
         target
-            The path of a lab, or of one that is to be made.
+            The path of a lab, or of one to create.
         exclude
-            Projects that stay; None among them: what belongs to no project. Look at ``preview`` first.
+            The projects to leave out; None stands for the memories without a project. See
+            ``preview``.
         embedder
-            That of the target; the shipped one unless given.
+            The embedder of the target, as ``memlab.open`` takes it. The default is the shipped one.
+
+        Returns
+        -------
+        Moved
+            One row for each batch.
 
         Raises
         ------
         UnknownName
-            For an excluded project of which nothing is here.
+            If an excluded project is not in the lab.
         MemoryOff
-            Where memory is off in the target for a project that would go, or nobody consented to it there; nothing is
-            written then.
+            If memory is off in the target for a project to be moved, or nobody consented to it
+            there. Then nothing is written.
         PrivacyError
-            For a secret in a name, a tag or an operation, where it cannot be redacted; its batch is not stored.
+            If a secret is in a name, a tag or an operation, where it cannot be redacted. Its batch
+            is not stored.
         EmbedderMismatch
-            Where the target holds vectors of another embedder.
+            If the target holds vectors of another embedder.
         LabError
-            Where either lab cannot be written.
+            If either lab cannot be written.
 
         Examples
         --------
-        >>> lab.io.move_to("/mnt/team/agent.memlab", exclude=["diary"])                       # doctest: +SKIP
+        >>> import tempfile
+        >>> lab = memlab.open()
+        >>> hit = lab.remember("Ship on Friday.", project="work")
+        >>> lab.io.move_to(f"{tempfile.mkdtemp()}/team.memlab").added
+        1
         """
         lab: Any = type(self._core.owner)
         clock = self._core.store.clock
 
-        def opened(path: Path) -> Any:
+        def open_target(path: Path) -> Any:
             return lab(path, embedder=embedder, clock=clock)
 
-        return move(self._core, Path(target).expanduser(), exclude, opened)
+        return move(self._core, Path(target).expanduser(), exclude, open_target)
 
     def synced(self) -> pl.DataFrame:
-        """One row for each move to another lab: target, at (UTC), memories (of this lab there), added, left_out.
+        """Return the moves of this lab's memories to other labs.
 
-        Empty in the lab as a viewer sees it: the counts are of everybody's memories.
+        Returns
+        -------
+        polars.DataFrame
+            One row for each move: target, at (UTC), memories (of this lab in the target), added,
+            left_out. Empty in a viewer's lab, because the counts include the memories of every
+            user.
+
+        Examples
+        --------
+        >>> memlab.open().io.synced().height
+        0
         """
         return synced_frame(self._core)
 
     def reembedding(self) -> Reembedding:
-        """Return how many memories have a vector of the lab's embedder: all, unless it is being embedded anew.
+        """Return how many memories have a vector of the lab's embedder.
 
-        >>> lab.io.reembedding()                                                              # doctest: +SKIP
-        <Reembedding: 4,096 of 20,000 memories>
+        Returns
+        -------
+        Reembedding
+            The progress of a change of the embedder; finished unless such a change is running.
+
+        Examples
+        --------
+        >>> memlab.open().io.reembedding().finished
+        True
         """
         return self._reembedder.progress()
 
     @checked
     def reembed(self, timeout: Seconds | None = None) -> bool:
-        """Embed here and now what waits for it, for at most ``timeout`` seconds; whether nothing waits any more.
+        """Embed the memories that wait for a vector of the lab's embedder.
 
-        Nothing has to call this after ``memlab.open(..., reembed="background")``: a thread does the same. It raises
-        what hinders that thread: ReadOnlyLab, LabBusy, or what the embedder raises. A piece of 256 texts is embedded to
-        its end.
+        The thread that ``memlab.open(..., reembed="background")`` starts does the same, so calling
+        this method is optional. The errors that stop the thread are raised here: ReadOnlyLab,
+        LabBusy, or an error of the embedder.
 
-        >>> lab.io.reembed(timeout=10)                                                        # doctest: +SKIP
+        Parameters
+        ----------
+        timeout
+            The maximum number of seconds, unlimited by default. A started batch of 256 texts is
+            completed.
+
+        Returns
+        -------
+        bool
+            True if every memory has its vector.
+
+        Raises
+        ------
+        ReadOnlyLab
+            If memories wait and the lab was opened with read_only=True.
+        LabBusy
+            If another process is writing.
+
+        Examples
+        --------
+        >>> memlab.open().io.reembed(timeout=10)
         True
         """
         return self._reembedder.embed_all(timeout)
 
     def snapshot(self) -> None:
-        """Write the folded state down, so that the next opening is quick; closing does it when there is much new."""
+        """Write a snapshot of the folded state, so that the lab opens faster.
+
+        Closing a lab writes one as well if many events are new.
+
+        Examples
+        --------
+        >>> memlab.open().io.snapshot()
+        """
         self._core.store.snapshot()
 
 
 def reach_lost_mirrors(store: Store) -> None:
-    """Bring in step the mirrors that the last purge did not reach: it was killed, or a disk was not there."""
+    """Update the mirrors that the last purge did not reach, and warn about failures.
+
+    A purge misses a mirror if its process was killed or a disk was not mounted.
+    """
     from memlab.subjects.io.mirror import reach_mirrors
 
     try:
@@ -339,4 +543,4 @@ def reach_lost_mirrors(store: Store) -> None:
         problems = {store.folder or Path(): str(error)}
     for path, problem in problems.items():
         if path.exists() and problem:
-            warn_caller(f"The mirror in {path} may hold what was purged: {problem}")
+            warn_caller(f"The mirror in {path} may contain purged texts: {problem}")

@@ -1,7 +1,7 @@
-"""Two labs that diverged into one: what is new comes in, and of what both have, the later change stands.
+"""The join of two labs, which keeps the later change of each memory.
 
-Everything is decided from both labs as they are, by rules that do not ask which of them is here: so joining A into B
-and B into A ends with the same texts in use.
+Every decision follows from both labs by rules that treat them alike. So joining A into B and B into
+A ends with the same active texts.
 """
 
 from __future__ import annotations
@@ -33,77 +33,83 @@ def join_bundle(
     events: Callable[[], Iterable[Event]] | None = None,
     dry_run: bool = False,
 ) -> Joined:
-    """Join what ``bundle`` holds into a lab that is called ``own``: in one transaction, or on any error not at all.
+    """Join a bundle into the lab named ``own`` in one transaction, or change nothing.
 
-    ``events`` reads the journal of the other lab, where there is one: it tells a change that follows the one here from
-    one that was made without knowing it.
+    ``events`` reads the journal of the other lab, if it has one. The journal distinguishes a change
+    that followed the change here from one made without knowing it.
     """
     with store.reading():
         pack = store.versions.pack
-    given = check_bundle(
+    checked = check_bundle(
         bundle, store.clock(), personal_kinds(pack.settings), bool(pack.settings["open-words"])
     )
     if dry_run:
         with store.reading() as state:
-            plan = plan_join(store, state, bundle, given, own, events)
+            plan = plan_join(store, state, bundle, checked, own, events)
             edges = _edges(state, bundle, plan)[1]
-        return _joined(bundle, given, plan, edges, dry_run=True)
+        return _describe_join(bundle, checked, plan, edges, dry_run=True)
     with store.writing() as tx:
         state, now = store.state, store.clock()
-        plan = plan_join(store, state, bundle, given, own, events)
+        # Planned again within the transaction, because another process may have written since.
+        plan = plan_join(store, state, bundle, checked, own, events)
         first = tx.next_id
         graph, edges = _edges(state, bundle, plan)
         if plan.fresh:
-            speakers = given.columns.get("speaker") or [None] * len(given.ids)
-            texts = [given.screenings[place].text for place in plan.fresh]
+            speakers = checked.columns.get("speaker") or [None] * len(checked.ids)
+            texts = [checked.screenings[row].text for row in plan.fresh]
             tx.payloads(range(first, first + len(texts)), texts)
             spoken = [
-                prefix_speaker(text, speakers[place])
-                for text, place in zip(texts, plan.fresh, strict=True)
+                prefix_speaker(text, speakers[row])
+                for text, row in zip(texts, plan.fresh, strict=True)
             ]
             tx.vectors(first, store.embedder.fingerprint, store.embedder.encode(spoken))
-            for body in bodies_of(given, plan.fresh, first, plan.here):
+            for body in bodies_of(checked, plan.fresh, first, plan.here):
                 tx.event("import", {"lab": bundle.lab, **body}, at=now)
         rest: dict[str, Any] = {"graph": graph} if edges or (graph["nodes"] and plan.fresh) else {}
         rest |= Change(
             set=[_values(id, columns) for id, columns in sorted(plan.set.items())]
         ).body()
-        rest |= describe_redactions(_redacted(given, plan))
+        rest |= describe_redactions(_redacted(checked, plan))
         if rest:
             tx.event("import", {"lab": bundle.lab, **rest}, at=now)
     store.snapshot_if_due()
-    return _joined(bundle, given, plan, edges, dry_run=False)
+    return _describe_join(bundle, checked, plan, edges, dry_run=False)
 
 
-def _joined(bundle: Bundle, given: Screened, plan: Plan, edges: int, *, dry_run: bool) -> Joined:
+def _describe_join(
+    bundle: Bundle, checked: Screened, plan: Plan, edges: int, *, dry_run: bool
+) -> Joined:
+    """Return the result of a join from its plan."""
     return Joined(
         bundle.source,
-        pl.DataFrame(plan.told, schema=JOINED, orient="row"),
+        pl.DataFrame(plan.report, schema=JOINED, orient="row"),
         plan.known,
         edges,
         plan.kept_away,
         tuple(plan.purged),
-        _redacted(given, plan),
+        _redacted(checked, plan),
         dry_run,
     )
 
 
-def _redacted(given: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
+def _redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
+    """Return the findings of the privacy gate in added texts, with the ids here."""
     return tuple(
-        (plan.here[given.ids[place]], finding)
-        for place in plan.fresh
-        for finding in given.screenings[place].findings
+        (plan.here[checked.ids[row]], finding)
+        for row in plan.fresh
+        for finding in checked.screenings[row].findings
     )
 
 
 def _edges(state: State, bundle: Bundle, plan: Plan) -> tuple[dict[str, Any], int]:
-    """The edges that come in, and how many."""
-    new = {theirs: id for theirs, id in plan.here.items() if id > len(state)}
-    known = {theirs: id for theirs, id in plan.here.items() if id <= len(state)}
-    return graph_of(state, bundle, new, known)
+    """Return the edges to add, as the body of an event, and their number."""
+    new_ids = {theirs: id for theirs, id in plan.here.items() if id > len(state)}
+    known_ids = {theirs: id for theirs, id in plan.here.items() if id <= len(state)}
+    return graph_of(state, bundle, new_ids, known_ids)
 
 
 def _values(id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of one memory as a part of an event; lists are nested for one row."""
     listed = {
         name: [value or []] if MEMORY[name].storage == "list" else value
         for name, value in columns.items()

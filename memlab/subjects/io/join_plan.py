@@ -1,4 +1,4 @@
-"""What joining two labs does, decided from both as they are: what comes in, what changes, what is listed."""
+"""The plan of a join: which memories are added, changed, deleted and reported."""
 
 from __future__ import annotations
 
@@ -34,19 +34,40 @@ from memlab.subjects.io.storing import Screened
 
 __all__ = ["Plan", "plan_join"]
 
+# The reason of a deletion, stored in the field ``reason``.
 _PURGED = "purged in the lab that was joined"
 
 
 @dataclass
 class Plan:
-    """What is to be done, by ids here; those of memories that come in are counted on from the last."""
+    """The changes that a join makes, with ids of this lab.
+
+    Added memories have the ids after the last.
+
+    Attributes
+    ----------
+    fresh
+        The rows of the other lab to add.
+    here
+        The ids in this lab after the join, by ids in the other lab.
+    set
+        The new values of known memories, by id.
+    report
+        The rows of ``Joined.frame``.
+    known
+        The number of memories in both labs.
+    kept_away
+        The number of memories that were purged here.
+    purged
+        The ids of memories that were purged in the other lab.
+    """
 
     fresh: list[int] = field(default_factory=list)
-    """Places of the rows that come in."""
+
     here: dict[int, int] = field(default_factory=dict)
-    """Ids there to ids here, of all that are here afterwards."""
+
     set: dict[int, dict[str, Any]] = field(default_factory=dict)
-    told: list[tuple[int, str, str | None, str | None, str | None]] = field(default_factory=list)
+    report: list[tuple[int, str, str | None, str | None, str | None]] = field(default_factory=list)
     known: int = 0
     kept_away: int = 0
     purged: list[int] = field(default_factory=list)
@@ -54,9 +75,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Meeting:
-    """Both labs, and which memories of theirs are which of ours: ``pairs`` by ids there, ``back`` by ids here.
+    """Both labs and the pairs of memories that are the same.
 
-    ``away`` are the ids there that were purged here; ``now`` is the instant of the join.
+    ``pairs`` maps ids of the other lab to ids of this lab, and ``back`` the reverse. ``away``
+    contains the ids of the other lab that were purged here; ``now`` is the time of the join.
     """
 
     ours: Side
@@ -69,62 +91,73 @@ class _Meeting:
 
 @dataclass(frozen=True)
 class _Rival:
-    """A memory that both labs have and that differs; ``later``: the version there is kept."""
+    """A memory in both labs whose versions differ.
+
+    ``later`` is true if the version of the other lab is kept. ``differs`` is true if the content
+    differs, not only the importance or the confidence.
+    """
 
     other: int
     id: int
     later: bool
-    said: bool
-    """The two say something else, and not only another importance or confidence."""
+    differs: bool
 
 
 def plan_join(
     store: Store,
     state: State,
     bundle: Bundle,
-    given: Screened,
+    checked: Screened,
     own: str,
     events: Callable[[], Iterable[Event]] | None,
 ) -> Plan:
-    """Return what joining ``bundle``, checked as ``given``, into the lab ``own`` changes; see ``join_bundle``."""
+    """Return the changes that joining a checked bundle into the lab ``own`` makes."""
     ours = Side(
         rows_of(build_bundle(state, lab=own, now=0).memories), store.journal.events(upto=state.seq)
     )
     theirs = Side(rows_of(bundle.memories), None if events is None else events())
-    pairs, away = _pair_memories(state, given, own)
+    pairs, away = _pair_memories(state, checked, own)
     meeting = _Meeting(
         ours, theirs, pairs, away, {id: other for other, id in pairs.items()}, store.clock()
     )
     plan = Plan(known=len(pairs), here=dict(pairs))
-    _add_new(plan, meeting, given, first=len(state) + 1)
+    _add_new(plan, meeting, checked, first=len(state) + 1)
     rivals = _change_known(plan, meeting)
-    demoted = [found for rival in rivals if (found := _overtaken(plan, meeting, rival)) is not None]
+    demoted = [
+        change for rival in rivals if (change := _overtaken(plan, meeting, rival)) is not None
+    ]
     _delete_by_tombstones(plan, meeting, bundle)
     plan.purged = sorted(set(plan.purged))
-    for _, to, columns in sorted(demoted, key=lambda one: one[:2]):
+    for _, to, columns in sorted(demoted, key=lambda entry: entry[:2]):
         plan.set[to] = plan.set.get(to, {}) | columns
     _describe_rivals(plan, meeting, rivals)
     return plan
 
 
-def _add_new(plan: Plan, meeting: _Meeting, given: Screened, *, first: int) -> None:
-    """Plan the memories that come in; an edit of a memory that was purged here stays away with it."""
+def _add_new(plan: Plan, meeting: _Meeting, checked: Screened, *, first: int) -> None:
+    """Plan the memories to add.
+
+    An edit of a memory that was purged here is not added either.
+    """
     ours, theirs, pairs, away = meeting.ours, meeting.theirs, meeting.pairs, meeting.away
     for other, id in pairs.items():
         if ours.rows[id]["status"] == "purged":
             away |= set(takewhile(lambda edit: edit not in pairs, theirs.chain(other)[1:]))
     plan.kept_away = len(away)
-    plan.fresh = [place for place, id in enumerate(given.ids) if id not in pairs and id not in away]
-    for offset, place in enumerate(plan.fresh):
-        id = given.ids[place]
+    plan.fresh = [row for row, id in enumerate(checked.ids) if id not in pairs and id not in away]
+    for offset, row in enumerate(plan.fresh):
+        id = checked.ids[row]
         plan.here[id] = first + offset
         if theirs.rows[id]["status"] != "purged":
-            plan.told.append((plan.here[id], "added", None, given.screenings[place].text, None))
+            plan.report.append((plan.here[id], "added", None, checked.screenings[row].text, None))
 
 
 def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
-    """Plan the changes of memories that both labs have; return those of which the two say something else."""
+    """Plan the changes of known memories; return the pairs whose versions differ."""
     rivals = []
+
+    # The later correction wins. At equal times the content decides, so that both directions of a
+    # join agree.
     for other, id in meeting.pairs.items():
         mine, yours = meeting.ours.rows[id], read_here(meeting.theirs.rows[other], plan.here)
         if mine["status"] == "purged":
@@ -132,11 +165,11 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
         if yours["status"] == "purged":
             _delete_purged(plan, meeting, id)
             continue
-        said = any(mine[name] != yours[name] for name in SAID)
+        differs = any(mine[name] != yours[name] for name in SAID)
         here_at, there_at = meeting.ours.last(id), meeting.theirs.last(other)
         later = (there_at, repr(version_of(yours))) > (here_at, repr(version_of(mine)))
         columns = greater_counts(mine, yours)
-        if later and (said or any(mine[name] != yours[name] for name in OF_USE)):
+        if later and (differs or any(mine[name] != yours[name] for name in OF_USE)):
             columns |= {
                 name: yours[name] for name in (*SAID, *OF_USE, "label") if mine[name] != yours[name]
             }
@@ -146,17 +179,18 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
             columns |= {name: yours[name] for name in OF_USE if mine[name] != yours[name]}
         if columns:
             plan.set[id] = columns
-        if said or (later and any(mine[name] != yours[name] for name in EDITABLE)):
-            rivals.append(_Rival(other, id, later, said))
+        if differs or (later and any(mine[name] != yours[name] for name in EDITABLE)):
+            rivals.append(_Rival(other, id, later, differs))
     return rivals
 
 
 def _overtaken(
     plan: Plan, meeting: _Meeting, rival: _Rival
 ) -> tuple[Micros, int, dict[str, Any]] | None:
-    """Return the last edit on the side that lost, by when and how it gives way; None where it does not.
+    """Return the change of the losing side's last edit, or None if it does not change.
 
-    It gives way to what stands on the other side, where it is of its side alone and still in use.
+    The edit is superseded by the version of the other side if only its own side has it and it is
+    still active. The result is the time, the id here and the new fields.
     """
     ours, theirs, here = meeting.ours, meeting.theirs, plan.here
     if rival.later:
@@ -167,9 +201,9 @@ def _overtaken(
             theirs.last(rival.other),
         )
         only_there = tip != rival.id and tip not in meeting.back
-        standing = read_here(theirs.rows[winner], here) | {"id": here.get(winner)}
-        if winner not in here:  # purged here, so that it stays away
-            standing["status"] = "purged"
+        kept_row = read_here(theirs.rows[winner], here) | {"id": here.get(winner)}
+        if winner not in here:  # It was purged here, so it is not added.
+            kept_row["status"] = "purged"
         to = tip
     else:
         loser, tip, winner, at = (
@@ -179,15 +213,18 @@ def _overtaken(
             ours.last(rival.id),
         )
         only_there = tip != rival.other and tip not in meeting.pairs and tip not in meeting.away
-        standing = {**ours.rows[winner], "id": winner}
+        kept_row = {**ours.rows[winner], "id": winner}
         to = here.get(tip, 0)
-    if not rival.said or not only_there or loser.rows[tip]["status"] not in RECALLABLE:
+    if not rival.differs or not only_there or loser.rows[tip]["status"] not in RECALLABLE:
         return None
-    return at, to, give_way(standing, at)
+    return at, to, give_way(kept_row, at)
 
 
 def _delete_by_tombstones(plan: Plan, meeting: _Meeting, bundle: Bundle) -> None:
-    """Delete what was purged there and has another number here: its text is known by the tombstones of the bundle."""
+    """Delete the memories whose text the other lab purged under another id.
+
+    The tombstones of the bundle contain a digest of each purged text.
+    """
     gone = Tombstones()
     if Tombstones.name in bundle.registers:
         gone.load(bundle.registers[Tombstones.name])
@@ -200,29 +237,36 @@ def _delete_by_tombstones(plan: Plan, meeting: _Meeting, bundle: Bundle) -> None
             _delete_purged(plan, meeting, id)
 
 
-def _pair_memories(state: State, given: Screened, own: str) -> tuple[dict[int, int], set[int]]:
-    """Of the memories there: which they are here, and which were purged here and stay away.
+def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int, int], set[int]]:
+    """Return the pairs of memories that are the same, and the ids that were purged here.
 
-    A memory is known by the lab and the number that it came to be by, its time and its text; what is purged has no
-    text, and the rest tells.
+    Both are by ids of the other lab. A memory is identified by the lab and id of its origin, its
+    time and its text. A purged memory has no text, so the rest decides.
     """
     origins, statuses, texts = state.names["origin"], state.names["status"], state.texts
     created, tombstones = state.numbers["created"].values, state.projection(Tombstones)
-    held: dict[str, list[int]] = {}
+    rows_of_origin: dict[str, list[int]] = {}
     for row in np.flatnonzero(origins.codes >= 0).tolist():
-        held.setdefault(origins.vocabulary[origins.codes[row]], []).append(row)
+        rows_of_origin.setdefault(origins.vocabulary[origins.codes[row]], []).append(row)
     pairs: dict[int, int] = {}
     away: set[int] = set()
-    taken: set[int] = set()
+    paired: set[int] = set()
     for id, origin, screening, at, gone in zip(
-        given.ids, given.origins, given.screenings, given.created, given.purged, strict=True
+        checked.ids,
+        checked.origins,
+        checked.screenings,
+        checked.created,
+        checked.purged,
+        strict=True,
     ):
-        candidates = held.get(origin, [])
+        candidates = rows_of_origin.get(origin, [])
         lab, _, number = origin.rpartition(":")
         if lab == own and number.isdecimal() and 1 <= int(number) <= len(state):
             row = int(number) - 1
             candidates = [*candidates, row] if origins.codes[row] < 0 else candidates
-        met = [row for row in candidates if at in (None, int(created[row])) and row not in taken]
+        # Each memory of this lab pairs with one of the other, so that repeated texts pair one by
+        # one.
+        met = [row for row in candidates if at in (None, int(created[row])) and row not in paired]
         same = [
             row
             for row in met
@@ -230,7 +274,7 @@ def _pair_memories(state: State, given: Screened, own: str) -> tuple[dict[int, i
         ]
         if same:
             pairs[id] = same[0] + 1
-            taken.add(same[0])
+            paired.add(same[0])
             if statuses.value_at(same[0]) == "purged" and not gone:
                 away.add(id)
         elif gone or tombstones.is_purged(screening.text):
@@ -239,19 +283,22 @@ def _pair_memories(state: State, given: Screened, own: str) -> tuple[dict[int, i
 
 
 def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
-    """A memory that was purged there is deleted here, with the edits that were made of it here alone."""
-    for one in (id, *takewhile(lambda edit: edit not in meeting.back, meeting.ours.chain(id)[1:])):
-        row = meeting.ours.rows[one]
-        fresh = plan.set.get(one, {}).get("reason") != _PURGED
+    """Delete a memory that the other lab purged, with the edits that only this lab made."""
+    for edit_id in (
+        id,
+        *takewhile(lambda edit: edit not in meeting.back, meeting.ours.chain(id)[1:]),
+    ):
+        row = meeting.ours.rows[edit_id]
+        fresh = plan.set.get(edit_id, {}).get("reason") != _PURGED
         if fresh and row["status"] not in ("deleted", "purged"):
-            plan.set[one] = {"status": "deleted", "reason": _PURGED, "changed": meeting.now}
-            plan.told.append((one, "status", row["status"], "deleted", None))
+            plan.set[edit_id] = {"status": "deleted", "reason": _PURGED, "changed": meeting.now}
+            plan.report.append((edit_id, "status", row["status"], "deleted", None))
         if row["status"] != "purged":
-            plan.purged.append(one)
+            plan.purged.append(edit_id)
 
 
 def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) -> None:
-    """List what becomes of the memories that differ: the version that stands, or a conflict with both."""
+    """Add the outcomes of differing versions to the report: a change, or a conflict."""
     ours, theirs = meeting.ours, meeting.theirs
     for rival in rivals:
         other, id, later = rival.other, rival.id, rival.later
@@ -260,18 +307,18 @@ def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) ->
             _describe_version(theirs, other, ours.rows[id]),
         )
         if is_contested(ours.times.get(id, ()), theirs.times.get(other, ())):
-            plan.told.append((id, "conflict", before, after, "there" if later else "here"))
+            plan.report.append((id, "conflict", before, after, "there" if later else "here"))
         elif later:
             was, status = ours.rows[id]["status"], theirs.rows[other]["status"]
             if was != status and status != "superseded":
-                plan.told.append((id, "status", was, status, None))
+                plan.report.append((id, "status", was, status, None))
             else:
-                plan.told.append((id, "edited", before, after, None))
-    plan.told.sort(key=lambda one: (WHATS.index(one[1]), one[0]))
+                plan.report.append((id, "edited", before, after, None))
+    plan.report.sort(key=lambda row: (WHATS.index(row[1]), row[0]))
 
 
 def _describe_version(side: Side, id: int, other: Row) -> str:
-    """A version as a person reads it: its status, the text that stands, and the fields in which the two differ."""
+    """Return a version as text: its status, its current text and the fields that differ."""
     row, tip = side.rows[id], side.rows[side.chain(id)[-1]]
     skipped = ("status", "superseded_by", "changed", "label", *OF_USE)
     fields = [

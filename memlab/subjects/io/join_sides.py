@@ -1,4 +1,4 @@
-"""One of two labs that are joined: its memories, when each was corrected, and the edits of each in order."""
+"""One of two labs that are joined: its memories, their corrections and their edits."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from memlab.subjects.io.join_versions import UPKEEP, Row
 
 __all__ = ["Side", "rows_of"]
 
+# The time of the last correction of a memory that was never corrected: earlier than any other.
 _LONG_AGO = -(2**63)
 
 
 class Side:
-    """The memories of one lab by id, when each was corrected, and the edits that follow one another."""
+    """The memories of one lab by id, and the times at which each was corrected."""
 
     def __init__(self, rows: Mapping[int, Row], events: Iterable[Event] | None) -> None:
         self.rows = rows
         self.times = _corrections_of(events) if events is not None else _last_changed(rows)
 
     def after(self, id: int) -> int | None:
-        """The edit that takes the place of a memory."""
+        """Return the id of the edit that replaced a memory, or None."""
         row = self.rows[id]
         by = row["superseded_by"]
         edit = self.rows.get(int(by)) if row["status"] == "superseded" and by is not None else None
@@ -37,22 +38,22 @@ class Side:
         )
 
     def chain(self, id: int) -> list[int]:
-        """A memory and the edits after it."""
-        found = [id]
-        while (edit := self.after(found[-1])) is not None and edit not in found:
-            found.append(edit)
-        return found
+        """Return the ids of a memory and of the edits that replaced it, oldest first."""
+        chain = [id]
+        while (edit := self.after(chain[-1])) is not None and edit not in chain:
+            chain.append(edit)
+        return chain
 
     def last(self, id: int) -> Micros:
-        """When a memory was last corrected, or an edit of it was."""
+        """Return the time of the last correction of a memory or of its edits."""
         return max(
-            (at for one in self.chain(id) for at in self.times.get(one, ())), default=_LONG_AGO
+            (at for edit in self.chain(id) for at in self.times.get(edit, ())), default=_LONG_AGO
         )
 
 
 def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
-    """Return the memories of a frame by id, absent values as the schema's defaults and lists as lists."""
-    found: dict[int, Row] = {}
+    """Return the memories of a frame by id, with the schema's defaults for absent values."""
+    rows: dict[int, Row] = {}
     for row in frame.iter_rows(named=True):
         row["files"] = split_sensitive(row["files"] or [])[0]
         for name, column in MEMORY.items():
@@ -60,17 +61,20 @@ def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
                 row[name] = list(row[name] or [])
             elif row[name] is None and column.default is not None and column.default != "now":
                 row[name] = column.default
-        found[row["id"]] = row
-    return found
+        rows[row["id"]] = row
+    return rows
 
 
 def _last_changed(rows: Mapping[int, Row]) -> dict[int, set[Micros]]:
+    """Return the last change of each memory, which an export has instead of a journal."""
     return {id: {row["changed"]} for id, row in rows.items() if row["changed"] is not None}
 
 
 def _corrections_of(events: Iterable[Event]) -> dict[int, set[Micros]]:
-    """When each memory was corrected, as a journal tells."""
-    found: dict[int, set[Micros]] = {}
+    """Return the times at which each memory was corrected, from the events of a journal."""
+    corrections: dict[int, set[Micros]] = {}
+    # An event may set columns of one memory in several parts. It is a correction if it sets the
+    # time of change and any column that upkeep and use do not set.
     for event in events:
         written: dict[int, set[str]] = {}
         times: dict[int, Micros] = {}
@@ -79,17 +83,18 @@ def _corrections_of(events: Iterable[Event]) -> dict[int, set[Micros]]:
             continue
         for ids, columns in parts:
             at = columns.get("changed")
-            for place, id in enumerate(ids):
+            for position, id in enumerate(ids):
                 written.setdefault(id, set()).update(columns)
-                if (one := at[place] if isinstance(at, list) else at) is not None:
-                    times[id] = one
-        for id, one in times.items():
+                if (changed := at[position] if isinstance(at, list) else at) is not None:
+                    times[id] = changed
+        for id, changed in times.items():
             if not written[id] <= UPKEEP:
-                found.setdefault(id, set()).add(one)
-    return found
+                corrections.setdefault(id, set()).add(changed)
+    return corrections
 
 
 def _parts_of(body: Mapping[str, Any]) -> Iterator[tuple[Iterable[int], Mapping[str, Any]]]:
+    """Yield the ids and columns of the memories that an event adds, then of those it changes."""
     if body.get("count"):
         yield range(body["first"], body["first"] + body["count"]), body.get("columns", {})
     for part in body.get("set", ()):

@@ -1,4 +1,4 @@
-"""Two versions of one memory: in what they differ, which counts, and what the other becomes."""
+"""The comparison of two versions of one memory."""
 
 from __future__ import annotations
 
@@ -24,37 +24,38 @@ __all__ = [
 ]
 
 COUNTS = ("access", "success", "fail", "accessed")
-"""Of each the greater: counts of one past cannot be added up."""
+"""Counts and the last access. The greater is kept, because both labs counted the uses before they diverged."""
 OF_USE = ("importance", "confidence", "strength", "energy", "stability", "difficulty")
-"""What recall and feedback move; where nobody changed the memory, the values of the side that used it last."""
-CARRIED = tuple(
-    name
-    for name in MEMORY
-    if name not in (*FIXED, *COUNTS, "origin")  # what a memory is known by, and what is counted
-)
+"""Fields that recall and feedback change. Without a correction, the last user's values are kept."""
+# Fields whose values are copied from the kept version: all but identity and counts.
+CARRIED = tuple(name for name in MEMORY if name not in (*FIXED, *COUNTS, "origin"))
 SAID = tuple(name for name in CARRIED if name not in (*OF_USE, "label", "changed"))
-"""In these two versions of a memory say something else; two labs that forgot the same one do not."""
+"""Fields of content. Two versions that agree in them do not conflict, such as a memory that both labs forgot."""
 EDITABLE = ("importance", "confidence")
-"""Moved by use and edited by people."""
+"""Fields that both use and people change."""
 UPKEEP = {*COUNTS, "label", "changed", "strength", "energy", "stability", "difficulty"}
-"""What upkeep and use write: nobody corrected a memory of which only these changed."""
+"""Fields that upkeep and use write. A change of these alone is no correction."""
 
 Row = Mapping[str, Any]
 
 
-def read_here(row: Row, here: Mapping[int, int]) -> dict[str, Any]:
-    """A row there as it reads here: the memory that stands in its place by its id here."""
+def read_here(row: Row, ids: Mapping[int, int]) -> dict[str, Any]:
+    """Return a row of the other lab with the id of its successor in this lab."""
     by = row["superseded_by"]
-    id = None if by is None else here.get(int(by))
+    id = None if by is None else ids.get(int(by))
     return {**row, "superseded_by": None if id is None else float(id)}
 
 
 def version_of(row: Row) -> list[Any]:
-    """What decides between two changes of one instant; ids differ from lab to lab, and say nothing."""
+    """Return the content of a version, which decides between two changes at one instant.
+
+    Ids are left out, because they differ between the labs.
+    """
     return [row[name] for name in SAID if name != "superseded_by"]
 
 
 def use_of(row: Row) -> tuple[Any, ...]:
+    """Return the use of a memory, by which the lab that used it more is found."""
     return (
         *(row[name] or 0 for name in ("accessed", "access", "success", "fail")),
         *(row[n] or 0 for n in OF_USE),
@@ -62,19 +63,23 @@ def use_of(row: Row) -> tuple[Any, ...]:
 
 
 def greater_counts(mine: Row, yours: Row) -> dict[str, Any]:
+    """Return the counts of ``yours`` that are greater than those of ``mine``."""
     counts = {name: (mine[name] or 0, yours[name] or 0) for name in COUNTS}
     return {name: theirs for name, (ours, theirs) in counts.items() if theirs > ours}
 
 
-def give_way(standing: Row, at: Micros) -> dict[str, Any]:
-    """What becomes of an edit that another lab's later change overtook."""
-    status = standing["status"]
+def give_way(kept_row: Row, at: Micros) -> dict[str, Any]:
+    """Return the new fields of an edit that a later change in the other lab overtook.
+
+    ``standing`` is the row that is kept, with its id in this lab.
+    """
+    status = kept_row["status"]
     if status in RECALLABLE:
-        return {"status": "superseded", "superseded_by": float(standing["id"]), "changed": at}
+        return {"status": "superseded", "superseded_by": float(kept_row["id"]), "changed": at}
     gone = {"status": "deleted" if status == "purged" else status, "changed": at}
-    return gone | ({"superseded_by": standing["superseded_by"]} if status == "superseded" else {})
+    return gone | ({"superseded_by": kept_row["superseded_by"]} if status == "superseded" else {})
 
 
-def is_contested(here: Collection[Micros], there: Collection[Micros]) -> bool:
-    """Whether both corrected a memory, neither knowing of the other's last correction."""
-    return bool(here and there) and max(there) not in here and max(here) not in there
+def is_contested(ours: Collection[Micros], theirs: Collection[Micros]) -> bool:
+    """Return whether both labs corrected a memory without knowing the other's correction."""
+    return bool(ours and theirs) and max(theirs) not in ours and max(ours) not in theirs

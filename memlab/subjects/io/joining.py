@@ -1,4 +1,4 @@
-"""``lab.io.join``: what the other lab is, a path, an open lab or an export, and what of it is read."""
+"""The other lab of ``lab.io.join``: a path, an open lab or an export."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ if TYPE_CHECKING:
 
 __all__ = ["join"]
 
+# Reads the journal of a lab; called only when the plan of a join needs it.
 _Events = Callable[[], Iterable[Event]]
 
 
 def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
-    """See ``LabIO.join``."""
+    """Join another lab into a lab; see ``LabIO.join``."""
     from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.join import join_bundle
 
     if isinstance(core.store, ViewerStore):
-        raise InputError(
-            "A lab as one viewer sees it shows a part of itself. Join into the lab itself."
-        )
-    bundle, events = _read(core, other)
+        raise InputError("A viewer's lab shows only a part of the lab. Join into the lab itself.")
+    bundle, events = _read_other(core, other)
     if not dry_run:
         with core.reading() as state:
             check_on(core.store, state, bundle.memories["project"].unique().to_list())
@@ -42,8 +41,8 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
     )
 
 
-def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
-    """What the other lab holds, and how its journal is read, where there is one."""
+def _read_other(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
+    """Return the content of the other lab, and the reader of its journal if it has one."""
     from memlab.io.formats import (
         EXPORTS,
         build_bundle,
@@ -56,9 +55,9 @@ def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
     store = getattr(getattr(other, "io", None), "store", None)
     if isinstance(store, Store):
         if store.journal is core.store.journal or (
-            store.folder is not None and _same(core, store.folder)
+            store.folder is not None and _is_own_folder(core, store.folder)
         ):
-            raise InputError("A lab cannot be joined with itself.")
+            raise InputError("A lab cannot be joined with itself. Name another lab.")
         with store.reading() as state:
             bundle = build_bundle(state, lab=compute_lab_id(store.journal), now=store.clock())
         return replace(
@@ -74,18 +73,22 @@ def _read(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
     reader = find_reader(path)
     format = "" if reader is None else reader.name
     if format == "lab":
-        if _same(core, path):
-            raise InputError("A lab cannot be joined with itself.")
-        return read_lab(path, new_state(), now=core.store.clock()), lambda: _events(path)
+        if _is_own_folder(core, path):
+            raise InputError("A lab cannot be joined with itself. Name another lab.")
+        return read_lab(path, new_state(), now=core.store.clock()), lambda: _read_events(path)
     if format not in EXPORTS:
-        raise InputError(f"{path} is no lab and no export of one. lab.load reads other files.")
+        raise InputError(
+            f"{path} is neither a lab nor an export of one. lab.load reads other files."
+        )
     return read_bundle(path, format), None
 
 
-def _same(core: Core, folder: Path) -> bool:
+def _is_own_folder(core: Core, folder: Path) -> bool:
+    """Return whether a folder is that of the lab itself, links resolved."""
     return core.store.folder is not None and core.store.folder.resolve() == folder.resolve()
 
 
-def _events(folder: Path) -> Iterator[Event]:
+def _read_events(folder: Path) -> Iterator[Event]:
+    """Yield the events of a lab that is not open, from a read-only journal."""
     with Journal.open(folder, read_only=True, create=False) as journal:
         yield from journal.events(upto=journal.head)

@@ -1,4 +1,4 @@
-"""What a lab keeps of its log, and for how long: who takes the space, and what thinning would end."""
+"""The retention of a lab's log: disk usage, and what thinning the log removes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.clock import DAY, from_micros
 from memlab.kernel.base.display import Displayed
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.journal import Journal, digest_parts
 from memlab.kernel.slates import Segment, thin_parts
 from memlab.kernel.storage.store import Store
@@ -23,7 +23,7 @@ __all__ = ["LabKeeping", "Thinning", "Usage"]
 
 
 class _Row(NamedTuple):
-    """What is to become of a segment."""
+    """The planned change of one segment of the log."""
 
     act: Literal["thin", "drop"]
     after: int
@@ -34,6 +34,7 @@ class _Row(NamedTuple):
     bytes: int
 
 
+# The columns of ``Thinning.frame``: the fields of _Row.
 _SCHEMA: dict[str, pl.DataType] = {
     "act": pl.String(),
     "after": pl.Int64(),
@@ -45,25 +46,36 @@ _SCHEMA: dict[str, pl.DataType] = {
 }
 
 _LOG_DAYS = "log-days"
-"""The value of the journal that says how long slates are kept."""
+"""The key of the journal's metadata under which the retention times are stored."""
 
 _ENDS = {
-    "thin": "Single policies and expressions over features cannot be evaluated on {span}; a pack can, by recalling "
-    "again, which takes longer. Scores, ranks, propensities, what was shown and what was judged stay",
-    "drop": "Nothing can be concluded from {span} any more: queries, scores, what was shown and judgements go",
+    "thin": "Single policies and expressions over features can no longer be evaluated on {span}. Packs can, by "
+    "recalling again, which takes longer. Scores, ranks, propensities, results and feedback are kept",
+    "drop": "Nothing can be evaluated on {span} any more: queries, scores, results and feedback are removed",
 }
-"""Which questions end, by what is done."""
+"""The analyses that a change of the log makes impossible, by the kind of change."""
 
 
 @dataclass(frozen=True)
 class Usage(Displayed):
-    """Disk space of a lab by part: ``frame`` has what, count and bytes, the largest part first."""
+    """The disk space of a lab by part.
+
+    Attributes
+    ----------
+    frame
+        One row for each part, largest first: what, count and bytes.
+
+    Examples
+    --------
+    >>> memlab.open().upkeep.usage().frame.columns
+    ['what', 'count', 'bytes']
+    """
 
     frame: pl.DataFrame
 
     @property
     def total(self) -> int:
-        """Bytes of all files."""
+        """The size of all files in bytes."""
         return int(self.frame["bytes"].sum())
 
     def __repr__(self) -> str:
@@ -76,11 +88,23 @@ class Usage(Displayed):
 
 @dataclass(frozen=True)
 class Thinning(Displayed):
-    """What thinning a log takes away, by segment, and what ends with it; ``done`` says whether it was carried out.
+    """The effect of thinning a log, or the plan of it.
 
-    ``frame`` has a row for each segment: ``act`` ("thin" or "drop"), the events ``after`` and ``upto`` between which
-    its ``recalls`` lie, when the ``first`` and the ``last`` was, and the ``bytes`` that go. ``ends`` says in sentences
-    which questions cannot be answered any more.
+    Attributes
+    ----------
+    frame
+        One row for each segment. ``act`` is "thin" or "drop". The ``recalls`` of the segment lie
+        after the event ``after``, up to the event ``upto``, between the times ``first`` and
+        ``last``. ``bytes`` is the space that is freed.
+    ends
+        Sentences that say which analyses become impossible.
+    done
+        True if the log was thinned, False for a plan.
+
+    Examples
+    --------
+    >>> memlab.open().upkeep.thin()
+    <Thinning: nothing to thin, no sealed recall is older than the days that the lab keeps>
     """
 
     frame: pl.DataFrame
@@ -89,7 +113,7 @@ class Thinning(Displayed):
 
     @property
     def bytes(self) -> int:
-        """How many bytes of the log go."""
+        """The number of bytes that are freed."""
         return int(self.frame["bytes"].sum())
 
     def __len__(self) -> int:
@@ -100,12 +124,12 @@ class Thinning(Displayed):
             return "<Thinning: nothing to thin, no sealed recall is older than the days that the lab keeps>"
         counts = {act: self.frame.filter(act=act)["recalls"].sum() for act in ("thin", "drop")}
         acts = [
-            f"{counts[act]:,} recalls {word}"
+            f"{count_of(int(counts[act]), 'recall')} {word}"
             for act, word in (("thin", "thinned"), ("drop", "dropped"))
         ]
-        state = "" if self.done else "; nothing is changed yet: lab.upkeep.thin(consent=True)"
+        state = "" if self.done else "; not done yet: call lab.upkeep.thin(consent=True)"
         head = f"<Thinning: {', '.join(acts)}, {self.bytes:,} bytes{state}"
-        return printable("\n".join([head, *(f"  {one}" for one in self.ends)]) + ">")
+        return printable("\n".join([head, *(f"  {sentence}" for sentence in self.ends)]) + ">")
 
     def _display(self) -> object:
         return *repr(self).strip("<>").splitlines(), self.frame
@@ -113,7 +137,7 @@ class Thinning(Displayed):
 
 @dataclass
 class _Plan:
-    """What is to become of segments, with the challenges and packs that logged in them."""
+    """The planned changes of segments, and the challenges and packs logged in them."""
 
     rows: list[_Row] = field(default_factory=list)
     parts: dict[int, dict[str, bytes]] = field(default_factory=dict)
@@ -121,19 +145,20 @@ class _Plan:
 
 
 class LabKeeping:
-    """How long a lab keeps its log."""
+    """The retention of a lab's log."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def usage(self) -> Usage:
-        """See ``lab.upkeep.usage``."""
+        """Return the disk space by part; see ``lab.upkeep.usage``."""
         folder, journal = self._store.folder, self._store.journal
         rows = [row for row in journal.usage() if row[1]] if isinstance(journal, Journal) else []
         if folder is not None:
-            held = sum(size for _, _, size in rows)
+            counted = sum(size for _, _, size in rows)
             database = sum(file.stat().st_size for file in folder.glob("journal.db"))
-            rows.append(("keys, sums and indexes of the database", 1, max(database - held, 0)))
+            # The journal counts payloads; the rest of its file belongs to SQLite.
+            rows.append(("keys, sums and indexes of the database", 1, max(database - counted, 0)))
             others = [path for path in folder.iterdir() if path.name != "journal.db"]
             for path in others:
                 files = [file for file in (path, *path.rglob("*")) if file.is_file()]
@@ -144,29 +169,29 @@ class LabKeeping:
     def log_days(
         self, full_days: float | None = None, thin_days: float | None = None
     ) -> dict[str, float]:
-        """See ``lab.upkeep.log_days``."""
+        """Return the retention times, changed ones stored; see ``lab.upkeep.log_days``."""
         journal = self._store.journal
-        kept = msgspec.json.decode(journal.meta(_LOG_DAYS) or "{}", type=dict[str, float])
-        given = {"full_days": full_days, "thin_days": thin_days}
-        days = {"full_days": 0.0, "thin_days": 0.0} | kept
+        stored = msgspec.json.decode(journal.meta(_LOG_DAYS) or "{}", type=dict[str, float])
+        changes = {"full_days": full_days, "thin_days": thin_days}
+        days = {"full_days": 0.0, "thin_days": 0.0} | stored
         if full_days is not None or thin_days is not None:
-            days |= {name: float(value) for name, value in given.items() if value is not None}
+            days |= {name: float(value) for name, value in changes.items() if value is not None}
             _check_days(**days)
             with journal.write() as tx:
                 tx.meta(_LOG_DAYS, msgspec.json.encode(days).decode())
         return days
 
     def thin(self, *, full_days: float | None, thin_days: float | None, consent: bool) -> Thinning:
-        """See ``lab.upkeep.thin``."""
+        """Thin the log, or return the plan of it without consent; see ``lab.upkeep.thin``."""
         store = self._store
-        kept = self.log_days()
-        full = kept["full_days"] if full_days is None else full_days
-        thin = kept["thin_days"] if thin_days is None else thin_days
+        days = self.log_days()
+        full = days["full_days"] if full_days is None else full_days
+        thin = days["thin_days"] if thin_days is None else thin_days
         _check_days(full, thin)
         store.seal_if_due()
         if not consent:
             plan = self._plan(full, thin)
-            return self._told(plan, done=False)
+            return self._describe(plan, done=False)
         with store.writing() as tx:
             plan = self._plan(full, thin)
             for row in plan.rows:
@@ -176,10 +201,10 @@ class LabKeeping:
                     tx.drop_slates(row.after, row.upto)
             for act in dict.fromkeys(row.act for row in plan.rows):
                 tx.event("thin", _body(act, plan), at=store.clock())
-        return self._told(plan, done=True)
+        return self._describe(plan, done=True)
 
     def _plan(self, full: float, thin: float) -> _Plan:
-        """What is too old: whole segments, of which the last recall is."""
+        """Return the segments whose last recall is older than a retention time, in days."""
         journal, now, after = self._store.journal, self._store.clock(), 0
         plan = _Plan()
         for upto, digest in journal.segments().items() if isinstance(journal, Journal) else ():
@@ -196,6 +221,7 @@ class LabKeeping:
     def _add(
         self, plan: _Plan, act: Literal["thin", "drop"], after: int, upto: int, segment: Segment
     ) -> None:
+        """Add the change of one segment to the plan, with the bytes that it frees."""
         parts = self._store.journal.segment_parts(upto)  # type: ignore[union-attr]  # a journal, as it has segments
         size = sum(map(len, parts.values()))
         if act == "thin":
@@ -208,31 +234,33 @@ class LabKeeping:
         for challenge in segment.recalls.challenge:
             plan.challenged[act] |= set(challenge["heads"] if challenge else ())
 
-    def _told(self, plan: _Plan, *, done: bool) -> Thinning:
+    def _describe(self, plan: _Plan, *, done: bool) -> Thinning:
+        """Return a plan as a table and sentences."""
         frame = pl.DataFrame(plan.rows, schema=_SCHEMA, orient="row")
         return Thinning(frame, tuple(_ends(plan)), done)
 
 
 def _check_days(full_days: float, thin_days: float) -> None:
+    """Raise InputError if slates would be removed before they are thinned."""
     if 0 < thin_days < full_days:
         raise InputError(
-            f"Slates are dropped after {thin_days:g} days, before they lose their features after {full_days:g}. "
-            "Give thin_days that is not less than full_days, or 0."
+            f"Slates would be dropped after {thin_days:g} days, before their features are after {full_days:g}. "
+            "thin_days must be 0 or at least full_days."
         )
 
 
 def _body(act: str, plan: _Plan) -> dict[str, Any]:
-    """The event that tells of it: the digest of each segment from now on."""
+    """Return the body of the event of a change: each segment with its new digest."""
     chosen = [row for row in plan.rows if row.act == act]
     parts = [plan.parts.get(row.upto) if act == "thin" else None for row in chosen]
-    digests = [None if one is None else digest_parts(sorted(one.items())) for one in parts]
+    digests = [None if part is None else digest_parts(sorted(part.items())) for part in parts]
     recalls = [row.recalls for row in chosen]
     return {"upto": [row.upto for row in chosen], "recalls": recalls, "digest": digests, "to": act}
 
 
 def _ends(plan: _Plan) -> Iterator[str]:
-    """Which questions end, in sentences."""
-    for act, what in _ENDS.items():
+    """Return sentences about the analyses that the plan makes impossible."""
+    for act, sentence in _ENDS.items():
         rows = [row for row in plan.rows if row.act == act]
         if rows:
             first, last = min(row.first for row in rows), max(row.last for row in rows)
@@ -240,4 +268,4 @@ def _ends(plan: _Plan) -> Iterator[str]:
             span = f"the {count:,} recalls from {first:%Y-%m-%d} to {last:%Y-%m-%d}"
             names = sorted(plan.challenged[act]) if act == "drop" else []
             more = f"; verdicts on {', '.join(names)} lose this evidence" if names else ""
-            yield f"{what.format(span=span)}{more}."
+            yield f"{sentence.format(span=span)}{more}."

@@ -1,4 +1,4 @@
-"""``lab.load``: whatever it is given, read in batches, each of them a transaction; what is here already is left out."""
+"""``lab.load``: data of any source, stored in batches without known rows."""
 
 from __future__ import annotations
 
@@ -31,19 +31,20 @@ if TYPE_CHECKING:
     from memlab.kernel.policies import Pack
     from memlab.subjects.io.results import Loaded
 
-__all__ = ["Given", "load"]
+__all__ = ["LoadOptions", "load"]
 
 _ROWS, _BYTES = 2_000, 4 << 20
-"""Of one transaction, at most."""
+"""The maximum number of rows, and of characters of text, in one transaction."""
 _SECONDS = 1.0
-"""Before progress is shown."""
+"""The time before progress is shown: short loads show none."""
 
+# The columns of ``Loaded.frame``.
 _FRAME = {"theirs": pl.Int64, "id": pl.Int64, "what": pl.String, "origin": pl.String}
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a caller says of what is loaded; see ``Lab.load``."""
+class LoadOptions:
+    """The options of a call; see ``Lab.load``."""
 
     columns: Mapping[str, str | None]
     format: str | None = None
@@ -56,7 +57,7 @@ class Given:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is said that only rows and messages need."""
+        """Return whether no option is set that applies only to rows and messages."""
         return (
             not self.columns
             and self.format is None
@@ -66,37 +67,39 @@ class Given:
 
 
 def _path_of(x: Any) -> Path | None:
-    """The path that is to be loaded; None where it is data."""
+    """Return the path to load, or None for data."""
     if not isinstance(x, str | Path):
         return None
-    named = str.__str__(x) if isinstance(x, str) else x
-    if is_url(named):
+    name = str.__str__(x) if isinstance(x, str) else x
+    if is_url(name):
         raise InputError(
-            f"{named} is a URL, and memlab reads local files only. Download it, and load the file."
+            f"{name} is a URL, and memlab reads local files only. Download it and load the file."
         )
-    path = Path(named)
+    path = Path(name)
     try:
         return path.expanduser()
     except RuntimeError:
-        raise InputError(f"There is nothing at {path}: no user of that name is here.") from None
+        raise InputError(f"There is nothing at {path}: this machine has no such user.") from None
 
 
-def _nearest(path: Path) -> str:
-    """A clause that names the files beside ``path`` whose names are nearest to its own, or nothing."""
+def _suggest_files(path: Path) -> str:
+    """Return a sentence that suggests files with a similar name in the same folder, or ""."""
     try:
-        near = difflib.get_close_matches(
-            path.name, [one.name for one in path.parent.iterdir()], n=2, cutoff=0.6
+        names = difflib.get_close_matches(
+            path.name, [entry.name for entry in path.parent.iterdir()], n=2, cutoff=0.6
         )
     except OSError:
         return ""
     return (
-        f" Did you mean {' or '.join(str(path.with_name(name)) for name in near)}?" if near else ""
+        f" Did you mean {' or '.join(str(path.with_name(name)) for name in names)}?"
+        if names
+        else ""
     )
 
 
 def load(
     x: Any,
-    given: Given,
+    options: LoadOptions,
     core: Core,
     remembering: Remembering,
     linker: Linker,
@@ -105,7 +108,7 @@ def load(
     *,
     progress: bool = False,
 ) -> Loaded:
-    """Load ``x``: an export of a lab or of another tool as it is, anything else as rows; see ``memlab.load``."""
+    """Load an export as a bundle and anything else as rows; see ``lab.load``."""
     from memlab.io.formats import (
         IMPORTS,
         READERS,
@@ -118,58 +121,67 @@ def load(
         read_object,
     )
 
-    check_linking(given.linking)
-    if given.format is not None and given.format not in READERS:
-        raise UnknownName("format", given.format, READERS)
+    check_linking(options.linking)
+    if options.format is not None and options.format not in READERS:
+        raise UnknownName("format", options.format, READERS)
     path = _path_of(x)
     if path is not None:
         if not path.exists():
-            raise InputError(f"There is nothing at {path}.{_nearest(path)}")
-        reader = find_reader(path, given.format)
+            raise InputError(f"There is nothing at {path}.{_suggest_files(path)}")
+        reader = find_reader(path, options.format)
         if reader is not None and reader.name in IMPORTS:
-            return _imported(path, reader.name, given, core, policies)
-    elif given.format in IMPORTS:
-        raise InputError(f'format="{given.format}" is that of a file, and no path was given.')
-    elif is_memories(x) and given.is_plain:
-        return _stored(build_bundle_from_frame(x), given, core, None)
-    options = Options(given.format, given.columns, given.session, given.project, given.strict)
-    if path is None:
-        sources: Iterator[Source] = iter((read_object(x, options),))
-    elif path.is_dir():
-        sources = read_folder(path, options)
-    else:
-        sources = iter((read_file(path, options),))
-    with core.reading():
-        how = str(core.pack.settings["linking"]) if given.linking is None else given.linking
-    loading = _Loading(
-        core, remembering, "off" if how == "off" else "later", heard=[] if given.extract else None
+            return _load_export(path, reader.name, options, core, policies)
+    elif options.format in IMPORTS:
+        raise InputError(f'format="{options.format}" is a file format. Give the path of a file.')
+    elif is_memories(x) and options.is_plain:
+        return _store_bundle(build_bundle_from_frame(x), options, core, None)
+    reading = Options(
+        options.format, options.columns, options.session, options.project, options.strict
     )
+    if path is None:
+        sources: Iterator[Source] = iter((read_object(x, reading),))
+    elif path.is_dir():
+        sources = read_folder(path, reading)
+    else:
+        sources = iter((read_file(path, reading),))
+    with core.reading():
+        how = str(core.pack.settings["linking"]) if options.linking is None else options.linking
+    loading = _Loading(
+        core,
+        remembering,
+        "off" if how == "off" else "later",
+        messages=[] if options.extract else None,
+    )
+    # Facts are extracted after each source, so that a conversation is read whole; pairs are linked once, at the end.
     with ExitStack() as stack:
-        shown = _Shown(stack, progress)
+        display = _Progress(stack, progress)
         for source in sources:
-            loading.add(source, shown)
-            if loading.heard:
-                loading.extracted += extraction.of_chats(loading.heard, given.linking)
-                loading.heard = []
+            loading.add(source, display)
+            if loading.messages:
+                loading.extracted += extraction.of_chats(loading.messages, options.linking)
+                loading.messages = []
     if how == "now":
         linker.link_all(None)
-    return loading.loaded("what was given" if path is None else path.name or str(path))
+    return loading.result("the data" if path is None else path.name or str(path))
 
 
-def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPolicies) -> Loaded:
-    """An export, whole or not at all, with ids, times, counts and edges."""
+def _load_export(
+    path: Path, format: str, options: LoadOptions, core: Core, policies: LabPolicies
+) -> Loaded:
+    """Load an export completely or not at all, with its ids, times, counts and edges."""
     from memlab.io.formats import read_bundle, read_lab, restore_pack
 
     rows_only = {
-        "extract": given.extract,
-        "columns": given.columns,
-        "session": given.session,
-        "linking": given.linking not in (None, "off"),
+        "extract": options.extract,
+        "columns": options.columns,
+        "session": options.session,
+        "linking": options.linking not in (None, "off"),
     }
-    for name, said in rows_only.items():
-        if said:
+    for name, is_set in rows_only.items():
+        if is_set:
             raise InputError(
-                f"{name}= is for rows and messages: {path.name} is an export ({format}), which says it."
+                f"{name}= applies to rows and messages only, and {path.name} is an export ({format}). "
+                "Omit it."
             )
     store = core.store
     bundle = (
@@ -179,17 +191,17 @@ def _imported(path: Path, format: str, given: Given, core: Core, policies: LabPo
     )
     pack = (
         restore_pack(bundle.policies, bundle.source)
-        if given.policies and bundle.policies is not None
+        if options.policies and bundle.policies is not None
         else None
     )
-    loaded = _stored(bundle, given, core, pack)
+    loaded = _store_bundle(bundle, options, core, pack)
     if pack is not None:
         policies.use(pack, reason=f"came with {bundle.source}")
     return loaded
 
 
-def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Loaded:
-    """Store a bundle, whole or not at all; ``pack`` is the one that comes with it and is used next."""
+def _store_bundle(bundle: Bundle, options: LoadOptions, core: Core, pack: Pack | None) -> Loaded:
+    """Store a bundle completely or not at all; ``pack`` came with it and is installed next."""
     from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.storing import load_bundle
 
@@ -198,21 +210,21 @@ def _stored(bundle: Bundle, given: Given, core: Core, pack: Pack | None) -> Load
             core.store,
             state,
             bundle.memories["project"].unique().to_list()
-            if given.project is None
-            else [given.project],
+            if options.project is None
+            else [options.project],
         )
     return load_bundle(
         core.store,
         bundle,
         own=lambda: compute_lab_id(core.store.journal),
-        project=given.project,
+        project=options.project,
         opened=pack is not None and bool(pack.settings["open-words"]),
     )
 
 
 @dataclass
-class _Shown:
-    """Progress, once a second has gone by."""
+class _Progress:
+    """A progress bar for each source, which appears after the first second."""
 
     stack: ExitStack
     wanted: bool
@@ -221,7 +233,8 @@ class _Shown:
     source: Source | None = None
     done: int = 0
 
-    def at(self, source: Source, rows: int) -> None:
+    def update(self, source: Source, rows: int) -> None:
+        """Show that so many rows of a source are stored."""
         if not self.wanted or (self.step is None and monotonic() - self.began < _SECONDS):
             return
         if source is not self.source:
@@ -242,57 +255,61 @@ class _Shown:
 
 
 class _Loading:
-    """One call of ``load``: what it has read and stored so far."""
+    """One call of ``load``, with the rows that it has read and stored so far.
+
+    ``messages`` collects rows for the extraction of facts, each with whether it is new; None if no facts are extracted.
+    """
 
     def __init__(
         self,
         core: Core,
         remembering: Remembering,
         linking: str,
-        heard: list[tuple[dict[str, Any], bool]] | None = None,
+        messages: list[tuple[dict[str, Any], bool]] | None = None,
     ) -> None:
         self._core, self._remembering, self._linking = core, remembering, linking
-        self.heard = heard
-        """Rows of the source, each with whether it is new, where facts are to be extracted of them."""
+        self.messages = messages
         self.extracted = 0
         self._notes: list[Notes] = []
         self._parts: list[pl.DataFrame] = []
         self._redacted: list[tuple[int, Finding]] = []
         self._known = Known()
 
-    def add(self, source: Source, shown: _Shown) -> None:
-        """Every row of a source, in transactions of some megabytes."""
+    def add(self, source: Source, display: _Progress) -> None:
+        """Store every row of a source, in transactions of a few megabytes."""
         self._notes.append(source.notes)
         places: list[int] = []
         rows: list[dict[str, Any]] = []
         size = count = 0
-        for place, row in source.rows:
-            places.append(place)
+        for line, row in source.rows:
+            places.append(line)
             rows.append(row)
             size += len(row["text"])
             if len(rows) >= _ROWS or size >= _BYTES:
                 self._store(places, rows, source.notes)
                 count += len(rows)
-                shown.at(source, count)
+                display.update(source, count)
                 places, rows, size = [], [], 0
         self._store(places, rows, source.notes)
 
     def _store(self, places: list[int], rows: list[dict[str, Any]], notes: Notes) -> None:
+        """Store a batch of rows; rows that are refused are recorded in ``notes`` and skipped."""
         if not rows:
             return
         try:
             self._remember(places, rows, notes)
         except (InputError, PrivacyError):
-            # Slow, and only where something is wrong: which rows is it?
-            right = [self._is_right(*one, notes) for one in zip(places, rows, strict=True)]
-            if all(right):
+            # The rows are checked one by one, which is slow, only to find the faulty ones.
+            valid = [self._is_valid(*pair, notes) for pair in zip(places, rows, strict=True)]
+            if all(valid):
                 raise
-            places = [place for place, fits in zip(places, right, strict=True) if fits]
-            rows = [row for row, fits in zip(rows, right, strict=True) if fits]
+            places = [line for line, fits in zip(places, valid, strict=True) if fits]
+            rows = [row for row, fits in zip(rows, valid, strict=True) if fits]
             if rows:
                 self._remember(places, rows, notes)
 
-    def _is_right(self, place: int, row: dict[str, Any], notes: Notes) -> bool:
+    def _is_valid(self, line: int, row: dict[str, Any], notes: Notes) -> bool:
+        """Return whether a row can be stored; otherwise the reason is added to ``notes``."""
         try:
             columns = validate_columns(
                 rows_to_columns([row]), now=0, open_words=self._core.open_words
@@ -306,39 +323,42 @@ class _Loading:
                 if isinstance(problem, PrivacyError)
                 else "value that a memory cannot have"
             )
-            notes.skip(place, why, str(problem).removeprefix("Row 0: ").replace(" (row 0)", ""))
+            notes.skip(line, why, str(problem).removeprefix("Row 0: ").replace(" (row 0)", ""))
             return False
         return True
 
     def _remember(self, places: list[int], rows: list[dict[str, Any]], notes: Notes) -> None:
-        known = self._known
-        known.timed = [row.get("at") is not None for row in rows]
-        stored = self._remembering.many(rows, chain=True, linking=self._linking, known=known)
-        known.stored()
-        if self.heard is not None:
-            pairs = zip(rows, known.found, strict=True)
-            self.heard += [(row, what == "added") for row, what in pairs if what != "purged"]
+        """Store rows in one transaction, and record the outcome of each."""
+        outcomes = self._known
+        outcomes.timed = [row.get("at") is not None for row in rows]
+        stored = self._remembering.remember_many(
+            rows, chain=True, linking=self._linking, known_rows=outcomes
+        )
+        outcomes.stored()
+        if self.messages is not None:
+            pairs = zip(rows, outcomes.found, strict=True)
+            self.messages += [(row, what == "added") for row, what in pairs if what != "purged"]
         ids = iter(stored.ids)
-        here = [next(ids) if what == "added" else None for what in known.found]
+        ids_here = [next(ids) if what == "added" else None for what in outcomes.found]
         data = {
             "theirs": places,
-            "id": here,
-            "what": known.found,
+            "id": ids_here,
+            "what": outcomes.found,
             "origin": [notes.source] * len(places),
         }
         self._parts.append(pl.DataFrame(data, schema=_FRAME))
         self._redacted += stored.redacted
 
-    def loaded(self, source: str) -> Loaded:
-        """What came of it."""
+    def result(self, source: str) -> Loaded:
+        """Return the result of the call, for a source of this name."""
         from memlab.subjects.io.results import GUESSED, PLACES, Loaded
 
         left_out, skipped = Counter[str](), Counter[str]()
         for notes in self._notes:
             left_out += notes.left_out
             skipped += notes.skipped
-        guessed = [(notes.source, *one) for notes in self._notes for one in notes.guessed.items()]
-        places = [place for notes in self._notes for place in notes.locations]
+        guessed = [(notes.source, *item) for notes in self._notes for item in notes.guessed.items()]
+        places = [skipped_row for notes in self._notes for skipped_row in notes.locations]
         return Loaded(
             source,
             pl.concat(self._parts) if self._parts else pl.DataFrame(schema=_FRAME),

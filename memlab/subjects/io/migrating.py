@@ -1,4 +1,4 @@
-"""Memories from one lab into another: what would go, project by project, and the move itself."""
+"""Moves of memories to another lab: the preview by project, and the move."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
 from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.display import Displayed
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.journal import Journal
 from memlab.kernel.privacy import PERSONAL, refuse, screen_many
 from memlab.kernel.schema import MEMORY, RECALLABLE
@@ -30,8 +30,9 @@ __all__ = ["Moved", "Preview", "move", "preview", "synced_frame"]
 _NOTES = tuple(
     name for name, column in MEMORY.items() if column.storage == "note" and name != "operations"
 )
-"""Texts beside a memory's own, such as its summary. Operations are code, in which a secret is refused."""
+"""Text fields besides the text itself, such as the summary. Secrets in operations are refused, because they are code."""
 
+# The columns of a preview; a lab without memories gives a table with these and no rows.
 _PREVIEW: dict[str, Any] = {
     "project": pl.String,
     "memories": pl.Int64,
@@ -47,50 +48,71 @@ _PREVIEW: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Preview(Displayed):
-    """What ``lab.io.move_to`` would take along; nothing was written.
+    """The memories that ``lab.io.move_to`` would move; nothing is written.
 
     Attributes
     ----------
     frame
-        A row a project (null: what belongs to none): project, memories (purged ones are none), live (those of which a
-        recall knows), private, characters, secrets and personal (identifiers) that are found in their texts today,
-        would_go, why (it would not).
+        One row for each project, null for the memories without one: project, memories (purged ones
+        not counted), live (those that a recall can find), private, characters. ``secrets`` and
+        ``personal`` count the secrets and identifiers found in the texts today. ``would_go`` is
+        true for a project that would be moved, and ``why`` says why another would not.
+
+    Examples
+    --------
+    >>> lab = memlab.open()
+    >>> hit = lab.remember("Ship on Friday.", project="work")
+    >>> print(lab.io.preview())
+    1 memory of 1 project would move, 0 secrets redacted, 0 personal identifiers included
     """
 
     frame: pl.DataFrame = field(repr=False)
 
     @property
     def memories(self) -> int:
-        """How many memories would go."""
+        """The number of memories that would be moved."""
         return int(self.frame.filter("would_go")["memories"].sum())
 
     def __repr__(self) -> str:
         goes = self.frame.filter("would_go")
         stays = self.frame.filter(~pl.col("would_go"))
-        said = f"{self.memories:,} memories of {goes.height:,} projects would go, {goes['secrets'].sum():,} secrets of "
-        said += f"theirs redacted, {goes['personal'].sum():,} personal identifiers with them"
+        text = (
+            f"{count_of(self.memories, 'memory')} of {count_of(goes.height, 'project')} would move, "
+            f"{count_of(int(goes['secrets'].sum()), 'secret')} redacted, "
+            f"{count_of(int(goes['personal'].sum()), 'personal identifier')} included"
+        )
         names = ", ".join(
-            f"{name or 'what has no project'} ({why})"
+            f"{name or 'memories without a project'} ({why})"
             for name, why in stays["project", "why"].iter_rows()
         )
-        return printable(f"{said}; these stay: {names}" if names else said)
+        return printable(f"{text}; not moved: {names}" if names else text)
 
 
 @dataclass(frozen=True)
 class Moved(Displayed):
-    """What ``lab.io.move_to`` did.
+    """The result of ``lab.io.move_to``.
 
     Attributes
     ----------
     target
-        The lab that it went to.
+        The folder of the target lab.
     frame
-        A row a batch, each whole or not at all: project (null: what belongs to none, or of a batch of all, all),
-        added, known (they were there already), purged (they were purged there, and stay away).
+        One row for each batch, which is stored completely or not at all. ``project`` is null for
+        the memories without a project and for a batch of the whole lab. ``added`` counts new
+        memories, ``known`` those already in the target, and ``purged`` those that the target purged
+        before.
     edges
-        How many edges were added.
+        The number of added edges.
     redacted
-        How many secrets were taken out of the texts on the way.
+        The number of secrets that were replaced in the texts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> lab = memlab.open()
+    >>> hit = lab.remember("Ship on Friday.", project="work")
+    >>> lab.io.move_to(f"{tempfile.mkdtemp()}/team.memlab").redacted
+    0
     """
 
     target: Path
@@ -100,34 +122,32 @@ class Moved(Displayed):
 
     @property
     def added(self) -> int:
-        """How many memories were added to the target."""
+        """The number of memories that were added to the target."""
         return int(self.frame["added"].sum())
 
     def __repr__(self) -> str:
-        said = f"{self.added:,} memories and {self.edges:,} edges added to {self.target}"
-        if known := int(self.frame["known"].sum()):
-            said += f"; {known:,} were there already"
+        text = f"{self.added:,} memories and {self.edges:,} edges added to {self.target}"
+        if count := int(self.frame["known"].sum()):
+            text += f"; {count:,} were already there"
         if purged := int(self.frame["purged"].sum()):
-            said += f"; {purged:,} had been purged there and stay away"
-        return printable(f"{said}; {self.redacted:,} secrets redacted" if self.redacted else said)
+            text += f"; {purged:,} were purged there before and not added"
+        return printable(f"{text}; {self.redacted:,} secrets redacted" if self.redacted else text)
 
 
 def preview(core: Core, exclude: Iterable[str | None]) -> Preview:
-    """What would go; see ``LabIO.preview``."""
+    """Return the memories that would be moved; see ``LabIO.preview``."""
     with core.reading() as state:
         frame, switches = state.memories(), state.projection(Switches)
     frame = frame.filter(pl.col("status") != "purged")
-    left_out = _excluded(exclude, [*frame["project"].unique().to_list(), *switches.projects])
+    left_out = _check_excluded(exclude, [*frame["project"].unique().to_list(), *switches.projects])
     rows = []
     for project in sorted(
         frame["project"].unique().to_list(), key=lambda name: (name is not None, name or "")
     ):
         some = frame.filter(pl.col("project").eq_missing(pl.lit(project)))
         texts = [text for name in ("text", *_NOTES) for text in some[name].to_list() if text]
-        secrets = sum(len(one.findings) for one in screen_many(texts))
-        both = sum(
-            len(one.findings) for one in screen_many(texts, personal=frozenset(PERSONAL.values()))
-        )
+        secrets = _count_findings(texts)
+        both = _count_findings(texts, frozenset(PERSONAL.values()))
         off = switches.off(project) is not None
         rows.append(
             {
@@ -145,126 +165,143 @@ def preview(core: Core, exclude: Iterable[str | None]) -> Preview:
     return Preview(pl.DataFrame(rows, schema=_PREVIEW))
 
 
-def _excluded(given: Iterable[str | None], projects: Sequence[str | None]) -> set[str | None]:
-    """The projects that stay; UnknownName for one that is not there, as a slip would send what was to stay."""
-    if isinstance(given, str):
-        given = (given,)
-    if not isinstance(given, Iterable):
-        raise InputError(f"exclude holds names of projects, not {describe_value(given)}.")
-    names = list(given)
+def _count_findings(texts: Sequence[str], personal: frozenset[str] = frozenset()) -> int:
+    """Return the number of secrets, and of these kinds of personal identifiers, in texts."""
+    return sum(len(screening.findings) for screening in screen_many(texts, personal=personal))
+
+
+def _check_excluded(
+    exclude: Iterable[str | None], projects: Sequence[str | None]
+) -> set[str | None]:
+    """Return the excluded projects.
+
+    An unknown name is an error, because a typing error would otherwise move a project that was meant to stay.
+    """
+    if isinstance(exclude, str):
+        exclude = (exclude,)
+    if not isinstance(exclude, Iterable):
+        raise InputError(f"exclude takes names of projects, not {describe_value(exclude)}.")
+    names = list(exclude)
     for name in names:
         if name is not None and not isinstance(name, str):
             raise InputError(
-                f"exclude holds names of projects, or None for what belongs to none, not {describe_value(name)}."
+                f"exclude takes names of projects, or None for memories without one, not {describe_value(name)}."
             )
         if name not in projects:
-            raise UnknownName("project", name, [one for one in projects if one is not None])
+            raise UnknownName(
+                "project", name, [project for project in projects if project is not None]
+            )
     return set(names)
 
 
 def move(
     core: Core, target: Path, exclude: Iterable[str | None], open_lab: Callable[[Path], Any]
 ) -> Moved:
-    """Bring what is not excluded into the lab at ``target``; see ``LabIO.move_to``."""
+    """Move memories into the lab at ``target``; see ``LabIO.move_to``."""
     journal = core.store.journal
     if not isinstance(journal, Journal) or journal.read_only:
         raise ReadOnlyLab(
-            f"{core.store.where} cannot be written, and a move is noted in it. Open the lab for writing."
+            f"{core.store.where} is read-only, but the move must be recorded in it. "
+            "Open the lab for writing."
         )
     refuse(str(target), "target")
     if core.store.folder is not None and target.absolute() == core.store.folder.absolute():
         raise InputError(f"{target} is this lab. Move it to another path.")
     plan = preview(core, exclude).frame
     goes = plan.filter("would_go")["project"].to_list()
-    with open_lab(target) as there:
-        moved = _moved(core, there.io.store, target, goes, whole=plan["would_go"].all())
-        _mark(
+    with open_lab(target) as other:
+        moved = _move_batches(core, other.io.store, target, goes, whole=plan["would_go"].all())
+        _record_move(
             core,
-            there.io.store,
+            other.io.store,
             moved,
             left_out=int(plan.filter(~pl.col("would_go"))["memories"].sum()),
         )
     return moved
 
 
-def _moved(
-    core: Core, there: Store, target: Path, projects: list[str | None], *, whole: bool
+def _move_batches(
+    core: Core, other: Store, target: Path, projects: list[str | None], *, whole: bool
 ) -> Moved:
+    """Store the projects in the target: as one batch for a whole lab, else one by one."""
     from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.io.storing import load_bundle
 
-    with there.reading() as state:
-        check_on(there, state, projects)
+    with other.reading() as state:
+        check_on(other, state, projects)
 
     def store(bundle: Bundle) -> Loaded:
-        return load_bundle(there, bundle, own=lambda: compute_lab_id(there.journal))
+        return load_bundle(other, bundle, own=lambda: compute_lab_id(other.journal))
 
     rows: list[dict[str, Any]] = []
     edges = redacted = 0
-    # Of a lab that goes whole its registers go too, which speak of ids: one batch. Else a batch a project.
+    # The registers of a lab refer to ids, so they are only moved with all memories in one batch.
     for project in [None] if whole else projects:
-        bundle, taken = _screened(_bundle(core, None if whole else [project]))
+        bundle, removed = _redact_notes(_read_bundle(core, None if whole else [project]))
         loaded = store(bundle)
         rows.append(
             {"project": project}
             | {what: loaded.count(what) for what in ("added", "known", "purged")}
         )
         edges += loaded.edges
-        redacted += len(loaded.redacted) + (taken if loaded.count("added") else 0)
-    # edges from one project to another: both ends are there now
+        redacted += len(loaded.redacted) + (removed if loaded.count("added") else 0)
+    # Edges between projects: both of their ends are in the target only now.
     if not whole and len(projects) > 1:
-        edges += store(_screened(_bundle(core, projects))[0]).edges
+        edges += store(_redact_notes(_read_bundle(core, projects))[0]).edges
     schema = {"project": pl.String, "added": pl.Int64, "known": pl.Int64, "purged": pl.Int64}
     return Moved(target, pl.DataFrame(rows, schema=schema), edges, redacted)
 
 
-def _bundle(core: Core, projects: list[str | None] | None) -> Bundle:
-    """The memories of these projects with the edges among them; None: all of the lab, as an export has it."""
+def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
+    """Return the memories of some projects with the edges between them; None for the whole lab."""
     from memlab.io.formats import build_bundle, compute_lab_id
 
     where = None
     if projects is not None:
-        named = (
-            pl.col("project").is_in([one for one in projects if one is not None]).fill_null(False)
+        in_projects = (
+            pl.col("project")
+            .is_in([name for name in projects if name is not None])
+            .fill_null(False)
         )
-        where = (named | pl.col("project").is_null() if None in projects else named) & (
+        where = (in_projects | pl.col("project").is_null() if None in projects else in_projects) & (
             pl.col("status") != "purged"
         )
     with core.reading() as state:
-        made = build_bundle(
+        bundle = build_bundle(
             state, lab=compute_lab_id(core.store.journal), now=core.store.clock(), where=where
         )
-    return replace(made, source=core.store.where)
+    return replace(bundle, source=core.store.where)
 
 
-def _screened(bundle: Bundle) -> tuple[Bundle, int]:
-    """The bundle without secrets in summaries and other notes (texts pass the gate as they are stored), and how many.
+def _redact_notes(bundle: Bundle) -> tuple[Bundle, int]:
+    """Return the bundle with the secrets in notes replaced, and their number.
 
-    What was stored before the gate knew a kind of secret is found today.
+    Notes are fields such as the summary; texts are screened when they are stored. Notes may contain
+    secrets of a kind that was unknown when they were stored.
     """
     memories, count = bundle.memories, 0
     for name in _NOTES:
         values = memories[name].to_list()
-        found = screen_many([text or "" for text in values])
-        taken = sum(len(one.findings) for one in found)
-        if taken:
+        screenings = screen_many([text or "" for text in values])
+        secrets = sum(len(screening.findings) for screening in screenings)
+        if secrets:
             clean = [
-                one.text if value is not None else None
-                for one, value in zip(found, values, strict=True)
+                screening.text if value is not None else None
+                for screening, value in zip(screenings, values, strict=True)
             ]
             memories = memories.with_columns(pl.Series(name, clean, dtype=pl.String))
-            count += taken
+            count += secrets
     return replace(bundle, memories=memories), count
 
 
-def _mark(core: Core, there: Store, moved: Moved, *, left_out: int) -> None:
-    """Note in this lab that it is synced with the target, unless that was noted and nothing has come since."""
+def _record_move(core: Core, other: Store, moved: Moved, *, left_out: int) -> None:
+    """Record the move in this lab, unless the last record of the target says the same."""
     store = core.store
     count = moved.added + int(moved.frame["known"].sum())
     body = {
         "target": str(moved.target.absolute()),
-        "lab": there.journal.identity,
+        "lab": other.journal.identity,
         "memories": count,
         "added": moved.added,
         "left_out": left_out,
@@ -281,7 +318,7 @@ def _mark(core: Core, there: Store, moved: Moved, *, left_out: int) -> None:
 
 
 def synced_frame(core: Core) -> pl.DataFrame:
-    """One row for each move; see ``LabIO.synced``."""
+    """Return the recorded moves, none for a viewer; see ``LabIO.synced``."""
     with core.reading() as state:
         moves = state.projection(Synced).frame
     return moves.clear() if isinstance(core.store, ViewerStore) else moves

@@ -1,8 +1,8 @@
-"""A readable copy of a lab beside it: one Markdown file a memory and an index, kept in step with the journal.
+"""A readable copy of a lab: one Markdown file per memory and an index, updated from the journal.
 
-Only files of the mirror's own are ever written or removed, each by renaming a draft, so that a reader sees the old
-one or the new one. A name begins with the memory's number, which no system reserves, and holds ASCII only. A link in
-the folder is replaced, never followed.
+Only files of the mirror are written or removed. Each is written as a draft that is then renamed, so
+a reader sees either the old file or the new one. A file name begins with the number of the memory,
+which no file system reserves, and is ASCII. A link in the folder is replaced, never followed.
 """
 
 from __future__ import annotations
@@ -37,18 +37,37 @@ from memlab.kernel.storage.store import Store
 
 __all__ = ["INDEX", "Mirror", "reach_mirrors"]
 
+# Names of the mirror's files; a draft has the suffix until it is complete.
 INDEX = "index.json"
 FILE_PATTERN = re.compile(r"[0-9]{7,}(-[a-z0-9-]{1,48})?\.md")
 _DRAFT = ".draft"
+# The version of the page format. Pages of another version are rewritten.
 _PAGES = 2
-"""The way pages are written; those of another are rewritten."""
+# Memories with these statuses have no page: their texts must not be readable any more.
 _GONE = ("deleted", "purged")
 
 
 class Mirror(Background):
-    """The copy of one lab in one folder. ``update`` brings it up to date; with ``every``, a thread does until ``stop``.
+    """The readable copy of one lab in one folder.
 
-    ``problem`` is the error of the last update that failed, None once one succeeds.
+    ``update`` updates the files; with ``every``, a background thread does so until ``stop`` is
+    called.
+
+    Attributes
+    ----------
+    folder
+        The folder of the mirror.
+    problem
+        The error of the last update, or None if it succeeded.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> lab = memlab.open()
+    >>> mirror = lab.io.mirror(tempfile.mkdtemp())
+    >>> hit = lab.remember("The build needs Node 20.")
+    >>> mirror.update(), len(mirror)
+    (1, 1)
     """
 
     def __init__(
@@ -60,52 +79,77 @@ class Mirror(Background):
         every: float | None = None,
         locked: bool = False,
     ) -> None:
-        """A mirror of the lab on ``store`` as long as that is ``alive``; ``locked`` says that a purge makes it."""
+        """Create a mirror of the lab on ``store``, and write its files.
+
+        ``alive`` says whether the lab is still in use. ``locked`` is true within a purge, which
+        already holds the lock on derived files.
+        """
         self.folder, self._store, self._alive, self._lab = (
             folder,
             store,
             alive,
             compute_lab_id(store.journal),
         )
-        self._locked, self._taken_over = locked, False
+        self._locked, self._owns_folder = locked, False
         self.problem: Exception | None = None
         self._seq = -1
         self._files: dict[str, tuple[str, int]] = {}
+        # The thread and the user may update at the same time; the files are those of one update.
         self._turn = ThreadLock()
-        self._worker = Worker(
-            "mirror", _keeping(weakref.ref(self), every or 0.0), delay=every or 0.0
-        )
+        step = _update_step(weakref.ref(self), every or 0.0)
+        self._worker = Worker("mirror", step, delay=every or 0.0)
         self.update()
         if every is not None:
             self._worker.start()
 
-    # -- what a person calls ------------------------------------------------------------------------------------------
-
     def update(self) -> int:
-        """Write what has changed and remove what is gone; how many files that were. Nothing, if nothing happened."""
+        """Write the changed files and remove those of deleted and purged memories.
+
+        Returns
+        -------
+        int
+            The number of files written or removed, apart from the index.
+        """
         with self._turn:
-            head, store = self._head(), self._store
-            if head is None or head == self._seq:
+            last, store = self._last_event(), self._store
+            if last is None or last == self._seq:
                 return 0
             changed = (
-                self._written(self._bundle())
+                self._write_files(self._read_bundle())
                 if self._locked
-                else write_without_purge(store, self._bundle, self._written)
+                else write_without_purge(store, self._read_bundle, self._write_files)
             )
-            self._seq = head
+            self._seq = last
             return changed
 
     @checked
     def wait(self, seconds: Seconds) -> bool:
-        """Wait so long, or until it is stopped; whether it was."""
+        """Wait until the mirror is stopped, or the time has passed.
+
+        Parameters
+        ----------
+        seconds
+            The maximum time to wait.
+
+        Returns
+        -------
+        bool
+            True if the mirror was stopped.
+        """
         return self._worker.pause(seconds)
 
     def __len__(self) -> int:
-        """How many memories the folder holds."""
+        """Return the number of memories in the folder."""
         return len(self._files)
 
     def stop(self) -> None:
-        """End the thread. The files stay. Raises what the last update raised, if it failed."""
+        """End the background thread; the files stay.
+
+        Raises
+        ------
+        MemlabError
+            The error of the last update, if it failed.
+        """
         self._worker.stop()
         if self.problem is not None:
             raise self.problem
@@ -117,24 +161,25 @@ class Mirror(Background):
             f"<Mirror in {self.folder}: {len(self._files):,} memories, {state}{trouble}>"
         )
 
-    # -- the lab ------------------------------------------------------------------------------------------------------
-
-    def _head(self) -> int | None:
+    def _last_event(self) -> int | None:
+        """Return the number of the journal's last event; None once the lab is closed or gone."""
         journal = self._store.journal
         return None if journal.closed or not self._alive() else journal.head
 
-    def _bundle(self) -> Bundle:
+    def _read_bundle(self) -> Bundle:
+        """Return the content of the lab as an export holds it."""
         store = self._store
         with store.reading():
             return build_bundle(store.state, lab=self._lab, now=store.clock())
 
-    # -- the folder ---------------------------------------------------------------------------------------------------
+    def _adopt_folder(self) -> None:
+        """Use a new or empty folder, or that of an earlier mirror of this lab.
 
-    def _take_over(self) -> None:
-        """Use an empty folder, or one that this lab's mirror left; InputError for any other."""
+        InputError is raised for any other folder, so that no other file is ever overwritten.
+        """
         folder = self.folder
         if folder.is_symlink():
-            raise InputError(f"{folder} is a link: a mirror is kept in a folder of its own.")
+            raise InputError(f"{folder} is a link. Give the mirror a folder of its own.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             entries = list(os.scandir(folder))
@@ -156,18 +201,18 @@ class Mirror(Background):
             and record.get("memlab") == "mirror"
             and isinstance(record.get("files"), dict)
         )
-        strange = next((entry.name for entry in entries if not _is_ours(entry.name)), None)
-        if not ours or strange is not None:
-            what = f"it holds {strange}" if strange is not None else "it has no index of a mirror"
+        foreign = next((entry.name for entry in entries if not _is_mirror_file(entry.name)), None)
+        if not ours or foreign is not None:
+            reason = f"it contains {foreign}" if foreign is not None else "it has no mirror index"
             raise InputError(
-                f"{folder} is not empty and no mirror: {what}. Give a folder of its own."
+                f"{folder} is not empty and no mirror: {reason}. Give a folder of its own."
             )
         if record["lab"] != self._lab:
             raise InputError(
                 f"{folder} mirrors another lab ({record['lab']:.40}). Give a folder of its own."
             )
         for name, about in record["files"].items():
-            # A name from a file is not to lead anywhere else.
+            # The index may have been edited: a name in it must not lead out of the folder.
             valid = (
                 isinstance(about, list)
                 and len(about) == 2
@@ -184,25 +229,29 @@ class Mirror(Background):
             ):
                 (folder / entry.name).unlink(missing_ok=True)
 
-    def _written(self, bundle: Bundle) -> int:
-        if not self._taken_over:
-            self._take_over()
-            self._taken_over = True
-            # before the first page, as a process may be killed
+    def _write_files(self, bundle: Bundle) -> int:
+        """Write the changed pages, and record in the journal that the mirror is up to date."""
+        if not self._owns_folder:
+            self._adopt_folder()
+            self._owns_folder = True
+            # Recorded before the first page, so that a purge finds the mirror of a killed process.
             register_copy(self._store.journal, "mirror", self.folder, begun=True)
         try:
-            changed = self._write(bundle)
+            changed = self._write_pages(bundle)
         except OSError as error:
             raise translate_error(str(self.folder), error) from error
         register_copy(self._store.journal, "mirror", self.folder)
         return changed
 
-    def _write(self, bundle: Bundle) -> int:
+    def _write_pages(self, bundle: Bundle) -> int:
+        """Write changed pages, remove those of memories that are gone, and return their number."""
         memories = bundle.memories.filter(
             ~pl.col("status").is_in(_GONE) & pl.col("text").is_not_null()
         )
         links = _links(bundle, memories["id"])
         joined = memories.join(links, on="id", how="left", maintain_order="left")
+        # A digest covers the row and its links, so a page is written only when its text would
+        # change.
         digests = joined.hash_rows().to_list()
         wanted = {
             build_file_name(id, text): (id, digest)
@@ -223,15 +272,16 @@ class Mirror(Background):
             names = {id: name for name, (id, _) in wanted.items()}
             for fields in export_memories(changed):
                 id = fields["id"]
-                self._put(ids[id], render_memory_page(fields, links_of.get(id) or [], names))
+                self._write_file(ids[id], render_memory_page(fields, links_of.get(id) or [], names))
         for name in gone:
             (self.folder / name).unlink(missing_ok=True)
         self._files = {name: (str(id), digest) for name, (id, digest) in wanted.items()}
         if stale or gone or not (self.folder / INDEX).is_file():
-            self._put(INDEX, self._index())
+            self._write_file(INDEX, self._index())
         return len(stale) + len(gone)
 
     def _index(self) -> str:
+        """Return the index as JSON: the lab, the format, and the id and digest of each page."""
         files = {name: [int(id), digest] for name, (id, digest) in self._files.items()}
         about = {
             "memlab": "mirror",
@@ -242,52 +292,55 @@ class Mirror(Background):
         }
         return json.dumps({**about, "files": files}, indent=1)
 
-    def _put(self, name: str, content: str) -> None:
+    def _write_file(self, name: str, content: str) -> None:
+        """Write a file as a draft, and rename the draft."""
         draft = self.folder / f"{name}{_DRAFT}"
         draft.unlink(missing_ok=True)
-        # "x" makes a new file or fails: a link that stands in its place is not followed.
+        # "x" creates a new file or fails, so that a link of this name is not followed.
         with draft.open("x", encoding="utf-8", newline="") as file:
             file.write(content)
         draft.replace(self.folder / name)
 
 
 def reach_mirrors(store: Store) -> dict[Path, str]:
-    """Bring the mirrors in step that are not since the last purge: each with how that went, "" if it did.
+    """Update the mirrors that have not been updated since the last purge.
 
-    Whoever calls it holds the lock of files that are made of the journal. A folder that is not there is reported, and
-    reached when the lab is opened while it is.
+    Returns the error message of each, "" for success. The caller holds the lock on derived files. A
+    mirror whose folder is missing is reported, and updated when the lab is next opened with the
+    folder present.
     """
     problems = {}
-    for one in list_outdated_mirrors(store.journal):
-        if not one.path.is_dir():
-            problems[one.path] = "not there"
+    for copy in list_outdated_mirrors(store.journal):
+        if not copy.path.is_dir():
+            problems[copy.path] = "not there"
             continue
         try:
-            Mirror(one.path, store, locked=True)
-            problems[one.path] = ""
+            Mirror(copy.path, store, locked=True)
+            problems[copy.path] = ""
         except MemlabError as error:
-            problems[one.path] = str(error)
+            problems[copy.path] = str(error)
     return problems
 
 
-def _keeping(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
-    """The step of a mirror's worker, which ends when nobody has the mirror or the lab any more."""
+def _update_step(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
+    """Return the step of a mirror's worker, which ends once the mirror or its lab is gone."""
 
     def step() -> float:
-        kept = mirror()
-        if kept is None or kept._head() is None:
+        alive_mirror = mirror()
+        if alive_mirror is None or alive_mirror._last_event() is None:
             raise Finished
         try:
-            kept.update()
-            kept.problem = None
+            alive_mirror.update()
+            alive_mirror.problem = None
         except MemlabError as error:
-            kept.problem = error
+            alive_mirror.problem = error
         return every
 
     return step
 
 
-def _is_ours(name: str) -> bool:
+def _is_mirror_file(name: str) -> bool:
+    """Return whether a mirror writes files of this name, drafts included."""
     return (
         name == INDEX
         or FILE_PATTERN.fullmatch(name.removesuffix(_DRAFT)) is not None
@@ -296,14 +349,15 @@ def _is_ours(name: str) -> bool:
 
 
 def _is_file(path: Path) -> bool:
+    """Return whether a path is a regular file and no link."""
     return path.is_file() and not path.is_symlink()
 
 
-def _links(bundle: Bundle, kept: pl.Series) -> pl.DataFrame:
-    """``id``, ``links``: what each memory is joined to, as texts, in the order in which that was done."""
-    ids = kept.to_list()
-    there = pl.col("target").is_in(ids) | pl.col("target").is_null()
-    ends = bundle.edges.filter(pl.col("source").is_not_null() & there).select(
+def _links(bundle: Bundle, memories: pl.Series) -> pl.DataFrame:
+    """Return the edges of each memory as texts, in order of creation: columns ``id``, ``links``."""
+    ids = memories.to_list()
+    target_exists = pl.col("target").is_in(ids) | pl.col("target").is_null()
+    ends = bundle.edges.filter(pl.col("source").is_not_null() & target_exists).select(
         pl.col("source").alias("id"),
         pl.concat_str(
             "relation",

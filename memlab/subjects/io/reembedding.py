@@ -1,4 +1,4 @@
-"""The worker that goes over to another embedder while the lab is used, and what it says of that."""
+"""The worker that embeds memories again after a change of the embedder."""
 
 from __future__ import annotations
 
@@ -13,25 +13,31 @@ from memlab.kernel.storage.store import Store
 
 __all__ = ["Reembedder", "Reembedding"]
 
-_BREATH = 0.01
-"""Seconds at least between two batches: others get at the lab."""
+_PAUSE = 0.01
+"""Minimum seconds between two batches, in which other threads and processes may use the lab."""
 
 _BUSY, _FAILED = 1.0, 30.0
-"""Seconds until the next attempt where another process holds the lab, and where the embedder failed."""
+"""Seconds until the next attempt: after another process held the lab, and after the embedder failed."""
 
 
 @dataclass(frozen=True)
 class Reembedding:
-    """How far a lab has gone over to its embedder.
+    """The progress of a lab's change to another embedder.
 
     Attributes
     ----------
     done
-        How many memories have a vector of it.
+        The number of memories with a vector of the current embedder.
     total
-        How many memories there are.
+        The number of memories.
     error
-        Why the last attempt in the background failed; None if it did not. It is tried again.
+        The error of the last attempt in the background, which is repeated later; None if it
+        succeeded.
+
+    Examples
+    --------
+    >>> memlab.open().io.reembedding()
+    <Reembedding: 0 of 0 memories>
     """
 
     done: int
@@ -40,7 +46,7 @@ class Reembedding:
 
     @property
     def finished(self) -> bool:
-        """Whether every memory has its vector."""
+        """True if every memory has its vector."""
         return self.done == self.total
 
     def __repr__(self) -> str:
@@ -49,42 +55,43 @@ class Reembedding:
 
 
 class Reembedder(Background):
-    """One worker a lab, which begins when memories wait for a vector.
+    """The worker of one lab that embeds memories waiting for a vector.
 
-    What waits is in the journal, so nothing is handed to the worker. What is left when the lab is closed or the process
-    dies is embedded after the next opening.
+    The journal records which memories wait, so nothing is passed to the worker. Memories that still
+    wait when the lab is closed, or when the process dies, are embedded after the next opening.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._worker = Worker(f"embeds {store.where} anew", self._step)
+        self._worker = Worker(f"re-embedding of {store.where}", self._step)
         self._error: MemlabError | None = None
-        self._here = 0
-        """How many calls embed in the foreground: the thread leaves it to them."""
+        # The number of running calls of embed_all, during which the thread pauses.
+        self._foreground = 0
 
     def wake(self) -> None:
-        """Embed what waits, soon; nothing happens where nothing waits or the lab cannot be written."""
+        """Start the worker if memories wait and the lab can be written."""
         if not self._store.journal.read_only and self._store.state.unembedded:
             self._worker.wake()
 
     def progress(self) -> Reembedding:
-        """How far it is."""
+        """Return the number of memories with a vector, of those the viewer sees."""
         with self._store.reading() as state:
-            seen = visible_rows(state)
-            if seen is None:
+            rows = visible_rows(state)
+            if rows is None:
                 return Reembedding(state.rows - state.unembedded, state.rows, self._error)
-            return Reembedding(len(state.drop_unembedded(seen)), len(seen), self._error)
+            return Reembedding(len(state.drop_unembedded(rows)), len(rows), self._error)
 
     def embed_all(self, timeout: float | None) -> bool:
-        """Embed here and now, for at most ``timeout`` seconds; whether nothing waits any more."""
+        """Embed waiting memories for at most ``timeout`` seconds; return whether none waits."""
         if self.progress().finished:
             return True
         if self._store.journal.read_only:
             raise ReadOnlyLab(
-                f"{self._store.where} can only be read here: whoever embeds it anew writes down the vectors."
+                f"{self._store.where} was opened with read_only=True, so new vectors cannot be "
+                "stored. Open the lab for writing."
             )
         until = None if timeout is None else time.monotonic() + timeout
-        self._here += 1
+        self._foreground += 1
         try:
             while self._store.embed_waiting(
                 stopped=lambda: until is not None and time.monotonic() >= until
@@ -92,17 +99,17 @@ class Reembedder(Background):
                 if until is not None and time.monotonic() >= until:
                     return False
         finally:
-            self._here -= 1
+            self._foreground -= 1
         self._error = None
         return True
 
     def _step(self) -> float | None:
-        """One batch, if anything waits; the seconds until the next."""
-        if self._here:
+        """Embed one batch, and return the seconds until the next."""
+        if self._foreground:
             return _BUSY
         try:
             more = self._store.embed_waiting(
-                stopped=lambda: self._worker.stopping or self._here > 0
+                stopped=lambda: self._worker.stopping or self._foreground > 0
             )
         except LabBusy as error:
             self._error = error
@@ -115,4 +122,4 @@ class Reembedder(Background):
         self._error = None
         if not more:
             raise Finished
-        return _BREATH
+        return _PAUSE

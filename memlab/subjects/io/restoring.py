@@ -1,4 +1,4 @@
-"""Putting a backup in the place of a lab's journal, or settling that what is there is what there is."""
+"""Restoring a lab from a backup, or accepting the journal as it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from memlab.errors import (
     LabBusy,
     LabError,
     NewerLab,
-    NotALab,
 )
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import sync, writing
@@ -35,7 +34,6 @@ from memlab.kernel.journal import (
     HeadFile,
     Journal,
     WriterLock,
-    lab_exists,
     open_connection,
     read_head,
     stamp_copy,
@@ -48,6 +46,7 @@ from memlab.kernel.storage.backup_folders import (
     list_backups,
 )
 from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, REPLACED
+from memlab.subjects.io.checking import find_lab
 from memlab.subjects.mending import make_repairer
 
 __all__ = ["Restored", "restore"]
@@ -55,10 +54,26 @@ __all__ = ["Restored", "restore"]
 
 @dataclass(frozen=True)
 class Restored(Displayed):
-    """What ``restore`` did.
+    """The result of ``restore``.
 
-    ``backup`` is in place now (None: the journal was kept as it is), ``event`` is its last, and ``replaced`` the folder
-    with what was in its place.
+    Attributes
+    ----------
+    path
+        The folder of the lab.
+    backup
+        The backup that was restored; None if the lab's own journal was kept.
+    event
+        The number of the last event of the lab now.
+    replaced
+        The folder with the former files; None if nothing was replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/agent.memlab"
+    >>> memlab.open(path).close()
+    >>> memlab.restore(path).replaced is None
+    True
     """
 
     path: Path
@@ -89,32 +104,61 @@ class Restored(Displayed):
 
 @checked
 def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
-    """Make the lab at ``path`` complete again: with ``backup``, or with what holds the most of it.
+    """Restore the lab at ``path`` from a backup, or from its own journal.
 
-    Without ``backup`` that is the lab's own journal if it is sound, else the sound backup with the latest event, and
-    what was missing is no longer reported. What was in the place of a backup is moved to the folder ``replaced``,
-    until a purge. Whoever has the lab open must open it again. A backup from before a purge is refused: it
-    holds what was purged.
+    Without ``backup`` the lab's own journal is kept if it is sound, and lost events are no longer
+    reported. Otherwise the sound backup with the latest event is restored. The former files are
+    moved to the folder ``replaced``, where they stay until a purge. Every process that has the lab
+    open must open it again. A backup from before a purge is refused, because it contains the purged
+    texts.
 
-    Raises NotALab; NewerLab for a lab or a backup of a later memlab; InputError for a backup of another lab; DamagedLab
-    if nothing sound is left; LabBusy.
+    Parameters
+    ----------
+    path
+        The folder of the lab.
+    backup
+        The folder of a backup of this lab.
 
-    >>> memlab.restore("agent.memlab").event                                               # doctest: +SKIP
+    Returns
+    -------
+    Restored
+        What was restored, and where the former files are.
+
+    Raises
+    ------
+    NotALab
+        If there is no lab at ``path``.
+    NewerLab
+        If a later version of memlab wrote the lab or the backup.
+    InputError
+        If ``backup`` belongs to another lab or is from before a purge.
+    DamagedLab
+        If neither the journal nor a backup is sound.
+    LabBusy
+        If another process is writing or reading.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/agent.memlab"
+    >>> with memlab.open(path) as lab:
+    ...     hit = lab.remember("The build needs Node 20.")
+    ...     backup = lab.io.backup()
+    >>> memlab.restore(path, backup.path).backup == backup.path
+    True
     """
-    folder = Path(path).expanduser().absolute()
-    if not folder.is_dir():
-        raise NotALab(f"There is no lab at {folder}. Check the path.")
-    with contextlib.suppress(DamagedLab):  # what is wrong is looked at below
-        if not lab_exists(folder):
-            raise NotALab(f"There is no lab at {folder}. Check the path.")
+    folder = find_lab(path)
+    # The lock on derived files is taken first everywhere, so that a purge and a restore never wait for each other.
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
-        with WriterLock(folder / LOCK).hold(PURGE_TIMEOUT):  # nobody writes what is being judged
+        with WriterLock(folder / LOCK).hold(PURGE_TIMEOUT):
             own, recorded = _sound_head(folder), _recorded_head(folder)
             chosen: Path | None
             if backup is not None:
-                chosen = _of_this_lab(Path(backup).expanduser().absolute(), _newest(own, recorded))
+                chosen = _check_backup(
+                    Path(backup).expanduser().absolute(), _latest_head(own, recorded)
+                )
             else:
-                chosen = _best(folder, own, recorded)
+                chosen = _best_backup(folder, own, recorded)
             replaced = (
                 None
                 if chosen is None
@@ -125,8 +169,11 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
             return Restored(folder, chosen, journal.head, replaced)
 
 
-def _newest(own: Head | None, recorded: Head | None) -> Head | None:
-    """Whose generation a backup must have: a copy from before a purge hides what the head file knows."""
+def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
+    """Return the last event of the later generation, of the journal and the head file.
+
+    The journal alone is not enough: it may be a copy from before a purge.
+    """
     return max(
         (head for head in (own, recorded) if head is not None),
         key=lambda head: head.generation,
@@ -135,9 +182,10 @@ def _newest(own: Head | None, recorded: Head | None) -> Head | None:
 
 
 def _sound_head(folder: Path) -> Head | None:
-    """The last event of the journal in ``folder`` if every row of it is what was written.
+    """Return the last event of a journal whose every row is sound, else None.
 
-    NewerLab is raised: what a later memlab wrote is no damage, and must not give way to an older backup.
+    NewerLab is raised: a journal of a later memlab is not damaged, and an older backup must not
+    replace it.
     """
     try:
         return read_head(folder)
@@ -148,95 +196,108 @@ def _sound_head(folder: Path) -> Head | None:
 
 
 def _recorded_head(folder: Path) -> Head | None:
+    """Return the last event that the file ``head`` records; None if it cannot be read."""
     try:
         return HeadFile(folder / HEAD).read()
     except DamagedLab:
         return None
 
 
-def _of_this_lab(backup: Path, known: Head | None) -> Path:
+def _check_backup(backup: Path, latest: Head | None) -> Path:
+    """Return a backup that belongs to the lab and postdates its purges.
+
+    ``latest`` is the last event of the lab.
+    """
     if not (backup / FILE).is_file():
         raise InputError(
-            f"{backup} is no backup: it has no {FILE}. `ls LAB/{BACKUPS}` shows those of a lab."
+            f"{backup} is no backup: it has no {FILE}. `ls LAB/{BACKUPS}` lists the backups of a lab."
         )
     head = read_head(backup)
-    if known is not None and head.lab != known.lab:
+    if latest is not None and head.lab != latest.lab:
         raise InputError(f"{backup} is a backup of another lab.")
-    if known is not None and head.generation < known.generation:
+    if latest is not None and head.generation < latest.generation:
         raise InputError(
-            f"{backup} is from before a purge, and holds what was purged. A newer backup does not."
+            f"{backup} is from before a purge and contains the purged texts. Choose a newer backup."
         )
     return backup
 
 
-def _best(folder: Path, own: Head | None, recorded: Head | None) -> Path | None:
-    """The backup that holds more than the journal; None if the journal is sound and holds the most."""
-    known = _newest(own, recorded)
-    if own is not None and known is not None and own.generation < known.generation:
-        own = None  # from before a purge
+def _best_backup(folder: Path, own: Head | None, recorded: Head | None) -> Path | None:
+    """Return the backup with the latest event, or None if the sound journal is as late."""
+    latest = _latest_head(own, recorded)
+    if own is not None and latest is not None and own.generation < latest.generation:
+        own = None  # The journal is a copy from before a purge.
     ranked: list[tuple[int, int, Path | None]] = (
         [] if own is None else [(own.generation, own.seq, None)]
     )
-    for kept in _backups_of(folder):
-        head = _sound_head(kept.path)
+    for backup in _backups_of(folder):
+        head = _sound_head(backup.path)
         if head is None:
             continue
-        if known is None or (head.lab == known.lab and head.generation >= known.generation):
-            ranked.append((head.generation, head.seq, kept.path))
+        if latest is None or (head.lab == latest.lab and head.generation >= latest.generation):
+            ranked.append((head.generation, head.seq, backup.path))
     if not ranked:
         raise DamagedLab(
-            f"The journal of {folder} is damaged, and there is no sound backup of it that it knows of. Name one: "
+            f"The journal of {folder} is damaged, and it records no sound backup. Name a backup: "
             "memlab restore LAB BACKUP."
         )
-    most = max(one[:2] for one in ranked)
-    if own is not None and most <= (own.generation, own.seq):
+    best = max(candidate[:2] for candidate in ranked)
+    if own is not None and best <= (own.generation, own.seq):
         return None
-    return max((one for one in ranked if one[2] is not None), key=lambda one: one[:2])[2]
+    backups = (candidate for candidate in ranked if candidate[2] is not None)
+    return max(backups, key=lambda candidate: candidate[:2])[2]
 
 
 def _backups_of(folder: Path) -> list[BackupFolder]:
-    """Every backup of the lab that can be found: the folders besides its own are listed in the journal."""
-    found = [folder / BACKUPS]
+    """Return every backup of a lab.
+
+    Besides its own folder of backups, the journal records others.
+    """
+    folders = [folder / BACKUPS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DamageWarning)
         with (
             contextlib.suppress(LabError),
             Journal.open(folder, read_only=True, create=False) as journal,
         ):
-            found = list_backup_folders(journal)
-    return [kept for place in found for kept in list_backups(place)]
+            folders = list_backup_folders(journal)
+    return [backup for parent in folders for backup in list_backups(parent)]
 
 
-def _listed(folder: Path) -> dict[str, str]:
-    """What the journal that goes knows of copies of this lab, which a backup does not: a purge has to reach them."""
-    found: dict[str, str] = {}
+def _read_copies(folder: Path) -> dict[str, str]:
+    """Return the journal's record of copies of this lab, which a purge must reach.
+
+    A backup may be older than some copies, so the record is carried over from the journal that it replaces.
+    """
+    record: dict[str, str] = {}
     with (
         contextlib.suppress(LabError),
         Journal.open(folder, read_only=True, create=False) as journal,
     ):
         for key in UNCOPIED:
-            found |= {key: value} if (value := journal.meta(key)) else {}
-    return found
+            record |= {key: value} if (value := journal.meta(key)) else {}
+    return record
 
 
 def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: bool) -> Path:
-    """Put a copy of the backup's journal in the place of the lab's; returns where that is which was there.
+    """Replace a lab's journal by a copy of a backup; return the former files' folder.
 
-    The new database takes the place of the old by one renaming, so there is a journal at any instant. The old log must
-    be gone by then, as it would be taken for the new one's: what it holds is moved into the old database first. The
-    new database knows which head (``recorded``) was given up for it, so that with the renaming all is settled.
+    One rename replaces the database, so there is a journal at every moment. The old write-ahead log
+    must be gone before, because SQLite would apply it to the new database. Its content is moved
+    into the old database first. The new database contains the last event of the old one
+    (``recorded``), so the rename settles everything.
     """
     draft = folder / f"{FILE}.new"
     with writing(f"The journal of {folder.name}"):
         draft.unlink(missing_ok=True)
-        with open_connection(backup) as source:  # with its log, if somebody has it open
+        with open_connection(backup) as source:  # This includes the log of an open backup.
             source.execute("VACUUM INTO ?", (str(draft),))
-        listed = _listed(folder) | ({} if recorded is None else {RESTORED: recorded.text})
+        metadata = _read_copies(folder) | ({} if recorded is None else {RESTORED: recorded.text})
         with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:
-            stamp_copy(copy, listed)
+            stamp_copy(copy, metadata)
         sync(draft)
         number = 1 + max(
-            (int(one.name) for one in (folder / REPLACED).glob("*") if one.name.isdecimal()),
+            (int(path.name) for path in (folder / REPLACED).glob("*") if path.name.isdecimal()),
             default=0,
         )
         aside = folder / REPLACED / f"{number:03d}"
@@ -255,13 +316,13 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
         for name in (f"{FILE}-wal", f"{FILE}-shm"):
             if (folder / name).exists():
                 (folder / name).rename(aside / name)
-        # made of another journal: what stays beside the new one would not be believed, and said so at the next opening
-        made = [name for name in ("snapshots",) if (folder / name).is_dir()]
-        for name in made:
+        # Snapshots of another journal would be refused with a warning when the lab is opened.
+        derived = [name for name in ("snapshots",) if (folder / name).is_dir()]
+        for name in derived:
             (folder / name).rename(aside / name)
         draft.rename(folder / FILE)
         sync(folder)
-        for name in made:
+        for name in derived:
             shutil.rmtree(aside / name, ignore_errors=True)
     sweep(folder / "neighbours")
     return aside

@@ -1,4 +1,4 @@
-"""What came in: the results of loading a file and of joining two labs."""
+"""The results of loading a file and of joining two labs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from memlab.kernel.privacy import Finding
 
 __all__ = ["GUESSED", "JOINED", "PLACES", "WHATS", "Joined", "Loaded"]
 
+# Columns of the tables below; a table without rows has them too.
 GUESSED = {"source": pl.String, "field": pl.String, "taken": pl.String}
 PLACES = {"source": pl.String, "place": pl.Int64, "why": pl.String}
-_MOST_SAID = 12
-"""Guesses that a line of text repeats; of a folder there are many."""
+_MAX_GUESSES = 12
+"""The maximum number of guesses in the text of a result; a folder has many."""
+# The columns of ``Joined.frame``.
 JOINED = {
     "memory_id": pl.Int64,
     "what": pl.String,
@@ -26,12 +28,16 @@ JOINED = {
     "after": pl.String,
     "stands": pl.String,
 }
+# The values of ``what`` in ``Joined.frame``, in the order of its rows.
 WHATS = ("added", "edited", "status", "conflict")
 
 
 @dataclass(frozen=True)
 class _Incoming:
-    """What came in of one source; ``frame`` has a row for each memory, and says in ``what`` what became of it."""
+    """Memories that came from one source.
+
+    ``frame`` has one row for each memory, with the outcome in the column ``what``.
+    """
 
     _id: ClassVar[str] = "id"
     source: str
@@ -39,24 +45,62 @@ class _Incoming:
 
     @checked
     def count(self, what: str) -> int:
-        """Return how many rows of ``frame`` have this word in ``what``, such as "added"."""
+        """Return the number of rows of ``frame`` with an outcome.
+
+        Parameters
+        ----------
+        what
+            A value of the column ``what``, such as "added".
+
+        Returns
+        -------
+        int
+            The number of rows; 0 for an unknown outcome.
+        """
         return int((self.frame["what"] == what).sum())
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The memories that were added, by their ids here."""
+        """The ids of the added memories."""
         return tuple(self.frame.filter(pl.col("what") == "added")[self._id].to_list())
 
 
 @dataclass(frozen=True)
 class Loaded(_Incoming, Displayed):
-    """What was loaded. ``frame`` has a row for each memory of the source, in its order.
+    """The result of loading.
 
-    Its columns: ``theirs`` (of an export the id there, else the place: a line, a row, an entry), ``id`` (here; null for
-    what a source of no ids has that was here), ``what`` (added, known, purged), ``origin`` (of which file or lab).
-    ``guessed`` says what was taken for what, ``left_out`` counts by name what the source says and a lab has no place
-    for, ``skipped`` by reason what could not be taken, and ``places`` says where. ``redacted`` lists what the privacy
-    gate replaced, by id here. ``registers`` are the tables beside memories that came along with an export.
+    Attributes
+    ----------
+    source
+        The name of the file, folder or lab.
+    frame
+        One row for each memory of the source, in its order. ``theirs`` is the id in an export, else
+        the number of the line, row or entry. ``id`` is the id in this lab, null where the source
+        has no ids and the memory was known. ``what`` is "added", "known" or "purged". ``origin`` is
+        the file or lab.
+    edges
+        The number of added edges.
+    registers
+        The names of the other tables that came with an export.
+    left_out
+        The number of values, by field, that a lab does not store.
+    redacted
+        The secrets that the privacy gate replaced, each with the id of its memory.
+    skipped
+        The number of rows that could not be loaded, by reason.
+    guessed
+        The columns that were recognised: ``source``, ``field`` (reader, text, role, speaker, at,
+        session, project, ...) and ``taken`` (the name of the column).
+    places
+        The first thousand skipped rows of each file: ``source``, ``place`` and ``why``.
+    extracted
+        The number of facts and memories that were extracted from messages.
+
+    Examples
+    --------
+    >>> lab = memlab.open()
+    >>> lab.load([{"text": "The build needs Node 20."}]).count("added")
+    1
     """
 
     edges: int = 0
@@ -65,26 +109,38 @@ class Loaded(_Incoming, Displayed):
     redacted: tuple[tuple[int, Finding], ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     guessed: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=GUESSED), repr=False)
-    """``source``, ``field`` (reader, text, role, speaker, at, session, project, ...), ``taken``: from which column."""
+
     places: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PLACES), repr=False)
-    """``source``, ``place``, ``why``, of the first thousand of each file."""
+
     extracted: int = 0
-    """Facts and memories that were extracted of the messages and stored beside them."""
 
     @checked
     def count(self, what: str) -> int:
-        """Return how many memories were "added", "known" already, "purged" here before, or "skipped"."""
+        """Return the number of memories with an outcome.
+
+        Parameters
+        ----------
+        what
+            "added", "known" (already in the lab), "purged" (purged from the lab before) or
+            "skipped".
+
+        Returns
+        -------
+        int
+            The number of memories; 0 for an unknown outcome.
+        """
         return sum(self.skipped.values()) if what == "skipped" else super().count(what)
 
     def __repr__(self) -> str:
+        # Only what happened is named, so that a plain file gives one short line.
         edges = f" and {self.edges:,} edges" if self.guessed.is_empty() else ""
         parts = [f"{self.count('added'):,} memories{edges} from {self.source}"]
-        if known := self.count("known"):
-            parts.append(f"{known:,} were here already")
-        if purged := self.count("purged"):
-            parts.append(f"{purged:,} had been purged here and stay away")
-        if self.extracted:
-            parts.append(f"{self.extracted:,} facts and memories extracted of them")
+        notes = (
+            (self.count("known"), "were already in the lab"),
+            (self.count("purged"), "were purged from the lab before and not added"),
+            (self.extracted, "facts and memories extracted from the messages"),
+        )
+        parts += [f"{count:,} {note}" for count, note in notes if count]
         if self.registers:
             parts.append(f"with {', '.join(self.registers)}")
         if self.redacted:
@@ -94,10 +150,10 @@ class Loaded(_Incoming, Displayed):
                 parts.append(
                     f"{word}: " + ", ".join(f"{name} ({count:,})" for name, count in counts.items())
                 )
-        if 0 < len(self.guessed) <= _MOST_SAID:
+        if 0 < len(self.guessed) <= _MAX_GUESSES:
             parts.append(
                 "guessed: "
-                + ", ".join(f"{field} {taken}" for _, field, taken in self.guessed.iter_rows())
+                + ", ".join(f"{field} {column}" for _, field, column in self.guessed.iter_rows())
             )
         return printable("; ".join(parts))
 
@@ -107,29 +163,51 @@ class Loaded(_Incoming, Displayed):
 
 @dataclass(frozen=True)
 class Joined(_Incoming, Displayed):
-    """What ``lab.io.join`` did, or would do (``dry_run``).
+    """The result of ``lab.io.join``, or its plan with ``dry_run``.
 
-    ``frame`` has a row for each memory that came in or changed: ``memory_id``, ``what`` ("added", "edited", "status",
-    "conflict"), ``before``, ``after``, ``stands``. An edited memory has its texts or fields there, "status" the
-    statuses; a conflict the version here and the one there, and in ``stands`` which is kept: "here" or "there".
+    Attributes
+    ----------
+    source
+        The name of the other lab.
+    frame
+        One row for each added or changed memory: ``memory_id``, ``what`` ("added", "edited",
+        "status" or "conflict"), ``before``, ``after`` and ``stands``. For an edited memory
+        ``before`` and ``after`` are texts or fields, for "status" they are statuses. For a conflict
+        they are the version here and the version there; ``stands`` names the one that is kept,
+        "here" or "there".
+    known
+        The number of memories in both labs.
+    edges
+        The number of added edges.
+    kept_away
+        The number of memories that were not added because they were purged here.
+    purged
+        The ids of memories that were purged there and are deleted here. ``lab.purge`` removes them
+        permanently.
+    redacted
+        The secrets that the privacy gate replaced in added texts, each with the id of its memory.
+    dry_run
+        True if nothing was changed.
+
+    Examples
+    --------
+    >>> laptop, server = memlab.open(), memlab.open()
+    >>> hit = laptop.remember("The build needs Node 20.")
+    >>> len(server.io.join(laptop))
+    1
     """
 
     _id: ClassVar[str] = "memory_id"
     known: int = 0
-    """Memories that both labs have."""
     edges: int = 0
-    """Edges that came in."""
     kept_away: int = 0
-    """Memories that were purged here, and stay away."""
     purged: tuple[int, ...] = ()
-    """Memories that were purged there, and are deleted here; ``lab.purge`` removes them for good."""
     redacted: tuple[tuple[int, Finding], ...] = ()
-    """What the privacy gate replaced in texts that came in, by id here."""
     dry_run: bool = False
 
     @property
     def conflicts(self) -> pl.DataFrame:
-        """The rows of ``frame`` for what both labs changed."""
+        """The rows of ``frame`` for memories that both labs changed."""
         return self.frame.filter(pl.col("what") == "conflict")
 
     def __len__(self) -> int:
@@ -139,15 +217,14 @@ class Joined(_Incoming, Displayed):
         counts = {what: self.count(what) for what in WHATS}
         parts = [
             f"{'would join' if self.dry_run else 'joined'} {self.source}: {counts['added']:,} memories and "
-            f"{self.edges:,} edges added, {counts['edited']:,} edited, {counts['status']:,} of another status, "
+            f"{self.edges:,} edges added, {counts['edited']:,} edited, {counts['status']:,} with a changed status, "
             f"{counts['conflict']:,} conflicts"
         ]
-        if self.known:
-            parts.append(f"{self.known:,} were here already")
-        if self.kept_away:
-            parts.append(f"{self.kept_away:,} had been purged here and stay away")
-        if self.purged:
-            parts.append(f"{len(self.purged):,} were purged there and are deleted here")
-        if self.redacted:
-            parts.append(f"{len(self.redacted):,} secrets redacted")
+        notes = (
+            (self.known, "were already in the lab"),
+            (self.kept_away, "were purged here before and not added"),
+            (len(self.purged), "were purged there and are deleted here"),
+            (len(self.redacted), "secrets redacted"),
+        )
+        parts += [f"{count:,} {note}" for count, note in notes if count]
         return printable("; ".join(parts))

@@ -1,4 +1,4 @@
-"""Tables of a lab as lazy frames: a query reads the columns that it names, when it is collected."""
+"""Tables of a lab as lazy frames, which read only the columns that a query names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["scan_edges", "scan_memories"]
 
 
 def scan_memories(core: Core) -> pl.LazyFrame:
-    """Return the memories as a lazy frame of which only the columns that a query names are made."""
+    """Return the memories as a lazy frame that reads only the columns a query names."""
 
     def read(columns: list[str] | None) -> pl.DataFrame:
         with core.reading() as state:
@@ -27,7 +27,7 @@ def scan_memories(core: Core) -> pl.LazyFrame:
 
 
 def scan_edges(core: Core) -> pl.LazyFrame:
-    """Return the edges as a lazy frame, made when it is collected."""
+    """Return the edges as a lazy frame, read when it is collected."""
 
     def read(columns: list[str] | None) -> pl.DataFrame:
         with core.reading() as state:
@@ -44,6 +44,8 @@ def scan_edges(core: Core) -> pl.LazyFrame:
 def _lazy(
     read: Callable[[list[str] | None], pl.DataFrame], schema: Callable[[], pl.Schema]
 ) -> pl.LazyFrame:
+    """Return a lazy frame over a function that reads some columns, or all for None."""
+
     def source(
         with_columns: list[str] | None,
         predicate: pl.Expr | None,

@@ -1,4 +1,4 @@
-"""A bundle into a lab: everything checked first, then one transaction. What is there already is not added again."""
+"""Import of a bundle into a lab: all checks first, then one transaction."""
 
 from __future__ import annotations
 
@@ -49,25 +49,48 @@ from memlab.subjects.io.results import Loaded
 __all__ = ["Screened", "bodies_of", "check_bundle", "load_bundle"]
 
 _CHUNK = 10_000
-"""Memories of one event: some megabytes of columns."""
+"""The maximum number of memories in one event, which is some megabytes of columns."""
 
 
 @dataclass(frozen=True)
 class Screened:
-    """The rows of a bundle in the order of their ids, as events take them."""
+    """The rows of a bundle in the order of their ids, as columns of an event.
+
+    Attributes
+    ----------
+    ids
+        The ids in the bundle.
+    columns
+        The values of every column but the text.
+    screenings
+        The texts with the findings of the privacy gate.
+    created
+        The time of each memory; None where the file has none.
+    accessed
+        The time of the last access, None where it equals the time of creation.
+    uses
+        The times of all uses.
+    superseded
+        The id in the bundle of the memory that supersedes each.
+    origins
+        The lab and id, or the file, that each memory came from.
+    purged
+        True for a memory that was purged where the bundle was written.
+    sensitive
+        The number of paths that were left out because they name files of secrets.
+    """
 
     ids: list[int]
     columns: dict[str, list[Any]]
     screenings: list[Screening]
     created: list[int | None]
-    """When each was remembered, as far as the file says."""
+
     accessed: list[int | None]
     uses: list[list[int]]
     superseded: list[int | None]
     origins: list[str]
     purged: list[bool]
     sensitive: int
-    """How many paths were left out because they are those of files of secrets."""
 
 
 def load_bundle(
@@ -78,54 +101,57 @@ def load_bundle(
     project: str | None = None,
     opened: bool = False,
 ) -> Loaded:
-    """Add what is new in ``bundle``: all of it, or on any error nothing.
+    """Add the new memories of a bundle: all of them, or none after an error.
 
-    ``own`` tells what this lab is called, so that its own export adds nothing to it. Kinds and relations without a
-    name here are let in where the live pack is open to them, or the one that comes along (``opened``).
+    ``own`` returns the name of this lab, so that a lab's own export adds nothing to it. Unknown
+    kinds and relations are accepted if the active pack is open to them, or the pack that comes with
+    the bundle (``opened``).
     """
     now = store.clock()
     with store.reading():
         pack = store.versions.pack
     open_words = opened or bool(pack.settings["open-words"])
     checked = check_bundle(bundle, now, personal_kinds(pack.settings), open_words, project)
+    # Embedding is slow, so it runs before the transaction. Another process may write meanwhile, so the rows are
+    # compared with the lab twice; only rows that were new both times are stored.
     with store.reading():
         _check_registers(store.state, bundle)
-        fresh = [
+        embedded_rows = [
             row
-            for row, what in enumerate(_standing(store.state, bundle, checked, own()))
+            for row, what in enumerate(_match_rows(store.state, bundle, checked, own()))
             if what is None
         ]
     speakers = checked.columns.get("speaker") or [None] * len(checked.ids)
     encoded = store.embedder.encode(
-        [prefix_speaker(checked.screenings[row].text, speakers[row]) for row in fresh]
+        [prefix_speaker(checked.screenings[row].text, speakers[row]) for row in embedded_rows]
     )
-    vector_of = {row: place for place, row in enumerate(fresh)}
+    vector_of = {row: position for position, row in enumerate(embedded_rows)}
     with store.writing() as tx:
         state = store.state
-        standing = _standing(state, bundle, checked, own())
-        rows = [row for row, what in enumerate(standing) if what is None and row in vector_of]
+        matches = _match_rows(state, bundle, checked, own())
+        rows = [row for row, what in enumerate(matches) if what is None and row in vector_of]
         first = tx.next_id
-        id_of = {checked.ids[row]: first + place for place, row in enumerate(rows)}
-        known = {
-            checked.ids[row]: what
-            for row, what in enumerate(standing)
-            if isinstance(what, int) and what > 0
+        id_of = {checked.ids[row]: first + position for position, row in enumerate(rows)}
+        known_ids = {
+            checked.ids[row]: match
+            for row, match in enumerate(matches)
+            if isinstance(match, int) and match > 0
         }
-        here = known | id_of
+        ids_here = known_ids | id_of
         changed = _changed_registers(state, bundle)
         registers = changed if _ids_stay(state, bundle, rows) else {}
-        graph, joined = graph_of(state, bundle, id_of, known)
+        graph, joined = graph_of(state, bundle, id_of, known_ids)
         if rows:
             ids = range(first, first + len(rows))
             tx.payloads(ids, [checked.screenings[row].text for row in rows])
             tx.vectors(first, store.embedder.fingerprint, encoded[[vector_of[row] for row in rows]])
-            for body in bodies_of(checked, rows, first, here):
+            for body in bodies_of(checked, rows, first, ids_here):
                 tx.event("import", {"lab": bundle.lab, **body}, at=now)
         rest: dict[str, Any] = {"graph": graph} if joined or (graph["nodes"] and rows) else {}
         if registers:
             rest["registers"] = registers
         redacted = tuple(
-            (here[checked.ids[row]], finding)
+            (ids_here[checked.ids[row]], finding)
             for row in rows
             for finding in checked.screenings[row].findings
         )
@@ -137,12 +163,15 @@ def load_bundle(
     if checked.sensitive:
         left_out["path of a file of secrets"] += checked.sensitive
     left_out.update({f"register {name}": 1 for name in changed if name not in registers and rows})
-    whats = ["added" if id in id_of else "known" if id in known else "purged" for id in checked.ids]
+
+    outcomes = [
+        "added" if id in id_of else "known" if id in known_ids else "purged" for id in checked.ids
+    ]
     frame = pl.DataFrame(
         {
             "theirs": checked.ids,
-            "id": [here.get(id) for id in checked.ids],
-            "what": whats,
+            "id": [ids_here.get(id) for id in checked.ids],
+            "what": outcomes,
             "origin": checked.origins,
         },
         schema={"theirs": pl.Int64, "id": pl.Int64, "what": pl.String, "origin": pl.String},
@@ -160,15 +189,16 @@ def check_bundle(
     open_words: bool,
     project: str | None = None,
 ) -> Screened:
-    """The rows of a bundle, all that is in it checked and screened: DatasetError or PrivacyError says where."""
+    """Return the rows of a bundle, checked and screened; an error names the row."""
     if not open_words:
         _check_relations(bundle)
-    checked = _checked(bundle, project, now, personal, open_words)
+    checked = _check_memories(bundle, project, now, personal, open_words)
     _check_names(bundle)
     return checked
 
 
 def _check_relations(bundle: Bundle) -> None:
+    """Raise DatasetError for a relation that the schema does not have."""
     for row, word in enumerate(bundle.edges["relation"].to_list()):
         if word not in RELATIONS:
             where = bundle.edge_locations[row] if bundle.edge_locations else f"edge {row + 1}"
@@ -177,12 +207,13 @@ def _check_relations(bundle: Bundle) -> None:
             )
 
 
-def _checked(
+def _check_memories(
     bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool
 ) -> Screened:
+    """Return the memories of a bundle, checked and screened, in the order of their ids."""
     order = bundle.memories["id"].arg_sort().to_list()
-    given = bundle.memories.to_dict(as_series=False)
-    rows = {name: [values[row] for row in order] for name, values in given.items()}
+    unordered = bundle.memories.to_dict(as_series=False)
+    rows = {name: [values[row] for row in order] for name, values in unordered.items()}
     count = len(order)
     purged = [status == "purged" for status in rows["status"]]
     if project is not None:
@@ -191,29 +222,29 @@ def _checked(
         origin if origin is not None else f"{bundle.lab}:{id}"
         for origin, id in zip(rows["origin"], rows["id"], strict=True)
     ]
-    # Of what was purged the row alone is left; a stop stands for the text while the others are checked.
     sensitive = 0
     for row, paths in enumerate(rows["files"]):
-        rows["files"][row], held = split_sensitive(paths)
-        sensitive += len(held)
+        rows["files"][row], left_out = split_sensitive(paths)
+        sensitive += len(left_out)
+    # A purged memory has no text, which the checks would refuse, so it has a full stop during the checks.
     rows["text"] = [
         "." if gone and not text else text for gone, text in zip(purged, rows["text"], strict=True)
     ]
     try:
         columns = _checked_rows(rows, now, open_words)
     except (MemlabError, OverflowError):
-        # Slow, and only where something is wrong: which row is it?
-        for row, place in enumerate(order):
+        # The columns are checked again row by row, which is slow, to name the faulty row.
+        for row, position in enumerate(order):
             try:
                 _checked_rows(
                     {name: [values[row]] for name, values in rows.items()}, now, open_words
                 )
             except (InputError, PolicyError, OverflowError) as error:
                 raise DatasetError(
-                    f"{bundle.where(place)}: {str(error).removeprefix('Row 0: ')}"
+                    f"{bundle.where(position)}: {str(error).removeprefix('Row 0: ')}"
                 ) from None
             except PrivacyError as error:
-                raise PrivacyError(f"{bundle.where(place)}: {error}") from None
+                raise PrivacyError(f"{bundle.where(position)}: {error}") from None
         raise
     texts = ["" if gone else text for gone, text in zip(purged, columns.pop("text"), strict=True)]
     columns.pop("superseded_by")
@@ -225,7 +256,7 @@ def _checked(
         columns=columns,
         screenings=screen_many(texts, personal=personal),
         created=rows["created"],
-        accessed=[None if at == made else at for at, made in zip(accessed, created, strict=True)],
+        accessed=[None if at == first else at for at, first in zip(accessed, created, strict=True)],
         uses=uses,
         superseded=[None if id is None else int(id) for id in rows["superseded_by"]],
         origins=columns["origin"],
@@ -237,7 +268,10 @@ def _checked(
 def _checked_rows(
     rows: Mapping[str, list[Any]], now: int, open_words: bool
 ) -> dict[str, list[Any]]:
-    """Every column of MEMORY, checked; those that the engine keeps by their declared bounds."""
+    """Return every column of the schema, checked.
+
+    The columns that only memlab itself writes are checked against their declared bounds.
+    """
     fields = {name: rows[name] for name in ("text", *FIELDS)}
     columns = validate_columns({**fields, "at": rows["created"]}, now=now, open_words=open_words)
     for name in ENGINE:
@@ -263,7 +297,7 @@ def _checked_rows(
 
 
 def _check_names(bundle: Bundle) -> None:
-    """No secret in the names of nodes, nor anywhere in a register."""
+    """Raise PrivacyError for a secret in the name of a node or in a register."""
     for kind, names in bundle.nodes.items():
         refuse_strings(names, f"name of a {kind}")
     for name, dumped in bundle.registers.items():
@@ -271,10 +305,10 @@ def _check_names(bundle: Bundle) -> None:
 
 
 def _check_registers(state: State, bundle: Bundle) -> None:
-    """A register that this version does not know, or that does not read back, is refused with the file."""
+    """Raise an error for a register that is unknown or cannot be read."""
     for name, dumped in bundle.registers.items():
         if name not in state.projections:
-            raise NewerLab.of_word(f'{bundle.source} holds a register "{name}"')
+            raise NewerLab.of_word(f'{bundle.source} contains a register "{name}"')
         trial = type(state.projections[name])()
         try:
             trial.load(dumped)
@@ -285,29 +319,33 @@ def _check_registers(state: State, bundle: Bundle) -> None:
             ) from None
         if not same:
             raise DatasetError(
-                f'{bundle.source}: The register "{name}" does not read back as it is written.'
+                f'{bundle.source}: The register "{name}" has values that memlab does not write.'
             )
 
 
 def _packed(dumped: Any) -> Any:
+    """Return a value as it is after a round trip through MessagePack: tuples as lists."""
     return msgspec.msgpack.decode(msgspec.msgpack.encode(dumped), strict=False)
 
 
 # -- what is new ------------------------------------------------------------------------------------------------------
 
 
-def _standing(state: State, bundle: Bundle, checked: Screened, own: str) -> list[int | None]:
-    """Of each row: None where it is new, its id here where it is known, 0 where it was purged and stays away."""
+def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> list[int | None]:
+    """Return for each row its id in the lab if known, 0 if it was purged here, None if new.
+
+    A row is known by its origin, its text and its time. A row whose origin or text was purged here is not added again.
+    """
     origins, statuses, texts = state.names["origin"], state.names["status"], state.texts
     created, tombstones = state.numbers["created"].values, state.projection(Tombstones)
-    held: dict[str, list[int]] = {}
+    rows_of_origin: dict[str, list[int]] = {}
     for row in np.flatnonzero(origins.codes >= 0).tolist():
-        held.setdefault(origins.vocabulary[origins.codes[row]], []).append(row)
-    found: list[int | None] = []
+        rows_of_origin.setdefault(origins.vocabulary[origins.codes[row]], []).append(row)
+    matches: list[int | None] = []
     for origin, screening, at, gone in zip(
         checked.origins, checked.screenings, checked.created, checked.purged, strict=True
     ):
-        candidates = held.get(origin, [])
+        candidates = rows_of_origin.get(origin, [])
         lab, _, number = origin.rpartition(":")
         if lab in (own, FRAME) and number.isdecimal() and 1 <= int(number) <= len(state):
             candidates = [*candidates, int(number) - 1]
@@ -320,19 +358,19 @@ def _standing(state: State, bundle: Bundle, checked: Screened, own: str) -> list
             None,
         )
         if same is not None:
-            found.append(same + 1)
+            matches.append(same + 1)
         elif gone:
             # An empty row keeps the numbers of the others, where they can be kept.
-            found.append(0 if len(state) or not bundle.complete else None)
+            matches.append(0 if len(state) or not bundle.complete else None)
         elif any(statuses.value_at(row) == "purged" for row in candidates):
-            found.append(0)
+            matches.append(0)
         else:
-            found.append(0 if tombstones.is_purged(screening.text, origin=origin) else None)
-    return found
+            matches.append(0 if tombstones.is_purged(screening.text, origin=origin) else None)
+    return matches
 
 
 def _changed_registers(state: State, bundle: Bundle) -> dict[str, Any]:
-    """The registers of the file in which anything is written."""
+    """Return the registers of a bundle that are not empty."""
     return {
         name: dumped
         for name, dumped in bundle.registers.items()
@@ -341,31 +379,41 @@ def _changed_registers(state: State, bundle: Bundle) -> dict[str, Any]:
 
 
 def _ids_stay(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
-    """Whether every id stays what it was: registers speak of ids, and come along only then."""
+    """Return whether every memory keeps its id.
+
+    Registers contain ids, so they are imported only then.
+    """
     ids = bundle.memories["id"].sort().to_list()
     return not len(state) and len(rows) == len(ids) and ids == list(range(1, len(ids) + 1))
 
 
 def bodies_of(
-    checked: Screened, rows: Sequence[int], first: int, here: Mapping[int, int]
+    checked: Screened, rows: Sequence[int], first: int, ids: Mapping[int, int]
 ) -> Iterator[dict[str, Any]]:
+    """Yield the bodies of the events that add some rows, which have ids from ``first`` on.
+
+    ``here`` maps ids of the bundle to ids of the lab.
+    """
+    # Uses and accesses are rare in files of other tools, so they are only written where they differ from creation.
     for start in range(0, len(rows), _CHUNK):
-        some = rows[start : start + _CHUNK]
-        columns = {name: [values[row] for row in some] for name, values in checked.columns.items()}
-        columns["superseded_by"] = [here.get(checked.superseded[row] or 0) for row in some]
+        chunk = rows[start : start + _CHUNK]
+        columns = {name: [values[row] for row in chunk] for name, values in checked.columns.items()}
+        columns["superseded_by"] = [ids.get(checked.superseded[row] or 0) for row in chunk]
         body: dict[str, Any] = {
             "first": first + start,
-            "count": len(some),
+            "count": len(chunk),
             "columns": compact_columns(columns),
         }
-        uses = [checked.uses[row] for row in some]
-        if any(one != [made] for one, made in zip(uses, columns["created"], strict=True)):
+        uses = [checked.uses[row] for row in chunk]
+        if any(times != [at] for times, at in zip(uses, columns["created"], strict=True)):
             body["uses"] = uses
-        moved = [(first + start + place, checked.accessed[row]) for place, row in enumerate(some)]
-        moved = [(id, at) for id, at in moved if at is not None]
-        if moved:
+        accesses = [
+            (first + start + offset, checked.accessed[row]) for offset, row in enumerate(chunk)
+        ]
+        accesses = [(id, at) for id, at in accesses if at is not None]
+        if accesses:
             change = Change(
-                set=[build_values([id for id, _ in moved], accessed=[at for _, at in moved])]
+                set=[build_values([id for id, _ in accesses], accessed=[at for _, at in accesses])]
             )
             body |= change.body()
         yield body

@@ -1,4 +1,4 @@
-"""Which other labs this one was moved to: the mark that it leaves here."""
+"""The record of the moves of a lab's memories to other labs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from memlab.kernel.state import (
 
 __all__ = ["Synced"]
 
+# The fields of a move, in the order of the columns.
 _SCHEMA = {
     "target": pl.String,
     "at": pl.Int64,
@@ -29,6 +30,7 @@ _SCHEMA = {
 }
 
 
+# The roles of the fields: the target is a label that a purge searches for names.
 _MOVED = {
     "target": Field("label", shared=True),
     "memories": NUMBER,
@@ -38,7 +40,10 @@ _MOVED = {
 
 
 class Synced(Projection):
-    """The moves of this lab's memories to other labs, in order. No export holds them: they are of this lab."""
+    """The moves of this lab's memories to other labs, in order.
+
+    Exports do not contain them, because they describe this copy of the lab only.
+    """
 
     name: ClassVar[str] = "synced"
     kinds: ClassVar[tuple[str, ...]] = ("synced",)
@@ -52,18 +57,21 @@ class Synced(Projection):
         self._moves: list[dict[str, Any]] = []
 
     def fold(self, event: Event) -> None:
+        """Add the move of an event."""
         self._moves.append(
             {**{name: event.body[name] for name in _SCHEMA if name != "at"}, "at": event.at}
         )
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each move: target, at, memories, added, left_out."""
+        """The moves, one row each: target, at, memories, added, left_out."""
         frame = pl.DataFrame(self._moves, schema=_SCHEMA)
         return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
 
     def dump(self) -> Any:
+        """Return the moves as a value that a snapshot stores."""
         return self._moves
 
     def load(self, dumped: Any) -> None:
+        """Restore the moves from a snapshot."""
         self._moves = [{name: row[name] for name in _SCHEMA} for row in dumped]

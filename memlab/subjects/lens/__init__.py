@@ -1,9 +1,10 @@
-"""Policies as objects to look at: explained, compared, edited, coloured, and read by Hy.
+"""Policies as objects to inspect: explained, compared, edited and highlighted.
 
-The kernel runs policies without this package. It asks for what people look at by name (``memlab.kernel.hooks.PARTS``).
+The kernel runs policies without this package, and imports its parts by name
+(``memlab.kernel.hooks.PARTS``).
 """
 
-from memlab.subjects.lens.attribution import Attribution, attributed
+from memlab.subjects.lens.attribution import Attribution, attribute_outcomes
 from memlab.subjects.lens.diff import Change, FormDiff, PolicyDiff, diff_packs, diff_policies
 from memlab.subjects.lens.edit import (
     NumericLiteral,
@@ -36,7 +37,7 @@ __all__ = [
     "TreeNode",
     "Why",
     "Word",
-    "attributed",
+    "attribute_outcomes",
     "bind_form",
     "diff_packs",
     "diff_policies",

@@ -1,4 +1,4 @@
-"""How what each version of a policy showed was judged."""
+"""Outcomes of shown memories by the version of a policy that decided."""
 
 from __future__ import annotations
 
@@ -10,31 +10,20 @@ import numpy as np
 import polars as pl
 
 from memlab.kernel.base.display import Report, Table, format_rows
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.policies import Version
 from memlab.kernel.slates import read_slates
 from memlab.kernel.storage.store import Store
 
+# The level of the credible intervals, the usual one.
 LEVEL = 0.95
 
+# The columns of the frame, and below those of the printed table with their formats.
 _FRAME = (
-    *(
-        "version",
-        "hash",
-        "pack",
-        "since",
-        "recalls",
-        "shown",
-        "judged",
-        "success",
-        "fail",
-        "rate",
-        "low",
-        "high",
-    ),
+    *("version", "hash", "pack", "since", "recalls", "shown", "judged"),
+    *("success", "fail", "rate", "low", "high"),
     *("probes", "probe_judged", "probe_success", "probe_fail"),
 )
-
-
 _COLUMNS = (
     ("version", "{version}"),
     ("hash", "{hash:.12}"),
@@ -47,22 +36,34 @@ _COLUMNS = (
 
 @dataclass(frozen=True, repr=False)
 class Attribution(Report):
-    """Successes and failures of what was shown, by the version of one slot that decided.
+    """Successes and failures of shown memories, by the version of one slot that decided.
 
-    This is observational. Versions were live at different times and showed different memories to different questions,
-    so a higher rate may come from easier questions as well as from a better policy; ``memlab.evaluate`` compares
-    policies on equal terms. The intervals also take judgements as independent, which those of one conversation are
-    not: they are too narrow rather than too wide.
+    The comparison is observational. Versions were active at different times and showed different
+    memories for different queries, so a higher rate may come from easier queries.
+    ``memlab.evaluate`` compares policies on equal terms. The intervals treat judgements as
+    independent; those of one conversation are not, so the intervals are too narrow rather than too
+    wide.
 
-    ``frame`` has one row a version: ``version``, ``hash``, ``pack`` (its name), ``since`` (UTC), ``recalls`` that it
-    decided, memories ``shown`` (probes apart), how many of them were ``judged`` and with ``success`` or ``fail`` (the
-    last word on a memory counts; a reward without an outcome is neither), ``rate`` = success / (success + fail), and
-    ``low`` and ``high``: the central 95% of the Beta posterior under Jeffreys' prior, Beta(1/2, 1/2), reaching to 0
-    where nothing succeeded and to 1 where nothing failed (Brown, Cai and DasGupta 2001). What was shown as a probe is
-    counted apart, in ``probes``, ``probe_judged``, ``probe_success`` and ``probe_fail``: the policy did not put it
-    first.
+    Attributes
+    ----------
+    slot
+        The slot.
+    frame
+        One row for each version: ``version``, ``hash``, ``pack`` (its name), ``since`` (UTC),
+        ``recalls`` that it decided, ``shown`` memories without exploration items, and how many of
+        them were ``judged``, with ``success`` or ``fail``. The last judgement of a memory counts; a
+        reward without an outcome is neither. ``rate`` is success / (success + fail). ``low`` and
+        ``high`` are the central 95% of the Beta posterior under Jeffreys' prior, Beta(1/2, 1/2).
+        ``low`` is 0 without successes and ``high`` is 1 without failures (Brown, Cai and DasGupta
+        2001). Exploration items are counted in ``probes``, ``probe_judged``, ``probe_success`` and
+        ``probe_fail``, because the policy did not rank them first.
+    loose
+        The number of judgements without a logged recall, and so without a version.
 
-    ``loose`` is the number of judgements that belong to no logged recall, and so to no version.
+    Examples
+    --------
+    >>> memlab.open().policies.attribution("recall-score").frame["recalls"].to_list()
+    [0]
     """
 
     slot: str
@@ -76,21 +77,23 @@ class Attribution(Report):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know of these numbers."""
+        """Notes on how to read the numbers."""
         probes, judged = self.frame["probes"].sum(), self.frame["probe_judged"].sum()
         notes = [
-            "Observational: each version met its own questions. memlab.evaluate compares on equal terms."
+            "Observational: each version had its own queries. memlab.evaluate compares on equal terms."
         ]
         if probes:
-            notes.append(f"{probes:,} probes, {judged:,} of them judged, are counted apart.")
+            notes.append(
+                f"Not included: {count_of(int(probes), 'exploration item')}, {judged:,} of them judged."
+            )
         if self.loose:
             notes.append(
-                f"{self.loose:,} feedback{'s' * (self.loose > 1)} ignored: not linked to a logged recall."
+                f"{count_of(self.loose, 'judgement')} ignored: not linked to a logged recall."
             )
         return tuple(notes)
 
 
-def attributed(
+def attribute_outcomes(
     slot: str,
     versions: Sequence[Version],
     timeline: pl.DataFrame,
@@ -98,15 +101,34 @@ def attributed(
     exposures: pl.DataFrame,
     feedback: pl.DataFrame,
 ) -> Attribution:
-    """The judgements of what was shown, by the version of ``slot`` that decided.
+    """Return the outcomes of shown memories by the version of ``slot`` that decided.
 
-    ``timeline`` is ``VersionLog.timeline(slot)``; the others are as in ``Slates``: ``decisions`` with ``decision`` and
-    ``pack_hash``, ``exposures`` with ``decision``, ``memory_id`` and ``probe``, and ``feedback`` with ``decision``,
-    ``memory_id`` and ``outcome`` (null for a bare reward), in the order in which it was given.
+    Parameters
+    ----------
+    slot
+        The slot.
+    versions
+        The versions of the slot.
+    timeline
+        The periods of the versions, as ``VersionLog.timeline(slot)`` returns them.
+    decisions
+        The columns ``decision`` and ``pack_hash``, as in ``Slates``.
+    exposures
+        The columns ``decision``, ``memory_id`` and ``probe``.
+    feedback
+        The columns ``decision``, ``memory_id`` and ``outcome`` (null for a reward without one), in
+        order of time.
+
+    Returns
+    -------
+    Attribution
+        One row for each version.
     """
-    decided = _decided(timeline, decisions)
-    shown = exposures.join(decided.select("decision", "version"), on="decision", how="inner")
-    judged = feedback.join(shown, on=["decision", "memory_id"], how="inner", maintain_order="left")
+    decided = _assign_versions(timeline, decisions)
+    shown_items = exposures.join(decided.select("decision", "version"), on="decision", how="inner")
+    judged = feedback.join(
+        shown_items, on=["decision", "memory_id"], how="inner", maintain_order="left"
+    )
     verdicts = judged.group_by(
         "decision", "memory_id", "version", "probe", maintain_order=True
     ).agg(pl.col("outcome").drop_nulls().last())
@@ -117,7 +139,7 @@ def attributed(
     )
     counts = [
         decided.group_by("version").agg(recalls=pl.len()),
-        shown.group_by("version").agg(shown=(~probe).sum(), probes=probe.sum()),
+        shown_items.group_by("version").agg(shown=(~probe).sum(), probes=probe.sum()),
         verdicts.group_by("version").agg(
             judged=(~probe).sum(),
             success=(success & ~probe).sum(),
@@ -151,12 +173,13 @@ def attributed(
     return Attribution(slot, frame, loose=feedback.height - judged.height)
 
 
-def _decided(timeline: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """``decisions`` with the number of the version that decided.
+def _assign_versions(timeline: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+    """Return ``decisions`` with the number of the version that decided each.
 
-    The logged hash of the pack tells it; by place in the journal alone, a recall would go to a version that another
-    process installed between its reading and its writing. The place tells apart two times at which one pack was live,
-    and decides alone where a hash is missing or was another dialect's.
+    The logged hash of the pack decides. The position in the journal alone would assign a recall to
+    a version that another process installed between its reading and its writing. The position
+    distinguishes two periods of one pack. It also decides for a missing hash or one of another
+    dialect.
     """
     ordered = decisions.sort("decision")
     timeline = timeline.sort("event")
@@ -168,23 +191,25 @@ def _decided(timeline: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
         strategy="backward",
         check_sortedness=False,
     )
-    by_place = ordered.join_asof(
+    by_position = ordered.join_asof(
         timeline.select("event", "version"),
         left_on="decision",
         right_on="event",
         strategy="backward",
     )
-    return ordered.with_columns(version=pl.coalesce(by_hash["version"], by_place["version"]))
+    return ordered.with_columns(version=pl.coalesce(by_hash["version"], by_position["version"]))
 
 
 def credible_interval(success: pl.Series, fail: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """``low`` and ``high``: the central 95% of Beta(success + 1/2, fail + 1/2), out to 0 or 1 where one count is 0.
+    """Return ``low`` and ``high``, the central 95% of Beta(success + 1/2, fail + 1/2).
+
+    ``low`` is 0 without successes, and ``high`` is 1 without failures.
 
     >>> low, high = credible_interval(pl.Series([8]), pl.Series([2]))
     >>> round(low[0], 3), round(high[0], 3)
     (0.497, 0.956)
     """
-    # scipy.stats.beta.ppf is this function, whose import takes a second longer.
+    # scipy.stats.beta.ppf is the same function, but its import takes a second longer.
     from scipy.special import betaincinv
 
     a, b = success.to_numpy() + 0.5, fail.to_numpy() + 0.5
@@ -197,19 +222,21 @@ def credible_interval(success: pl.Series, fail: pl.Series) -> tuple[pl.Series, p
 def attribute_feedback(
     store: Store, slot: str, versions: Sequence[Version], timeline: pl.DataFrame, head: int
 ) -> Attribution:
-    """Return how what each version of a slot showed was judged, up to the event ``head``."""
-    return attributed(slot, versions, timeline, *_logged(store, head))
+    """Return the outcomes of each version of a slot, up to the event ``head``."""
+    return attribute_outcomes(slot, versions, timeline, *_read_log(store, head))
 
 
-def _logged(store: Store, head: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Return the decisions, exposures and feedback up to an event; slates are not read.
+def _read_log(store: Store, head: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Return the decisions, exposures and feedback up to an event, without reading slates.
 
-    Flat columns: 100,000 recalls with as many judgements take a second to read, as lists and rows 4.
+    The columns are flat: 100,000 recalls with as many judgements take a second, as lists and rows
+    four.
     """
+    # Recalls logged before events had probes are completed from their slates afterwards.
     decisions: dict[str, list[Any]] = {"decision": [], "pack_hash": []}
     feedback: dict[str, list[Any]] = {"decision": [], "memory_id": [], "outcome": []}
     sizes: list[int] = []
-    shown: list[int] = []
+    memories: list[int] = []
     flags: list[bool] = []
     unlogged: dict[int, int] = {}
     for event in store.journal.events(upto=head, kinds=("recall", "feedback")):
@@ -221,13 +248,13 @@ def _logged(store: Store, head: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.Dat
             continue
         ids, probes = body["ids"], body.get("probes")
         if probes is None:
-            unlogged[event.seq] = len(shown)
+            unlogged[event.seq] = len(memories)
         decisions["decision"].append(event.seq)
         decisions["pack_hash"].append(body.get("pack"))
         sizes.append(len(ids))
-        shown += ids
+        memories += ids
         flags += [memory in probes for memory in ids] if probes else [False] * len(ids)
-    if unlogged:  # recalls logged before events had probes; their slates have them
+    if unlogged:
         for slate in read_slates(store.journal, min(unlogged) - 1, upto=max(unlogged)):
             if slate.decision in unlogged:
                 start = unlogged[slate.decision]
@@ -239,7 +266,10 @@ def _logged(store: Store, head: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.Dat
         pl.DataFrame(decisions, schema={"decision": pl.Int64, "pack_hash": pl.String}),
         pl.DataFrame(
             exposures
-            | {"memory_id": np.array(shown, dtype=np.int64), "probe": np.array(flags, dtype=bool)}
+            | {
+                "memory_id": np.array(memories, dtype=np.int64),
+                "probe": np.array(flags, dtype=bool),
+            }
         ),
         pl.DataFrame(
             feedback, schema={"decision": pl.Int64, "memory_id": pl.Int64, "outcome": pl.String}

@@ -1,14 +1,14 @@
-;; The dialect in real Hy: with (require memlab.dialect *) a pack's file is also a module of Hy.
+;; The policy language in Hy: with (require memlab.dialect *) a pack's file is also a Hy module.
 ;;
-;; Each of these forms is handed, as text, to the compiler that lab.use and load_pack have, which executes nothing of it.
-;; The name is bound to what that compiler makes: a policy, which can be called. Whatever else stands in such a file is
-;; Hy, and runs when it is imported.
+;; The text of each form below is passed to the compiler of lab.policies.use and load_pack, which executes nothing in it.
+;; The name is bound to the result, such as a policy, which can be called. All other code in the file is Hy, and runs
+;; when the module is imported.
 ;;
-;; (pack name "what it is" :inherits other)   __pack__, __settings__; defn is the dialect's from here on
-;; (from-pack memlab spread cut)              the slots and settings of another pack, as it has them
+;; (pack name "description" :inherits other)  __pack__, __settings__; defn now belongs to the policy language
+;; (from-pack memlab spread cut)              the slots and settings of another pack
 ;; (setting damping 0.7)                      __settings__["damping"]
 ;; (defpolicy recall-score [a b] "doc" body)  recall_score, a policy of that slot
-;; (defn helper [a b] "doc" body)             what the policies below may call; Hy's own defn without a pack
+;; (defn helper [a b] "doc" body)             a helper for the policies below; Hy's own defn without a pack
 ;; (lambda (a b) body)                        a policy as a value
 
 (import memlab.subjects.lens [expand-form])

@@ -1,7 +1,7 @@
-"""How two policies, or two packs, differ: word by word in their canonical print, side by side when much changed.
+"""Differences of two policies or packs, word by word in their canonical texts.
 
-Layout, comments, documentation and the spelling of a form (``lambda`` or ``fn``, ``let*`` or ``let``, ``'a`` or
-``"a"``) do not count.
+Layout, comments, documentation and the spelling of a form (``lambda`` or ``fn``, ``let*`` or
+``let``, ``'a`` or ``"a"``) do not count. A policy with few words in common is shown side by side.
 """
 
 from __future__ import annotations
@@ -9,33 +9,35 @@ from __future__ import annotations
 import difflib
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import Displayed, Markup
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.language.forms import ELSE, unquoted
 from memlab.kernel.language.policy import Policy
 from memlab.kernel.language.reader import ALIASES, RESPELLED, Form, Text, definition, flat_pairs
 from memlab.kernel.language.texts import used_helpers
 from memlab.kernel.language.writer import WIDTH, lay_out, number
-from memlab.kernel.policies import Version
+from memlab.kernel.policies import Pack, Version
 from memlab.subjects.lens.edit import parsed
 from memlab.subjects.lens.highlight import PRE, highlight
 
 if TYPE_CHECKING:
     import polars as pl
 
-# The canonical print of a form: one spelling, one layout, no comments. What means the same to the hash prints alike,
-# but for the names that let binds.
+# The canonical text of a form: one spelling, one layout, no comments. Forms with the same hash have the same text, apart
+# from the names that let binds.
 
 
 def print_definition(form: Form, text: Text, *, width: int = WIDTH) -> str:
-    """A policy as ``(fn [a b] body)`` or a helper as ``(defn name [a b] body)``, without its document string.
+    """Return a policy as ``(fn [a b] body)``, or a helper as ``(defn name [a b] body)``.
+
+    The document string is left out.
 
     >>> from memlab.kernel.language.reader import read_forms
     >>> text = Text("(defpolicy score (lambda (x_y) (coalesce x_y 'a)))")
@@ -50,12 +52,16 @@ def print_definition(form: Form, text: Text, *, width: int = WIDTH) -> str:
 
 
 def print_form(form: Form, indent: int = 0, width: int = WIDTH) -> str:
-    """A form that begins ``indent`` characters from the left, broken where a line would be longer than ``width``."""
+    """Return a form as text that starts ``indent`` characters from the left.
+
+    A line longer than ``width`` is broken.
+    """
     return lay_out(_plain(form), indent, width)
 
 
 def _plain(form: Form) -> Form:
-    """The form in the spelling of the tables: brackets, pairs and strings as Hy has them."""
+    """Return a form in one spelling: brackets, pairs and strings as in Hy."""
+    # Forms of Scheme and Hy are rewritten to one spelling: pairs of let, clauses of cond and case, brackets of fn.
     form = unquoted(form)
     if form.kind == "symbol":
         return form._replace(text=RESPELLED.get(form.text, form.text))
@@ -76,7 +82,7 @@ def _plain(form: Form) -> Form:
 
 
 def _key(form: Form) -> Form:
-    """The key of a Scheme clause of case, whose symbols are words."""
+    """Return the key of a Scheme clause of case, whose symbols are strings."""
     if form.kind == "symbol" and form.text not in ELSE:
         return form._replace(kind="str")
     if form.kind == "call" and form.head != "quote":
@@ -87,26 +93,43 @@ def _key(form: Form) -> Form:
 
 ChangeKind = Literal["changed", "added", "removed", "parameter", "setting"]
 
+# A word of a canonical text, with the white space before it.
 _WORD = re.compile(r'(\s*)("(?:[^"\\]|\\.)*"|[(\[][^\s()\[\]"]*|[)\]]|[^\s()\[\]"]+)')
-"""White space and a word: an opening bracket with what follows it, a closing one, an atom."""
-_MUCH = 0.6
-"""The share of words in common below which the two are shown side by side."""
+"""A word is an opening bracket with the name after it, a closing bracket, or an atom."""
+_REWRITTEN = 0.6
+"""The share of common words below which two texts are shown side by side: a merged text would be unreadable."""
 _NARROW = 56
-"""Columns of each side."""
+"""The columns of each side."""
 _STYLE = {"del": "background:rgba(248,81,73,.28)", "ins": "background:rgba(46,160,67,.28)"}
-"""Translucent, so that they read on a light page and on a dark one."""
+"""Translucent colours, which are readable on a light and on a dark page."""
 _CELL = "text-align:left;vertical-align:top;max-width:34em;overflow-x:auto"
-"""Of two sides by each other: a long line scrolls within its own."""
+"""The style of each side, in which a long line scrolls."""
+# Colours of a terminal: removed words are red and struck through, added ones green.
 _COLOUR = {"del": "\x1b[31;9m", "ins": "\x1b[32m"}
 _RESET = "\x1b[0m"
 
 
 @dataclass(frozen=True)
 class Change:
-    """One difference: ``before`` and ``after`` are text of the two sides, None where there is none.
+    """One difference between two policies or packs.
 
-    ``place`` is the slot, ``slot, helper name`` or ``settings``; ``name`` that of a parameter or setting; ``line`` the
-    line of the newer canonical print.
+    Attributes
+    ----------
+    place
+        The slot, "slot, helper name" or "settings".
+    kind
+        "changed", "added", "removed", "parameter" or "setting".
+    before, after
+        The text on both sides; None where there is none.
+    name
+        The name of a parameter or setting.
+    line
+        The line of the newer canonical text.
+
+    Examples
+    --------
+    >>> print(Change("recall-score", "changed", "0.4", "0.5", line=2))
+    recall-score:2  ~ 0.4 -> 0.5
     """
 
     place: str
@@ -129,7 +152,7 @@ class Change:
 
 
 class Piece(NamedTuple):
-    """A stretch of two texts merged: on both sides, or on one."""
+    """A part of two merged texts: on both sides, removed or added."""
 
     kind: Literal["same", "del", "ins"]
     text: str
@@ -137,7 +160,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class _Block:
-    """One policy or helper that differs, as its canonical prints; an empty one is not there."""
+    """One policy or helper that differs, as canonical texts; "" where it is missing."""
 
     title: str
     before: str
@@ -146,6 +169,7 @@ class _Block:
 
     @cached_property
     def _words(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]], SequenceMatcher[str]]:
+        """The words of both texts, with the white space before each, and their matching."""
         old, new = _WORD.findall(self.before), _WORD.findall(self.after)
         return (
             old,
@@ -155,23 +179,23 @@ class _Block:
 
     @property
     def rewritten(self) -> bool:
-        """Whether most of it is new, so that a merged text would be a mash."""
-        return bool(self.before and self.after) and self._words[2].ratio() < _MUCH
+        """True if both texts have few words in common."""
+        return bool(self.before and self.after) and self._words[2].ratio() < _REWRITTEN
 
     def pieces(self) -> Iterator[Piece]:
-        """The two merged, in the layout of the newer."""
+        """Yield the merged texts in pieces, in the layout of the newer one."""
         old, new, matcher = self._words
         for tag, i, i_end, j, j_end in matcher.get_opcodes():
             if tag == "delete":
-                yield Piece("del", old[i][0] + _joined(old[i:i_end]))
+                yield Piece("del", old[i][0] + _join_words(old[i:i_end]))
                 continue
             yield Piece("same", new[j][0])
             if tag == "replace":
-                yield Piece("del", _joined(old[i:i_end]))
-            yield Piece("same" if tag == "equal" else "ins", _joined(new[j:j_end]))
+                yield Piece("del", _join_words(old[i:i_end]))
+            yield Piece("same" if tag == "equal" else "ins", _join_words(new[j:j_end]))
 
     def changes(self) -> Iterator[Change]:
-        """What differs, in the order of the text; once for the whole where most of it is new."""
+        """Yield the differences in the order of the text, or one for a rewritten text."""
         if self.rewritten or not (self.before and self.after):
             kind: ChangeKind = "changed" if self.rewritten else "added" if self.after else "removed"
             yield Change(self.title, kind, self.before or None, self.after or None)
@@ -179,16 +203,17 @@ class _Block:
         old, new, matcher = self._words
         for tag, i, i_end, j, j_end in matcher.get_opcodes():
             if tag == "equal" or all(word in ")]" for _, word in (*old[i:i_end], *new[j:j_end])):
-                continue  # a closing bracket goes with the opening one
+                continue  # Closing brackets change with the opening ones.
             kind = "changed" if tag == "replace" else "added" if tag == "insert" else "removed"
             before, after = (
-                _balanced(_joined(part)) if part else None for part in (old[i:i_end], new[j:j_end])
+                _balanced(_join_words(part)) if part else None
+                for part in (old[i:i_end], new[j:j_end])
             )
             line = 1 + "".join(lead for lead, _ in new[: j + 1]).count("\n")
             yield Change(self.title, kind, before, after, line=line)
 
     def sides(self) -> Iterator[tuple[bool, str, str]]:
-        """The lines of both sides beside one another, and whether they are the same."""
+        """Yield the lines of both texts side by side, and whether they are equal."""
         left, right = (text.split("\n") for text in self.narrow)
         for tag, i, i_end, j, j_end in SequenceMatcher(
             None, left, right, autojunk=False
@@ -200,10 +225,25 @@ class _Block:
 
 @dataclass(frozen=True, repr=False)
 class FormDiff(Displayed):
-    """What differs, true when anything does. ``repr`` lists the changes; ``text`` and notebooks show them in place."""
+    """The differences of two policies or packs; true if there are any.
+
+    ``repr`` lists the changes; ``text`` and notebooks show them within the source.
+
+    Attributes
+    ----------
+    before, after
+        The names of both sides.
+    changes
+        The differences.
+
+    Examples
+    --------
+    >>> lab = memlab.open()
+    >>> bool(diff_packs(lab.policies.pack, lab.policies.pack))
+    False
+    """
 
     before: str
-    """What the older side is called."""
     after: str
     changes: tuple[Change, ...]
     _blocks: tuple[_Block, ...] = field(default=(), compare=False)
@@ -213,7 +253,7 @@ class FormDiff(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row a change: place, kind, before, after, name, line."""
+        """One row for each change: place, kind, before, after, name, line."""
         import polars as pl
 
         texts = dict.fromkeys(("place", "kind", "before", "after", "name"), pl.String)
@@ -225,17 +265,27 @@ class FormDiff(Displayed):
 
     @checked
     def text(self, *, color: bool = False) -> str:
-        """The canonical print with ``[-removed-]`` and ``{+added+}`` words in it; with ``color`` in red and green.
+        """Return the canonical texts with ``[-removed-]`` and ``{+added+}`` words.
 
-        What is mostly new is shown beside what it was.
+        A rewritten policy is shown next to the earlier one.
+
+        Parameters
+        ----------
+        color
+            Whether to mark words in red and green for a terminal instead.
+
+        Returns
+        -------
+        str
+            The text, with one section for each policy or helper that differs.
         """
         lines = [self._title, *[printable(str(c)) for c in self.changes if c.name]]
         for block in self._blocks:
             lines += ["", f"; {printable(block.title)}"]
             if block.rewritten:
-                lines += [_beside(*side, color) for side in block.sides()]
+                lines += [_join_sides(*side, color) for side in block.sides()]
             else:
-                lines.append("".join(_marked(piece, color) for piece in block.pieces()))
+                lines.append("".join(_mark_text(piece, color) for piece in block.pieces()))
         return "\n".join(lines)
 
     def _display(self) -> object:
@@ -251,22 +301,32 @@ class FormDiff(Displayed):
                 )
                 parts.append(Markup(f"<table><tr>{cells}</tr></table>"))
             else:
-                source = "".join(_tagged(piece) for piece in block.pieces())
+                source = "".join(_mark_html(piece) for piece in block.pieces())
                 parts.append(Markup(f'<pre style="{PRE}">{source}</pre>'))
         return parts
 
     @property
     def _title(self) -> str:
-        count = len(self.changes)
-        how = "no difference" if not count else f"{count} change{'s' if count > 1 else ''}"
-        return printable(f"{self.before} -> {self.after}: {how}")
+        count = count_of(len(self.changes), "change") if self.changes else "no difference"
+        return printable(f"{self.before} -> {self.after}: {count}")
 
 
 @dataclass(frozen=True)
 class PolicyDiff(Displayed):
-    """How two versions differ. ``forms`` lists words, parameter values and helpers, ``lines`` compares the texts.
+    """The differences of two versions of a policy; true if their hashes differ.
 
-    ``verdict`` is a sentence when the source is the same and something else differs, or when nothing does.
+    ``lab.policies.diff`` returns it.
+
+    Attributes
+    ----------
+    before, after
+        The two versions.
+
+    Examples
+    --------
+    >>> lab = memlab.open()
+    >>> bool(lab.policies.diff("recall-score", 1, 1))
+    False
     """
 
     before: Version
@@ -274,18 +334,18 @@ class PolicyDiff(Displayed):
 
     @cached_property
     def forms(self) -> FormDiff:
-        """Which words of the canonical print, parameter values and helpers differ."""
+        """The words of the canonical texts, values of parameters and helpers that differ."""
         return diff_policies(self.before.policy, self.after.policy)
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
-        """A unified diff of the texts, comments and layout included."""
+        """A unified diff of the texts, including comments and layout."""
         old, new = (version.source.splitlines() for version in (self.before, self.after))
         return tuple(difflib.unified_diff(old, new, str(self.before), str(self.after), lineterm=""))
 
     @property
     def verdict(self) -> str:
-        """What the texts alone do not show; empty when they show it all."""
+        """The differences that the texts do not show, in one sentence; "" if there are none."""
         if not self:
             only = (
                 ": layout, comments, documentation and bound names do not count"
@@ -295,8 +355,10 @@ class PolicyDiff(Displayed):
             return f"{self.before} and {self.after} are the same policy{only}."
         if self.before.policy.source_hash != self.after.policy.source_hash:
             return ""
-        what = "; ".join(dict.fromkeys(str(c) if c.name else c.place for c in self.forms.changes))
-        return f"The source is the same. They differ in {what}."
+        differences = "; ".join(
+            dict.fromkeys(str(c) if c.name else c.place for c in self.forms.changes)
+        )
+        return f"The source is the same. They differ in {differences}."
 
     def __bool__(self) -> bool:
         return self.before.policy.hash != self.after.policy.hash
@@ -310,20 +372,21 @@ class PolicyDiff(Displayed):
         return self.verdict or None, self.forms if self else None
 
 
-class _Pack(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def hash(self) -> str: ...
-    @property
-    def policies(self) -> Mapping[str, Policy]: ...
-    @property
-    def settings(self) -> Mapping[str, float | bool | str]: ...
-
-
 def diff_policies(before: Policy, after: Policy) -> FormDiff:
-    """Which words, parameter values and helpers differ from one policy to another.
+    """Compare two policies: words, values of parameters and helpers.
 
+    Parameters
+    ----------
+    before, after
+        The policies.
+
+    Returns
+    -------
+    FormDiff
+        The differences.
+
+    Examples
+    --------
     >>> from memlab.kernel.language import Input, Signature, compile_policy
     >>> slot = Signature("recall-score", [Input("x"), Input("y")])
     >>> old = compile_policy("(fn [x y] (+ (* 0.4 x) y))", slot)
@@ -332,12 +395,30 @@ def diff_policies(before: Policy, after: Policy) -> FormDiff:
     [('changed', '0.4', '0.5'), ('added', None, '1')]
     """
     changes, blocks = _compare(before.signature.slot, before, after)
-    return FormDiff(_named(before), _named(after), tuple(changes), tuple(blocks))
+    return FormDiff(_describe_side(before), _describe_side(after), tuple(changes), tuple(blocks))
 
 
-def diff_packs(before: _Pack, after: _Pack) -> FormDiff:
-    """Which settings and policies differ from one complete pack to another; a slot that only one side has counts as
-    added or removed.
+def diff_packs(before: Pack, after: Pack) -> FormDiff:
+    """Compare two complete packs: settings and policies.
+
+    A slot that only one pack has counts as added or removed.
+
+    Parameters
+    ----------
+    before, after
+        The packs.
+
+    Returns
+    -------
+    FormDiff
+        The differences.
+
+    Examples
+    --------
+    >>> from memlab.kernel.policies import load_pack
+    >>> changes = diff_packs(load_pack("memlab"), load_pack("companion-plus")).changes
+    >>> changes[0].place
+    'settings'
     """
     changes: list[Change] = []
     blocks: list[_Block] = []
@@ -346,16 +427,18 @@ def diff_packs(before: _Pack, after: _Pack) -> FormDiff:
         if old != new or type(old) is not type(new):
             changes.append(Change("settings", "setting", _value(old), _value(new), name))
     for slot in dict.fromkeys((*before.policies, *after.policies)):
-        found, shown = _compare(slot, before.policies.get(slot), after.policies.get(slot))
-        changes += found
-        blocks += shown
-    return FormDiff(_named(before), _named(after), tuple(changes), tuple(blocks))
+        slot_changes, slot_blocks = _compare(
+            slot, before.policies.get(slot), after.policies.get(slot)
+        )
+        changes += slot_changes
+        blocks += slot_blocks
+    return FormDiff(_describe_side(before), _describe_side(after), tuple(changes), tuple(blocks))
 
 
 def _compare(
-    place: str, before: Policy | None, after: Policy | None
+    slot: str, before: Policy | None, after: Policy | None
 ) -> tuple[list[Change], list[_Block]]:
-    """The changes from one policy to another, either of which may be missing, and the texts that show them."""
+    """Return the changes between two policies and their texts; either may be missing."""
     if before is not None and after is not None and before.hash == after.hash:
         return [], []
     changes: list[Change] = []
@@ -363,41 +446,41 @@ def _compare(
     for name in dict.fromkeys((*params[0], *params[1])):
         values = [side[name].value if name in side else None for side in params]
         defaults = [side[name].default if name in side else None for side in params]
-        # another default shows in the source
+        # A changed default is a change of the source, which is compared below.
         if values[0] != values[1] and values != defaults:
-            changes.append(Change(place, "parameter", _value(values[0]), _value(values[1]), name))
-    texts = [_prints(place, side) for side in (before, after)]
+            changes.append(Change(slot, "parameter", _value(values[0]), _value(values[1]), name))
+    texts = [_prints(slot, side) for side in (before, after)]
     blocks = []
     for title in dict.fromkeys((*texts[0], *texts[1])):
         nothing = ("", "")
         old, new = (side.get(title, nothing) for side in texts)
-        # a helper that only one side calls is seen where it is called
-        if old[0] != new[0] and (title == place or (old[0] and new[0])):
+        # A helper that only one side calls shows in the text that calls it.
+        if old[0] != new[0] and (title == slot or (old[0] and new[0])):
             blocks.append(_Block(title, old[0], new[0], (old[1], new[1])))
     return [*changes, *(change for block in blocks for change in block.changes())], blocks
 
 
-def _prints(place: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
-    """The canonical prints of a policy and of the helpers that it calls, in two widths."""
+def _prints(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
+    """Return the canonical texts of a policy and of the helpers it calls, in two widths."""
     if policy is None:
         return {}
     whole = parsed(policy)
-    texts = {place: (whole.form, whole.text)}
+    texts = {slot: (whole.form, whole.text)}
     for item in sorted(used_helpers([whole.parts.body], whole.helpers), key=lambda item: item.name):
-        texts[f"{place}, helper {item.name}"] = item.form, item.text
+        texts[f"{slot}, helper {item.name}"] = item.form, item.text
     return {
         title: (print_definition(form, text), print_definition(form, text, width=_NARROW))
         for title, (form, text) in texts.items()
     }
 
 
-def _joined(words: list[tuple[str, str]]) -> str:
-    """Words with the white space between them."""
+def _join_words(words: list[tuple[str, str]]) -> str:
+    """Return words with the white space between them."""
     return words[0][1] + "".join(lead + word for lead, word in words[1:]) if words else ""
 
 
 def _balanced(text: str) -> str:
-    """A stretch of a print without closing brackets too many, and with those that it lacks."""
+    """Return a part of a text with as many closing brackets as opening ones."""
     missing: list[str] = []
     for word in _WORD.findall(text):
         if word[1][0] in "([":
@@ -410,21 +493,25 @@ def _balanced(text: str) -> str:
 
 
 def _short(text: str | None, width: int = 72) -> str:
+    """Return a text in one line of limited width; "none" for None."""
     flat = "none" if text is None else printable(" ".join(text.split()))
     return flat if len(flat) <= width else f"{flat[: width - 3]}..."
 
 
-def _named(side: Policy | _Pack) -> str:
+def _describe_side(side: Policy | Pack) -> str:
+    """Return the name of a side with the start of its hash."""
     return f"{side.name} [{side.hash[:12]}]"
 
 
 def _value(value: float | bool | str | None) -> str | None:
+    """Return the value of a setting or parameter as text."""
     if value is None or isinstance(value, str):
         return value
     return str(value).lower() if isinstance(value, bool) else number(float(value))
 
 
-def _marked(piece: Piece, color: bool) -> str:
+def _mark_text(piece: Piece, color: bool) -> str:
+    """Return a piece with its marks for a terminal."""
     text = printable(piece.text)
     if piece.kind == "same" or not text:
         return text
@@ -433,15 +520,16 @@ def _marked(piece: Piece, color: bool) -> str:
     return f"[-{text}-]" if piece.kind == "del" else f"{{+{text}+}}"
 
 
-def _beside(same: bool, left: str, right: str, color: bool) -> str:
-    """A line of both sides."""
+def _join_sides(same: bool, left: str, right: str, color: bool) -> str:
+    """Return a line of both sides."""
     a, b = printable(left).ljust(_NARROW), printable(right)
     if color and not same:
         a, b = f"\x1b[31m{a}{_RESET}", f"\x1b[32m{b}{_RESET}"
     return f"{a} {' ' if same else '|'} {b}".rstrip()
 
 
-def _tagged(piece: Piece) -> str:
+def _mark_html(piece: Piece) -> str:
+    """Return a piece as HTML, with a colour for a change."""
     text = html.escape(piece.text)
     return (
         text

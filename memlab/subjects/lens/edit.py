@@ -1,9 +1,10 @@
-"""A policy as text that can be taken apart and put together again: subtrees, literals, parameters.
+"""A policy as text that can be edited: subtrees, literals and parameters.
 
-Every edit replaces a span of the source and compiles the result, so the author's layout and comments stay wherever
-nothing was replaced, and whatever comes back has been checked. A *path* leads from the body of the policy, which is
-``()``, to a form by the places of the items: in ``(+ x (* 2 y))`` the 2 is at ``(2, 1)``. How the policy is wrapped,
-``fn``, ``lambda`` or ``defpolicy``, with or without a doc, does not count.
+Every edit replaces a span of the source and compiles the result. So the author's layout and
+comments stay elsewhere, and every result is checked. A *path* leads from the body of the policy,
+which is ``()``, to a form by the positions of the items: in ``(+ x (* 2 y))`` the 2 is at ``(2,
+1)``. The wrapping of the policy, ``fn``, ``lambda`` or ``defpolicy``, with or without a document
+string, does not count.
 """
 
 from __future__ import annotations
@@ -25,29 +26,48 @@ from memlab.kernel.language.signature import Signature
 from memlab.kernel.language.texts import Parsed, Path, fragment, parse, symbols_of, walk
 from memlab.kernel.language.writer import number
 
+# The name of a parameter as the reader of policies accepts it.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/?!*<>=+-]*\Z")
 
 
 class Span(NamedTuple):
-    """Offsets into ``policy.source``: ``source[start:stop]``."""
+    """Offsets into ``policy.source``, as ``source[start:stop]``."""
 
     start: int
     stop: int
 
 
 class Site(NamedTuple):
-    """An expression as the checker saw it: its form, its type, and what was bound there."""
+    """An expression as the checker visited it.
+
+    ``env`` has the bound names, ``node`` the node in the graph, and ``tail`` is true where an
+    ``else`` may be null.
+    """
 
     form: Form
     type: str | None
     env: Env
     tail: bool
+    node: Node
 
 
 @dataclass(frozen=True)
 class Subtree:
-    """One expression of a policy. ``type`` is num, bool, str, set, record, or None where the checker gives none (a
-    list, or null before its surroundings type it). ``line`` and ``column`` count from 1.
+    """One expression of a policy.
+
+    Attributes
+    ----------
+    path
+        The path from the body.
+    source
+        The text of the expression.
+    type
+        "num", "bool", "str", "set" or "record"; None for a list, or for null before its context
+        gives it a type.
+    line, column
+        The position in the source, from 1.
+    span
+        The offsets in the source.
     """
 
     path: Path
@@ -60,10 +80,27 @@ class Subtree:
 
 @dataclass(frozen=True)
 class NumericLiteral:
-    """A number in the text. ``structural`` says why it should not be tuned, and is empty where it may be.
+    """A number in the text of a policy.
 
-    A literal that is not ``replaceable`` is part of a form's syntax (a key of ``case``, an option of ``in``, a piece of
-    a ``param``): no expression can replace it.
+    Attributes
+    ----------
+    value
+        The number.
+    source
+        The number as it is written.
+    path
+        The path from the body.
+    line, column
+        The position in the source, from 1.
+    enclosing
+        The text of the innermost call around it.
+    structural
+        The reason why the number should not be tuned, or "".
+    replaceable
+        False for a part of a form's syntax (a key of ``case``, an option of ``in``, a piece of a
+        ``param``), which no expression can replace.
+    span
+        The offsets in the source.
     """
 
     value: float
@@ -78,22 +115,34 @@ class NumericLiteral:
 
 
 def subtrees(policy: Policy) -> tuple[Subtree, ...]:
-    """Every expression of the policy's body, each before its parts, in the order of the text.
+    """Return every expression of a policy's body, each before its parts.
 
-    Names that are bound, keys of ``case``, options of ``in`` and the pieces of a ``param`` are no expressions. The
-    bodies of helpers are not part of it.
+    Bound names, keys of ``case``, options of ``in`` and pieces of a ``param`` are no expressions.
+    The bodies of helpers are not included.
 
+    Parameters
+    ----------
+    policy
+        The policy.
+
+    Returns
+    -------
+    tuple of Subtree
+        The expressions in the order of the text.
+
+    Examples
+    --------
     >>> from memlab.kernel.language import Input, Signature, compile_policy
     >>> slot = Signature("recall-score", [Input("x"), Input("kind", "str")])
     >>> policy = compile_policy('(fn [x kind] (if (= kind "fact") x 0))', slot)
-    >>> [(t.path, t.source, t.type) for t in subtrees(policy)][:3]
-    [((), '(if (= kind "fact") x 0)', 'num'), ((1,), '(= kind "fact")', 'bool'), ((1, 1), 'kind', 'str')]
+    >>> [(t.path, t.source, t.type) for t in subtrees(policy)][1:3]
+    [((1,), '(= kind "fact")', 'bool'), ((1, 1), 'kind', 'str')]
     """
     text = parsed(policy).text
-    found = sites(policy)
+    visited = sites(policy)
     result = []
     for path, form, _ in walk(parsed(policy).parts.body):
-        site = found.get((form.start, form.stop))
+        site = visited.get((form.start, form.stop))
         if site is not None:
             span = Span(form.start, form.stop)
             result.append(
@@ -112,11 +161,37 @@ def subtrees(policy: Policy) -> tuple[Subtree, ...]:
 def replace(
     policy: Policy, where: Path | Span | Subtree, source: str, *, extend: bool = False
 ) -> Policy:
-    """The policy with another text in the place of one form: same slot, name, helpers and parameter values.
+    """Return a policy with one form replaced.
 
-    ``where`` is a path, a span or a subtree of *this* policy. ``extend`` adds features that the new text reads to the
-    arguments. Raises a ``PolicyError`` with its caret in the new text, ``UnknownName`` for a path that leads nowhere.
+    The slot, the name, the helpers and the values of parameters stay.
 
+    Parameters
+    ----------
+    policy
+        The policy.
+    where
+        A path, a span or a subtree of this policy.
+    source
+        The text of the new form.
+    extend
+        Whether to add features that the new form reads to the arguments.
+
+    Returns
+    -------
+    Policy
+        The compiled policy.
+
+    Raises
+    ------
+    PolicyError
+        If the new text is invalid; with its caret in the new text.
+    UnknownName
+        If no form is at the path.
+    InputError
+        If the span is no form, or the subtree belongs to another policy.
+
+    Examples
+    --------
     >>> from memlab.kernel.language import Input, Signature, compile_policy
     >>> slot = Signature("recall-score", [Input("x"), Input("y")])
     >>> policy = compile_policy("(fn [x] (* 2 x))  ; doubled", slot)
@@ -124,7 +199,7 @@ def replace(
     '(fn [x y] (* 2 (+ x y)))  ; doubled'
     """
     if isinstance(where, Subtree):
-        _from_here(policy, where.span, where.source, "subtree")
+        _check_origin(policy, where.span, where.source, "subtree")
         where = where.span
     if isinstance(where, Span):
         span = where
@@ -144,20 +219,34 @@ def replace(
 
 
 def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
-    """The numbers in the policy's body, in the order of the text.
+    """Return the numbers in a policy's body.
 
+    Parameters
+    ----------
+    policy
+        The policy.
+
+    Returns
+    -------
+    tuple of NumericLiteral
+        The numbers in the order of the text.
+
+    Examples
+    --------
     >>> from memlab.kernel.language import Input, Signature, compile_policy
     >>> policy = compile_policy("(fn [x] (clamp (* 0.4 x) 0 1))", Signature("recall-score", [Input("x")]))
     >>> [(n.value, n.enclosing, n.structural) for n in literals(policy)][:2]
     [(0.4, '(* 0.4 x)', ''), (0.0, '(clamp (* 0.4 x) 0 1)', 'a bound of clamp')]
     """
-    text, found = parsed(policy).text, sites(policy)
+    text, visited = parsed(policy).text, sites(policy)
     result = []
     for path, form, parents in walk(parsed(policy).parts.body, quoted=True):
         if form.kind not in ("int", "float"):
             continue
         call = next((p for p in reversed(parents) if p.kind == "call" and p.head), None)
-        placed = (form.start, form.stop) in found and not any(p.head == "quote" for p in parents)
+        replaceable = (form.start, form.stop) in visited and not any(
+            p.head == "quote" for p in parents
+        )
         result.append(
             NumericLiteral(
                 form.number,
@@ -166,8 +255,8 @@ def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
                 text.line(form.start),
                 text.column(form.start),
                 "" if call is None else text.source[call.start : call.stop],
-                _structural(form, path, call, placed),
-                placed,
+                _structural(form, path, call, replaceable),
+                replaceable,
                 Span(form.start, form.stop),
             )
         )
@@ -182,11 +271,41 @@ def with_param(
     low: float | None = None,
     high: float | None = None,
 ) -> Policy:
-    """The policy with a literal as ``(param :name value :low low :high high)``: it computes the same and can be tuned.
+    """Return a policy with a number turned into a parameter.
 
-    Two literals may share a parameter when value and bounds are the same. Raises ``InputError`` for a literal of
-    another policy, one that is syntax, a name that is none, or bounds that do not hold the value; a ``PolicyError``
-    when the name is another parameter's already.
+    The number becomes ``(param :name value :low low :high high)``. The policy computes the same and
+    can be tuned. Two numbers may share a parameter if value and bounds are equal.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    literal
+        The number, from ``literals(policy)``.
+    name
+        The name of the parameter.
+    low, high
+        The bounds, by default none.
+
+    Returns
+    -------
+    Policy
+        The compiled policy.
+
+    Raises
+    ------
+    InputError
+        If the number belongs to another policy or is syntax, the name is invalid, or the value is
+        outside the bounds.
+    PolicyError
+        If another parameter has the name.
+
+    Examples
+    --------
+    >>> from memlab.kernel.language import Input, Signature, compile_policy
+    >>> policy = compile_policy("(fn [x] (* 0.4 x))", Signature("recall-score", [Input("x")]))
+    >>> with_param(policy, literals(policy)[0], "weight", low=0, high=1).source
+    '(fn [x] (* (param :weight 0.4 :low 0 :high 1) x))'
     """
     return parametrize(policy, {literal: (name, low, high)})
 
@@ -195,41 +314,62 @@ def parametrize(
     policy: Policy,
     choices: Mapping[NumericLiteral, str | tuple[str, float | None, float | None]] | None = None,
 ) -> Policy:
-    """Several literals as parameters at once, each by a name or by (name, low, high).
+    """Return a policy with several numbers turned into parameters.
 
-    Without ``choices`` every literal that is not structural becomes one without bounds, named after a feature beside
-    it. The meaning hash stays; ``hash`` and ``source_hash`` differ.
+    Without ``choices`` every number that is not structural becomes a parameter without bounds,
+    named after a feature next to it. The meaning hash stays; ``hash`` and ``source_hash`` change.
 
+    Parameters
+    ----------
+    policy
+        The policy.
+    choices
+        The name of each parameter, or its name and bounds, by number.
+
+    Returns
+    -------
+    Policy
+        The compiled policy.
+
+    Raises
+    ------
+    InputError
+        If a number belongs to another policy or is syntax, a name is invalid, or a value is outside
+        its bounds.
+    PolicyError
+        If a name is used twice with different values.
+
+    Examples
+    --------
     >>> from memlab.kernel.language import Input, Signature, compile_policy
     >>> slot = Signature("recall-score", [Input("x"), Input("y")])
     >>> tunable = parametrize(compile_policy("(fn [x y] (+ (* 0.4 x) (* 0.6 y)))", slot))
     >>> tunable.source
     '(fn [x y] (+ (* (param :x 0.4) x) (* (param :y 0.6) y)))'
     """
-    chosen = _named_after_features(policy) if choices is None else choices
+    chosen = _name_after_features(policy) if choices is None else choices
+    # Every choice is checked before the text is changed, so that an error names the parameter.
     changes: dict[Span, str] = {}
     for literal, choice in chosen.items():
         name, low, high = (choice, None, None) if isinstance(choice, str) else choice
-        _from_here(policy, literal.span, literal.source, "literal")
+        _check_origin(policy, literal.span, literal.source, "literal")
         if not literal.replaceable:
             raise InputError(
                 f"{literal.source} is {literal.structural}, which no parameter can replace."
             )
         if not _NAME.match(name):
             raise InputError(
-                f"{name!r} is no name of a parameter: letters, digits and - after a letter."
+                f"{name!r} is no valid name of a parameter. Use a letter, then letters, digits and -."
             )
         for bound in (low, high):
             if bound is not None and not math.isfinite(bound):
-                raise InputError(
-                    f"A bound of {name} is {bound!r}; bounds are finite, or None for none."
-                )
+                raise InputError(f"A bound of {name} is {bound!r}. Bounds must be finite, or None.")
         if (
             not (-math.inf if low is None else low)
             <= literal.value
             <= (math.inf if high is None else high)
         ):
-            raise InputError(f"The bounds of {name} do not hold its value, {literal.source}.")
+            raise InputError(f"The value of {name}, {literal.source}, is outside its bounds.")
         bounds = [
             f":{key} {number(float(b))}"
             for key, b in (("low", low), ("high", high))
@@ -241,18 +381,20 @@ def parametrize(
     return edited(policy, changes)
 
 
-def _from_here(policy: Policy, span: Span, source: str, what: str) -> None:
+def _check_origin(policy: Policy, span: Span, source: str, what: str) -> None:
+    """Raise InputError for a subtree or number of another policy."""
     if policy.source[span.start : span.stop] != source:
         raise InputError(
-            f"This {what}, {source[:40]}, is from another policy than {policy.name}: list them again."
+            f"This {what}, {source[:40]}, does not belong to {policy.name}. List those of {policy.name}."
         )
 
 
-def _structural(form: Form, path: Path, call: Form | None, placed: bool) -> str:
+def _structural(form: Form, path: Path, call: Form | None, replaceable: bool) -> str:
+    """Return why a number should not be tuned, or ""."""
     head = "" if call is None else ALIASES.get(call.head, call.head)
     if head == "param":
         return "a piece of a parameter"
-    if not placed:
+    if not replaceable:
         return "a key of case" if head == "case" else f"an option of {head}"
     if head == "clamp" and path[-1] > 1:
         return "a bound of clamp"
@@ -263,57 +405,61 @@ def _structural(form: Form, path: Path, call: Form | None, placed: bool) -> str:
     return "zero" if form.number == 0.0 else ""
 
 
-def _named_after_features(
+def _name_after_features(
     policy: Policy,
 ) -> dict[NumericLiteral, str | tuple[str, float | None, float | None]]:
+    """Return a unique name for each tunable number, after a feature in the same call."""
     names: dict[NumericLiteral, str | tuple[str, float | None, float | None]] = {}
-    taken = set(policy.params)
+    used_names = set(policy.params)
     for literal in literals(policy):
         if literal.structural:
             continue
-        beside = [name for name in symbols_of(literal.enclosing) if name in policy.signature.inputs]
-        name = beside[0] if beside else "constant"
+        features = [
+            name for name in symbols_of(literal.enclosing) if name in policy.signature.inputs
+        ]
+        name = features[0] if features else "constant"
         count = 1
         unique = name
-        while unique in taken:
+        while unique in used_names:
             count += 1
             unique = f"{name}-{count}"
-        taken.add(unique)
+        used_names.add(unique)
         names[literal] = unique
     return names
 
 
-# What the edits share.
-
-
 def parsed(policy: Policy) -> Parsed:
-    """The forms of ``policy.source``. The policy of one field of a record is refused: it has no text of its own."""
+    """Return the forms of ``policy.source``.
+
+    InputError is raised for one field of a record, which has no text of its own.
+    """
     if policy._of is not None:
         raise InputError(
-            f"{policy.name} is one field of a record: edit the text of {policy._of[0].name} itself."
+            f"{policy.name} is one field of a record. Edit the text of {policy._of[0].name} itself."
         )
     return parse(policy.source, policy.name, policy.helpers)
 
 
 def form_at(policy: Policy, path: Path) -> Form:
-    """The form at a path of the body, or ``UnknownName``."""
+    """Return the form at a path of the body; UnknownName if there is none."""
     form = parsed(policy).parts.body
     for depth, i in enumerate(path):
         if not 0 <= i < len(form.items):
-            known = [str((*path[:depth], n)) for n in range(len(form.items))]
-            raise UnknownName(f"path of {policy.name}", path, known)
+            paths = [str((*path[:depth], n)) for n in range(len(form.items))]
+            raise UnknownName(f"path of {policy.name}", path, paths)
         form = form.items[i]
     return form
 
 
 def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
-    """Every expression of the policy, by its span, as the checker visits it."""
+    """Return every expression of a policy by its span, as the checker visits it."""
     parsed(policy)
     values = tuple((p.name, p.value) for p in policy.params.values())
     return _sites(policy.source, policy.name, policy.helpers, policy.signature, values)
 
 
-# By the text: policies are equal whatever their layout, and spans are not.
+# The key is the text, because equal policies may differ in layout and therefore in spans. Breeding edits one policy many
+# times.
 @lru_cache(maxsize=64)
 def _sites(
     source: str,
@@ -322,43 +468,48 @@ def _sites(
     signature: Signature,
     values: tuple[tuple[str, float], ...],
 ) -> Mapping[tuple[int, int], Site]:
-    text, _, parts, known = parse(source, name, helpers)
+    """Check a policy while recording its expressions."""
+    text, _, parts, known_helpers = parse(source, name, helpers)
     names = [argument.text for argument in parts.arguments]
-    checker = _Recording(text, signature, known, dict(values), forms_for(signature, names))
+    checker = _Recording(text, signature, known_helpers, dict(values), forms_for(signature, names))
     checker.result(parts.body, bound_arguments(checker, parts))
     return checker.sites
 
 
 class _Recording(Checker):
-    """A checker that keeps what it saw. A helper's body is another text, and is not kept."""
+    """A checker that records each expression, apart from bodies of helpers, which are other texts."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self.sites: dict[tuple[int, int], Site] = {}
 
     def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
-        # let goes on filling the scope of its values
+        """Check an expression and record it."""
+        # The scope is copied, because let adds names to it afterwards.
         bound = dict(env)
         node = super().check(form, env, tail=tail)
         if not self.calls:
-            self.sites[form.start, form.stop] = Site(form, node.type, bound, tail)
+            self.sites[form.start, form.stop] = Site(form, node.type, bound, tail, node)
         return node
 
     def want(self, form: Form, env: Env, type: Any, why: str, *, tail: bool = False) -> Node:
+        """Check an expression of an expected type, which a null takes on."""
         node = super().want(form, env, type, why, tail=tail)
         self._typed(form, node)
         return node
 
     def unify(self, nodes: list[Node], forms: list[Form], what: str) -> list[Node]:
+        """Check branches of one type, which a null takes on."""
         result = super().unify(nodes, forms, what)
         for form, node in zip(forms, result, strict=True):
             self._typed(form, node)
         return result
 
     def _typed(self, form: Form, node: Node) -> None:
+        """Record the type that the context gave to a null."""
         site = self.sites.get((form.start, form.stop))
         if site is not None and site.type is None and not self.calls:
-            self.sites[form.start, form.stop] = site._replace(type=node.type)
+            self.sites[form.start, form.stop] = site._replace(type=node.type, node=node)
 
 
 def edited(
@@ -369,69 +520,72 @@ def edited(
     helpers: Iterable[str] = (),
     values: Mapping[str, float] | None = None,
 ) -> Policy:
-    """The policy with another form in the place of some, compiled.
+    """Return a policy with some forms replaced, compiled.
 
-    ``arguments`` are added to its list, ``helpers`` to its helpers, ``values`` of parameters go before those in force;
-    a value whose parameter is gone is dropped. The spans do not overlap.
+    ``arguments`` are added to its arguments and ``helpers`` to its helpers. ``values`` of
+    parameters replace the current ones; a value is dropped if its parameter is gone. The spans must
+    not overlap.
     """
-    made, places = _spliced(policy, changes, " ".join(arguments))
-    for place, span in zip(places, sorted(changes), strict=True):
-        # checked here, because "1) (+ 2 3" may well compile, and "(+ 1" would be reported far away
+    new_source, forms = _splice(policy, changes, " ".join(arguments))
+    for form, span in zip(forms, sorted(changes), strict=True):
+        # Checked here, because "1) (+ 2 3" may compile, and the error of "(+ 1" would be reported far away.
         problem = _problem(changes[span])
         if problem:
-            raise Text(made, policy.name).error(PolicySyntaxError, problem, place)
-    fresh = compile_policy(
-        made,
+            raise Text(new_source, policy.name).error(PolicySyntaxError, problem, form)
+    compiled = compile_policy(
+        new_source,
         policy.signature,
         name=policy.name,
         helpers=tuple(dict.fromkeys((*policy.helpers, *helpers))),
     )
-    kept = {p.name: p.value for p in policy.params.values() if p.value != p.default}
-    kept = {
-        name: value for name, value in {**kept, **(values or {})}.items() if name in fresh.params
+    params = {p.name: p.value for p in policy.params.values() if p.value != p.default}
+    params = {
+        name: value
+        for name, value in {**params, **(values or {})}.items()
+        if name in compiled.params
     }
-    return fresh.with_params(kept) if kept else fresh
+    return compiled.with_params(params) if params else compiled
 
 
-def _spliced(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tuple[str, list[Form]]:
-    """The new source, and where each change is in it."""
-    source, pieces, places, at, length = policy.source, [""], [], 0, 0
-    every = dict(changes)
+def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tuple[str, list[Form]]:
+    """Return the new source, and each change as a form with its position in it."""
+    source, pieces, forms, offset, length = policy.source, [""], [], 0, 0
+    all_changes = dict(changes)
     if arguments:
         whole = parsed(policy)
         end = whole.parts.listed.stop - 1
         last = whole.parts.arguments[-1].stop if whole.parts.arguments else end
-        every[Span(last, last)] = (
+        all_changes[Span(last, last)] = (
             f" {arguments}" if last < end or whole.parts.arguments else arguments
         )
-    for span in sorted(every):
-        text = _closed(every[span])
-        pieces += [source[at : span.start], text]
-        start = length + span.start - at
-        length, at = start + len(text), span.stop
+    for span in sorted(all_changes):
+        text = _closed(all_changes[span])
+        pieces += [source[offset : span.start], text]
+        start = length + span.start - offset
+        length, offset = start + len(text), span.stop
         if span in changes:
-            places.append(Form("symbol", start=start, stop=length))
-    return "".join([*pieces, source[at:]]), places
+            forms.append(Form("symbol", start=start, stop=length))
+    return "".join([*pieces, source[offset:]]), forms
 
 
 def missing_features(policy: Policy, *sources: str) -> tuple[str, ...]:
-    """The features of the slot that some texts name and the policy does not list."""
+    """Return the features of the slot that some texts name and the policy does not list."""
     listed = {a.text for a in parsed(policy).parts.arguments}
     names = dict.fromkeys(name for source in sources for name in symbols_of(source))
     return tuple(name for name in names if name in policy.signature.inputs and name not in listed)
 
 
 def _problem(source: str) -> str:
-    """Why a text is not one whole form, or nothing."""
+    """Return why a text is not exactly one form, or ""."""
     try:
         count = len(read_forms(Text(source)))
     except PolicyError as error:
         return f"The replacement is not one whole form: {error.message}"
-    return "" if count == 1 else f"The replacement is not one form: here are {count}."
+    return "" if count == 1 else f"The replacement must be one form, not {count}."
 
 
 def _closed(source: str) -> str:
-    """A fragment that anything may follow: a comment at its end needs the end of its line."""
+    """Return a fragment that any text may follow; a comment at its end gets a line end."""
     forms = fragment(source)
     rest = source[forms[-1].stop :] if forms else ""
     return f"{source}\n" if ";" in rest.rpartition("\n")[2] else source

@@ -1,16 +1,16 @@
-"""Why a value, and why one is above another: the additive terms of the live branch, and the tests that chose it.
+"""Explanations of a value and of the order of two values, by additive terms.
 
-Sums, differences, and products with a constant open up, so a score that is a weighted sum falls into its weights. The
-graph shares nodes, and a text of a few hundred characters may hold 2^100 terms: so a node is opened once, with
-the sum of the weights under which it is reached. Positive and negative weights stay apart: what cancels in the sum
-would otherwise lose its digits before it.
+Sums, differences, and products with a constant are opened, so a weighted sum is split into its
+weights. The graph shares nodes, and a text of a few hundred characters may contain 2^100 terms. So
+a node is opened once, with the sum of the weights under which it is reached. Positive and negative
+weights are kept apart, because cancelling them first would lose digits.
 """
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -20,21 +20,29 @@ from memlab.kernel.base.display import Displayed, Markup, bar, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language.columns import Evaluation, RowProgram
 from memlab.kernel.language.graph import Node, Value
+from memlab.kernel.language.policy import Policy
 from memlab.kernel.language.writer import literal
-from memlab.subjects.lens.tree import Tree, clauses, render, scaled, shown
+from memlab.subjects.lens.labels import SMALLEST_SHOWN, Label, read_labels
+from memlab.subjects.lens.tree import Tree, clauses, format_value, render, scaled
 
 
 @dataclass(frozen=True)
 class Term:
-    """One additive part of a value, as source."""
+    """One additive part of a value.
+
+    ``text`` is its expression. ``label`` says in words what it stands for, and ``group`` which kind of evidence it is:
+    both come from a comment of the policy's text, and are empty without one.
+    """
 
     text: str
     value: float
+    label: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A test on the way to the live branch, and what it gave (null takes the other branch)."""
+    """A test on the way to the value, and its outcome; null counts as false."""
 
     text: str
     taken: bool
@@ -42,10 +50,28 @@ class Branch:
 
 @dataclass(frozen=True)
 class Explanation(Displayed):
-    """``terms`` sum to ``value``, up to rounding; they are empty when the value is null or no number.
+    """The explanation of one value.
 
-    ``tree`` shows every node with its value; it is built when it is looked at. Texts are source of the dialect, and
-    what is long is shortened by ``...``.
+    Attributes
+    ----------
+    value
+        The value.
+    terms
+        The additive terms, which sum to ``value`` up to rounding. Empty for a value that is null or
+        no number.
+    branches
+        The tests that led to the value.
+    tree
+        Every node with its value, built when it is used. Texts are source of the policy language;
+        long ones are shortened by ``...``.
+
+    Examples
+    --------
+    >>> from memlab.kernel.language import Input, Signature, compile_policy
+    >>> slot = Signature("score", [Input("x"), Input("y")])
+    >>> policy = compile_policy("(fn [x y] (+ (* 2 x) y))", slot)
+    >>> [(term.text, term.value) for term in policy.explain({"x": 1, "y": 3}).terms]
+    [('(* 2 x)', 2.0), ('y', 3.0)]
     """
 
     value: Value
@@ -58,32 +84,37 @@ class Explanation(Displayed):
 
 
 class Part(NamedTuple):
-    """A term before it is text: ``weight`` times ``value`` of ``node``."""
+    """A term before it is written as text: ``weight`` times the ``value`` of ``node``."""
 
     node: Node
     weight: float
     value: float
+    label: Label
 
     @property
     def text(self) -> str:
+        """The term as an expression."""
         return scaled(self.node, self.weight)
 
 
 class Choice(NamedTuple):
-    """An ``if`` whose test held or did not, or an ``if-null`` whose value was null or was not."""
+    """An ``if`` or ``if-null`` with the outcome of its test."""
 
     node: Node
     taken: bool
 
     @property
     def text(self) -> str:
+        """The test as an expression."""
         test = render(self.node.args[0])
         return test if self.node.op == "if" else f"(null? {test})"
 
 
 class Parts(NamedTuple):
-    """``terms`` sum to the value by ``weight * value``. ``leaves`` are the nodes that may be a term, also where it
-    gives nothing.
+    """The additive terms of a value.
+
+    ``terms`` sum to the value by ``weight * value``. ``leaves`` are the indexes of all nodes that
+    may be a term, including those that contribute nothing.
     """
 
     terms: list[Part]
@@ -91,18 +122,18 @@ class Parts(NamedTuple):
     leaves: frozenset[int]
 
 
-def explain(item: Evaluation) -> Explanation:
-    """From the values of one item's nodes: the terms in the order of the text, each once."""
-    found = parts(item)
+def explain(item: Evaluation, policy: Policy) -> Explanation:
+    """Return the terms of one item's value, in the order of the text and each once."""
+    split = split_terms(item, read_labels(policy))
     branches = tuple(
-        Branch(choice.text, choice.taken) for choice in found.choices if choice.node.op == "if"
+        Branch(choice.text, choice.taken) for choice in split.choices if choice.node.op == "if"
     )
-    terms = tuple(Term(part.text, part.weight * part.value) for part in found.terms)
+    terms = tuple(Term(part.text, part.weight * part.value, *part.label) for part in split.terms)
     return Explanation(item.value(item.root), terms, branches, Tree(item))
 
 
-def parts(item: Evaluation) -> Parts:
-    """A value taken apart; no terms when it is null or no number."""
+def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
+    """Split a value into additive terms; there are none when it is null or no number."""
     root, value_of = item.root, item.value
     opened: dict[int, tuple[tuple[Node, float], ...]] = {}
     order: list[Node] = []
@@ -114,24 +145,31 @@ def parts(item: Evaluation) -> Parts:
             continue
         for choice in _choices(node, value_of):
             choices[choice.node.index] = choice
-        opened[node.index] = inside = tuple(_inside(node, value_of))
+        opened[node.index] = operands = tuple(_inside(node, value_of))
         order.append(node)
-        stack.extend(below for below, _ in reversed(inside))
-    leaves = frozenset(index for index, inside in opened.items() if not inside)
+        stack.extend(below for below, _ in reversed(operands))
+    leaves = frozenset(index for index, operands in opened.items() if not operands)
     value = value_of(root)
     if value is None or isinstance(value, bool | str):
         return Parts([], list(choices.values()), leaves)
     up: dict[int, float] = {root.index: 1.0}
     down: dict[int, float] = {}
-    # Arguments are made before what uses them, so by falling index all weights of a node are known when it is opened.
+    label_of = {node.index: labels[node.digest] for node in order if node.digest in labels}
+    # Arguments have smaller indexes than the nodes that use them. So with descending indexes the weight of a node is
+    # complete when it is opened.
     for node in sorted(order, key=lambda node: -node.index):
         for below, factor in opened[node.index]:
-            for weights, others in ((up, down), (down, up)):
+            # The comment of a choice or a sum describes its terms, too, unless they have comments of their own.
+            if node.index in label_of:
+                outer = label_of[node.index]
+                own = label_of.get(below.index, outer)
+                label_of[below.index] = own if own.group else own._replace(group=outer.group)
+            for weights, opposite in ((up, down), (down, up)):
                 weight = weights.get(node.index)
                 if weight is not None:
-                    into = weights if factor >= 0 else others
+                    into = weights if factor >= 0 else opposite
                     into[below.index] = into.get(below.index, 0.0) + weight * abs(factor)
-    found = []
+    terms = []
     for node in order:
         if opened[node.index]:
             continue
@@ -139,27 +177,31 @@ def parts(item: Evaluation) -> Parts:
         if not isinstance(value, float) or (node.constant and value == 0.0):
             continue
         if node.op == "if" and value == 0.0:
-            continue  # a choice of nothing
+            continue  # A choice that adds nothing is no term.
+        label = label_of.get(node.index, Label())
         if node.index in up:
-            found.append(Part(node, up[node.index], value))
+            terms.append(Part(node, up[node.index], value, label))
         if node.index in down:
-            found.append(Part(node, -down[node.index], value))
-    return Parts(found, list(choices.values()), leaves)
+            terms.append(Part(node, -down[node.index], value, label))
+    return Parts(terms, list(choices.values()), leaves)
 
 
 def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
-    """The choices that a node makes: an ``if`` whose ``else`` is another goes on until a test holds."""
+    """Yield the choices of a node.
+
+    An ``if`` in an else branch belongs to the same cascade, up to the first test that holds.
+    """
     if node.op == "if-null":
         yield Choice(node, value_of(node.args[0]) is None)
-    taken = False
-    while node.op == "if" and not taken:
-        taken = value_of(node.args[0]) is True
-        yield Choice(node, taken)
+    holds = False
+    while node.op == "if" and not holds:
+        holds = value_of(node.args[0]) is True
+        yield Choice(node, holds)
         node = node.args[2]
 
 
 def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
-    """What a node opens up to, with factors; nothing when it is a term of its own."""
+    """Yield the operands into which a node is opened, with factors; none for a term."""
     op, args = node.op, node.args
     if op == "if":
         pairs, live = clauses(node)
@@ -167,7 +209,7 @@ def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
             if value_of(test) is True:
                 live = then
                 break
-        # a bare number explains nothing: the whole choice is the term
+        # A constant explains nothing, so the whole choice is the term.
         if not (live.constant and isinstance(live.value, float)):
             yield live, 1.0
     elif op == "if-null":
@@ -185,22 +227,37 @@ def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
         yield args[0], 1.0 / args[1].value
 
 
-# Why one item ranks above another: the difference of their scores, as a sum of differences of terms.
+# The comparison of two items: the difference of their scores, as a sum of differences of terms.
 #
-# Both scores are taken apart into the additive terms of their live branches (``parts``), and equal terms are
-# subtracted. Where a test sent the items into different branches, a term may be on one side only, and the test is
-# named. A term that does not come apart, such as a product, names the features in it that differ.
+# Both scores are split into the additive terms of their branches, and equal terms are subtracted. If a test sent the
+# items into different branches, a term may be on one side only, and the test is reported. For a term that cannot be
+# split, such as a product, the differing features in it are reported.
 
 
+# A terminal shows this many terms and features, and this many characters of a term: one screen of 96 columns.
 _TERMS, _FEATURES, _TEXT = 16, 12, 64
 
 
 @dataclass(frozen=True)
 class TermGap:
-    """One term of both scores: what it gives to ``a`` and to ``b`` (0 where it is not on the live branch).
+    """One term of both scores.
 
-    ``branch`` is whether it is live for both, or only for ``a`` or ``b``; ``features`` are the inputs in it that
-    differ. ``decides`` is true when the order would turn, or be a tie, without this term.
+    Attributes
+    ----------
+    text
+        The expression of the term.
+    a, b
+        The contributions to both scores; 0 where the term is on another branch.
+    difference
+        ``a`` minus ``b``.
+    branch
+        "both", or the only item whose branch has the term.
+    features
+        The features in the term that differ.
+    decides
+        True if the order would reverse, or be a tie, without this term.
+    label, group
+        The label of the term and its group, from a comment of the policy's text.
     """
 
     text: str
@@ -210,11 +267,13 @@ class TermGap:
     branch: Literal["both", "a", "b"]
     features: tuple[str, ...]
     decides: bool
+    label: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
 class Parting:
-    """A test that both met and that sent them into different branches."""
+    """A test that sent the two items into different branches."""
 
     text: str
     a: bool
@@ -223,7 +282,7 @@ class Parting:
 
 @dataclass(frozen=True)
 class FeatureGap:
-    """An input that differs."""
+    """A feature with different values."""
 
     name: str
     a: Value
@@ -232,10 +291,28 @@ class FeatureGap:
 
 @dataclass(frozen=True)
 class Why(Displayed):
-    """``terms``, what decides first, sum to ``difference``, which is the value of ``a`` minus that of ``b``.
+    """The comparison of two values, term by term.
 
-    ``difference`` is None, and there are no terms, when a value is null or no number; ``partings`` and ``features``
-    then still say what differs.
+    Attributes
+    ----------
+    names
+        The names of both items.
+    a, b
+        The values of both items.
+    terms
+        The differing terms, largest difference first, which sum to ``difference``. Empty if a value
+        is null or no number.
+    partings
+        The tests with different outcomes.
+    features
+        The features with different values.
+
+    Examples
+    --------
+    >>> from memlab.kernel.language import Input, Signature, compile_policy
+    >>> policy = compile_policy("(fn [x] (* 2 x))", Signature("score", [Input("x")]))
+    >>> policy.why({"x": 3}, {"x": 1}).verdict
+    'a has 6 and b has 2: a is above by 4'
     """
 
     names: tuple[str, str]
@@ -247,14 +324,21 @@ class Why(Displayed):
 
     @property
     def difference(self) -> float | None:
-        """What the first has more than the second; None where one of them is no number."""
+        """The value of the first item minus that of the second; None unless both are numbers."""
         return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row a term: ``term``, ``a``, ``b``, ``difference``, ``branch``, ``features`` (a list), ``decides``."""
+        """One row for each term.
+
+        Columns: ``term``, ``a``, ``b``, ``difference``, ``branch``, ``features`` (a list),
+        ``decides``, ``label``, ``group``.
+        """
         rows = [
-            (t.text, t.a, t.b, t.difference, t.branch, list(t.features), t.decides)
+            (
+                *(t.text, t.a, t.b, t.difference, t.branch, list(t.features), t.decides),
+                *(t.label, t.group),
+            )
             for t in self.terms
         ]
         numbers = dict.fromkeys(("a", "b", "difference"), pl.Float64)
@@ -262,43 +346,51 @@ class Why(Displayed):
             "branch": pl.String,
             "features": pl.List(pl.String),
             "decides": pl.Boolean,
+            "label": pl.String,
+            "group": pl.String,
         }
         return pl.DataFrame(rows, schema={"term": pl.String, **numbers, **others}, orient="row")
 
     @property
     def verdict(self) -> str:
-        """One sentence: who is above whom, and by how much."""
+        """The order of the items and the difference, in one sentence."""
         (a, b), gap = self.names, self.difference
-        values = f"{a} has {shown(self.a)} and {b} has {shown(self.b)}"
+        values = f"{a} has {format_value(self.a)} and {b} has {format_value(self.b)}"
         if gap is None or gap != gap:
-            return f"{values}: no difference to take apart" if self.a != self.b else f"{values}"
+            return f"{values}: the difference is no number" if self.a != self.b else f"{values}"
         if gap == 0.0:
             return f"{values}: a tie"
         return f"{values}: {a} is {'above' if gap > 0 else 'below'} by {abs(gap):.6g}"
 
     def __repr__(self) -> str:
+        # A terminal shows what fits on a screen; notebooks and ``frame`` have everything.
         lines = [self.verdict]
         if self.terms:
             lines.append(
                 f"{'difference':>12} {self.names[0][:12]:>12} {self.names[1][:12]:>12}   term"
             )
-        for t in self.terms[:_TERMS]:
-            a, b = (
-                f"{x:.4f}" if t.branch in ("both", side) else ""
-                for side, x in (("a", t.a), ("b", t.b))
-            )
+        visible = [t for t in self.terms if not abs(t.difference) < SMALLEST_SHOWN][:_TERMS]
+        for t in visible:
+            a, b = _contributions(t)
             mark = "*" if t.decides else " "
-            lines.append(f"{t.difference:>+12.4f} {a:>12} {b:>12} {mark} {clip(t.text, _TEXT)}")
-        if len(self.terms) > _TERMS:
-            rest = math.fsum(t.difference for t in self.terms[_TERMS:])
             lines.append(
-                f"{rest:>+12.4f} {'':>12} {'':>12}   {len(self.terms) - _TERMS} more terms"
+                f"{t.difference:>+12.4f} {a:>12} {b:>12} {mark} {clip(t.label or t.text, _TEXT)}"
             )
+        others = len(self.terms) - len(visible)
+        if others:
+            hidden = [t.difference for t in self.terms if t not in visible]
+            rest = _signed(math.fsum(hidden))
+            lines.append(f"{rest:>12} {'':>12} {'':>12}   {others} more term{'s' * (others > 1)}")
         if any(t.decides for t in self.terms):
-            lines.append("* without this term the order would turn")
-        lines += [f"branches part at {clip(p.text, _TEXT)}: {_outcomes(p)}" for p in self.partings]
+            lines.append("* without this term the order would reverse")
+        lines += [
+            f"branches differ at {clip(p.text, _TEXT)}: {_outcomes(p)}" for p in self.partings
+        ]
         if self.features:
-            gaps = [f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features[:_FEATURES]]
+            gaps = [
+                f"{f.name} {format_value(f.a)} | {format_value(f.b)}"
+                for f in self.features[:_FEATURES]
+            ]
             more = (
                 f", {len(self.features) - _FEATURES} more" if len(self.features) > _FEATURES else ""
             )
@@ -306,42 +398,45 @@ class Why(Displayed):
         return printable("\n".join(lines))
 
     def _display(self) -> object:
+        # Bars are relative to the largest finite difference. Features are named at their terms, the others below.
         finite = [abs(t.difference) for t in self.terms if math.isfinite(t.difference)]
         top = max(finite, default=0.0) or 1.0
-        gaps = {f.name: f"{f.name} {shown(f.a)} | {shown(f.b)}" for f in self.features}
+        gaps = {
+            f.name: f"{f.name} {format_value(f.a)} | {format_value(f.b)}" for f in self.features
+        }
         rows = []
         for t in self.terms:
-            gap = f"{t.difference:+.4f}"
+            gap = _signed(t.difference)
             rows.append(
                 [
                     Markup(f"<b>{gap}</b>") if t.decides else gap,
                     bar(t.difference, top),
-                    Markup(f"<code>{html.escape(t.text)}</code>"),
-                    *(
-                        f"{x:.4f}" if t.branch in ("both", side) else ""
-                        for side, x in (("a", t.a), ("b", t.b))
-                    ),
+                    t.label or Markup(f"<code>{html.escape(t.text)}</code>"),
+                    *_contributions(t),
                     ", ".join(gaps[name] for name in t.features),
                 ]
             )
         heads = ("difference", "", "term", *self.names, "differs in")
-        notes = [f"branches part at {p.text}: {_outcomes(p)}" for p in self.partings]
+        notes = [f"branches differ at {p.text}: {_outcomes(p)}" for p in self.partings]
         in_terms = {name for t in self.terms for name in t.features}
         others = [gap for name, gap in gaps.items() if name not in in_terms]
         notes += [f"also differ: {', '.join(others)}"] if others else []
         return table(self.verdict, heads, rows, notes=notes)
 
 
-def why(first: Evaluation, second: Evaluation, names: tuple[str, str]) -> Why:
-    """Why one of two items has a greater value than the other, from the values of their nodes."""
+def compare_values(
+    first: Evaluation, second: Evaluation, names: tuple[str, str], policy: Policy
+) -> Why:
+    """Compare the values of two items term by term, from the values of their nodes."""
     program, a, b = first.program, first.value(first.root), second.value(second.root)
     inputs = [
         FeatureGap(name, first.registers[i], second.registers[i]) for i, name, _ in program.inputs
     ]
     features = tuple(gap for gap in inputs if not _same(gap.a, gap.b))
-    parts_a, parts_b = parts(first), parts(second)
+    labels = read_labels(policy)
+    parts_a, parts_b = split_terms(first, labels), split_terms(second, labels)
     outcomes = {choice.node.index: choice.taken for choice in parts_b.choices}
-    # A test that only one of them met follows from those that both met.
+    # A test that only one item reached follows from a test that both reached, which is reported.
     partings = dict.fromkeys(
         Parting(choice.text, choice.taken, outcomes[choice.node.index])
         for choice in parts_a.choices
@@ -352,16 +447,18 @@ def why(first: Evaluation, second: Evaluation, names: tuple[str, str]) -> Why:
         differing = _differing(program, {f.name for f in features})
         for x, y in _aligned(parts_a.terms, parts_b.terms):
             left, right = (0.0 if part is None else part.weight * part.value for part in (x, y))
-            node = (x or y).node  # type: ignore[union-attr]
+            part: Part = x or y  # type: ignore[assignment]
             terms.append(
                 TermGap(
                     text=_name(x, y),
                     a=left,
                     b=right,
                     difference=left - right,
-                    branch=_branch(node.index, parts_a.leaves, parts_b.leaves),
-                    features=differing[node.index],
+                    branch=_branch(part.node.index, parts_a.leaves, parts_b.leaves),
+                    features=differing[part.node.index],
                     decides=_turns(a - b, left - right),
+                    label=part.label.text,
+                    group=part.label.group,
                 )
             )
     terms = [term for term in terms if term.difference != 0.0]
@@ -370,11 +467,12 @@ def why(first: Evaluation, second: Evaluation, names: tuple[str, str]) -> Why:
 
 
 def _turns(gap: float, term: float) -> bool:
-    """Whether a gap would vanish, or be the other way round, without a term."""
+    """Return whether a difference would vanish or change its sign without a term."""
     return (gap > 0 >= gap - term) or (gap < 0 <= gap - term)
 
 
 def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both", "a", "b"]:
+    """Return which items' branches contain a node."""
     if index in a and index in b:
         return "both"
     return "a" if index in a else "b"
@@ -383,7 +481,7 @@ def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both",
 def _aligned(
     first: Sequence[Part], second: Sequence[Part]
 ) -> list[tuple[Part | None, Part | None]]:
-    """Parts of one node whose weights have one sign, side by side."""
+    """Return the parts of both items in pairs, by node and by the sign of the weight."""
     others = {(part.node.index, part.weight < 0): part for part in second}
     pairs: list[tuple[Part | None, Part | None]] = [
         (part, others.pop((part.node.index, part.weight < 0), None)) for part in first
@@ -392,31 +490,46 @@ def _aligned(
 
 
 def _name(x: Part | None, y: Part | None) -> str:
+    """Return the expression of a term, without a weight if the items have different ones."""
     if x is not None and y is not None and x.weight != y.weight:
-        return scaled(x.node, math.copysign(1.0, x.weight))  # under two branches, with two weights
+        return scaled(x.node, math.copysign(1.0, x.weight))
     return (x or y).text  # type: ignore[union-attr]
 
 
 def _differing(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
-    """The inputs among ``names`` below each node."""
-    found: dict[int, frozenset[str]] = {}
+    """Return the inputs among ``names`` below each node."""
+    inputs_of: dict[int, frozenset[str]] = {}
     for node in program.nodes:
-        inside = [found[a.index] for a in node.args]
-        found[node.index] = (
+        inside = [inputs_of[a.index] for a in node.args]
+        inputs_of[node.index] = (
             frozenset({str(node.value)} & names)
             if node.op == "input"
             else frozenset().union(*inside)
         )
-    return {index: tuple(sorted(inside)) for index, inside in found.items()}
+    return {index: tuple(sorted(inside)) for index, inside in inputs_of.items()}
+
+
+def _contributions(term: TermGap) -> tuple[str, ...]:
+    """Return the contributions of a term to both scores; "" where its branch was not taken."""
+    sides = (("a", term.a), ("b", term.b))
+    return tuple(f"{x:.4f}" if term.branch in ("both", side) else "" for side, x in sides)
+
+
+def _signed(value: float) -> str:
+    """Format a difference with four decimals; a negative zero is a zero."""
+    return f"{0.0 if abs(value) < SMALLEST_SHOWN else value:+.4f}"
 
 
 def _number(value: Any) -> bool:
+    """Return whether a value is a number."""
     return isinstance(value, float)
 
 
 def _same(x: Any, y: Any) -> bool:
+    """Return whether two values are equal; NaN equals NaN."""
     return bool(x == y or (x != x and y != y))
 
 
 def _outcomes(parting: Parting) -> str:
+    """Return both outcomes of a test as text."""
     return f"{literal(parting.a)} | {literal(parting.b)}"

@@ -1,4 +1,4 @@
-"""The source of policies in colour, for terminals and for notebooks, and the words that editors complete."""
+"""Syntax highlighting of policies, and the words that editors complete."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from memlab.kernel.language.reader import ALIASES, FUNCTION_HEADS, LITERALS, can
 from memlab.kernel.language.texts import library
 
 PRE = "line-height:1.35;word-break:normal;overflow-wrap:break-word"
-"""Of a ``<pre>`` with source: JupyterLab's own style breaks a line within its names."""
+"""The style of a ``<pre>`` with source: JupyterLab's own style breaks a line within names."""
 
+# The tokens of a text, valid or not: each character belongs to one.
 _TOKEN = re.compile(
     r"""(?P<comment>;[^\n]*|\#_)
     |(?P<string>"(?:[^"\\]|\\.)*"?|\#\[(?P<mark>[A-Za-z0-9-]*)\[.*?\](?P=mark)\])
@@ -31,7 +32,8 @@ _TOKEN = re.compile(
 _LISTED = re.compile(
     r'\((?:fn|lambda|λ|defpolicy\s+[^\s()\[\]]+(?:\s+"(?:[^"\\]|\\.)*")?(?:\s+\((?:fn|lambda|λ))?)\s*[\[(]([^()\[\]]*)'
 )
-"""The arguments of a policy."""
+"""The arguments of a policy, in a text that may be incomplete."""
+# Keywords after an opening bracket, and anywhere.
 _DEFINING = (*FUNCTION_HEADS, "defn", "defpolicy", "pack", "setting", "require")
 _BINDING = ("let", "let*", "if", "when", "cond", "case", "else", "update", "param", "quote")
 
@@ -44,29 +46,53 @@ _COLOURS = {
     "feature": ("--jp-mirror-editor-variable-2-color", "#2b7fa8", "36"),
     "param": ("--jp-mirror-editor-attribute-color", "#b07900", "1;33"),
 }
-"""The colour of JupyterLab's theme, that of any other page (mid tones, with a contrast of 3.7 or more on white and on
-#111 alike), and that of a terminal.
+"""Colours of JupyterLab's theme, of other pages (mid tones with a contrast of at least 3.7 on white and on #111), and of
+a terminal.
 """
 
 
 def highlight(
     source: str, format: Literal["html", "terminal"] = "html", *, features: Iterable[str] = ()
 ) -> str:
-    r"""The source with colours: a ``<pre>`` with inline styles that follow the notebook's theme, or ANSI sequences.
+    r"""Return the source of a policy with colours.
 
-    Text of any kind is accepted, broken or not. HTML is escaped, and so are control characters for the terminal, which
-    obeys them. ``features`` are names to mark as features, besides the arguments of ``fn`` and ``defpolicy``.
+    Any text is accepted, valid or not. HTML is escaped, and so are control characters for the
+    terminal.
 
+    Parameters
+    ----------
+    source
+        The text.
+    format
+        "html" for a ``<pre>`` with inline styles that follow the notebook's theme, "terminal" for
+        ANSI sequences.
+    features
+        Names to mark as features, besides the arguments of ``fn`` and ``defpolicy``.
+
+    Returns
+    -------
+    str
+        The text with colours.
+
+    Raises
+    ------
+    InputError
+        If ``format`` is unknown.
+
+    Examples
+    --------
     >>> highlight("(fn [x] 1)", "terminal")[:10]
     '(\x1b[1;35mfn'
     """
     if format not in ("html", "terminal"):
-        raise InputError(f'A format is "html" or "terminal", not {format!r}.')
-    pieces = tokens(source, frozenset(canonical(name) for name in features) | _arguments(source))
+        raise InputError(f'format must be "html" or "terminal", not {format!r}.')
+    pieces = read_tokens(
+        source, frozenset(canonical(name) for name in features) | _arguments(source)
+    )
     if format == "terminal":
-        shown = ((kind, printable(text)) for kind, text in pieces)
+        escaped = ((kind, printable(text)) for kind, text in pieces)
         return "".join(
-            f"\x1b[{_COLOURS[kind][2]}m{text}\x1b[0m" if kind else text for kind, text in shown
+            f"\x1b[{_COLOURS[kind][2]}m{text}\x1b[0m" if kind else text for kind, text in escaped
         )
     body = "".join(
         f'<span style="{_style(kind)}">{html.escape(text)}</span>' if kind else html.escape(text)
@@ -76,13 +102,13 @@ def highlight(
 
 
 def show_policy(policy: Policy) -> object:
-    """A policy for a notebook: its name, the start of its hash, and its source in colour."""
+    """Return a policy for a notebook: its name, the start of its hash, and its source."""
     head = Markup("{} <code>[{}]</code>").format(policy.name, policy.hash[:12])
     return head, Markup(highlight(policy.source, "html", features=policy.inputs))
 
 
-def tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Kinds, which are names of colours or empty, and texts, which together are the source."""
+def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield the tokens of a text with their kinds, which are names of colours or ""."""
     for match in _TOKEN.finditer(source):
         kind, text = match.lastgroup or "", match.group()
         if kind == "name":
@@ -92,7 +118,7 @@ def tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
 
 
 def _kind(name: str, called: bool) -> str:
-    """What a name is wherever it is written; ``called`` after an opening bracket."""
+    """Return the kind of a name; ``called`` is true after an opening bracket."""
     if name in _BINDING or (called and name in _DEFINING):
         return "keyword"
     if name in LITERALS:
@@ -100,23 +126,26 @@ def _kind(name: str, called: bool) -> str:
     return "builtin" if called and name in _builtins() else ""
 
 
+# Built at the first use, because the library is read from a file.
 @lru_cache(maxsize=1)
 def _builtins() -> frozenset[str]:
+    """Return the names of all forms and helpers."""
     return frozenset({*FORMS, *LIST_FORMS, *ALIASES, *library()})
 
 
 def _style(kind: str) -> str:
+    """Return the inline style of a kind of token."""
     variable, colour, _ = _COLOURS[kind]
     return f"color:var({variable},{colour})" + (";font-weight:600" if kind == "keyword" else "")
 
 
 def _arguments(source: str) -> frozenset[str]:
-    """The names after ``fn``, ``lambda`` and ``defpolicy``, by their look, so that a broken text has them too."""
-    lists = (re.sub(r";[^\n]*", "", found) for found in _LISTED.findall(source))
+    """Return the argument names of functions and policies, also in an invalid text."""
+    lists = (re.sub(r";[^\n]*", "", arguments) for arguments in _LISTED.findall(source))
     return frozenset(canonical(name) for names in lists for name in names.split())
 
 
-# The words that a policy may be written with, for editors and completion.
+# The words of policies, for editors and completion.
 
 
 FORM_SHAPES = {
@@ -172,17 +201,17 @@ FORM_SHAPES = {
     "overlap": "(overlap tags query-tags): how many they share",
     "jaccard": "(jaccard tags query-tags): share of their union, 0-1",
     "size": "(size tags)",
-    "slate-min": "(slate-min x): the least of all candidates",
-    "slate-max": "(slate-max x): the greatest of all candidates",
+    "slate-min": "(slate-min x): the minimum of all candidates",
+    "slate-max": "(slate-max x): the maximum of all candidates",
     "slate-mean": "(slate-mean x): the mean of all candidates",
-    "slate-rank": "(slate-rank x): 1 for the greatest of all candidates",
-    "min-max": "(min-max x): 0 for the least of all candidates, 1 for the greatest",
+    "slate-rank": "(slate-rank x): 1 for the maximum of all candidates",
+    "min-max": "(min-max x): 0 for the minimum of all candidates, 1 for the maximum",
 }
-"""How each form is written."""
+"""Each form as it is written, with its meaning."""
 
 
 class Word(NamedTuple):
-    """A name that a policy may call: ``shape`` is how it is written, ``doc`` what it gives."""
+    """A name that a policy may call, with its written form (``shape``) and its meaning."""
 
     name: str
     kind: Literal["form", "helper"]
@@ -190,21 +219,30 @@ class Word(NamedTuple):
     doc: str
 
 
+# The table is constant, and editors ask for it at every key.
 @cache
 def vocabulary() -> tuple[Word, ...]:
-    """The forms of the dialect and the helpers of its library.
+    """Return the forms of the policy language and the helpers of its library.
 
+    Returns
+    -------
+    tuple of Word
+        Forms first, then helpers.
+
+    Examples
+    --------
     >>> next(word.shape for word in vocabulary() if word.name == "half-life-decay")
     '(half-life-decay age half-life)'
     """
     forms = [Word(name, "form", *_split(shape)) for name, shape in FORM_SHAPES.items()]
     helpers = [
-        Word(one.name, "helper", f"({' '.join([one.name, *one.arguments])})", one.doc)
-        for one in library().values()
+        Word(helper.name, "helper", f"({' '.join([helper.name, *helper.arguments])})", helper.doc)
+        for helper in library().values()
     ]
     return (*forms, *helpers)
 
 
 def _split(shape: str) -> tuple[str, str]:
+    """Return the written form and the meaning of an entry of ``FORM_SHAPES``."""
     written, _, doc = shape.partition("): ")
     return (f"{written})", doc) if doc else (shape, "")

@@ -1,6 +1,7 @@
-"""A pack's file as a module of Hy: its forms go, as text, to the safe compiler, and names are bound to what it makes.
+"""A pack's file as a Hy module: its forms are compiled safely, and their names bound.
 
-The macros of ``memlab.dialect`` call ``expand_form``; the code that it gives calls ``bind_form`` when the module runs.
+The macros of ``memlab.dialect`` call ``expand_form``; the code that it returns calls ``bind_form``
+when the module runs.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from memlab.kernel.language import (
 from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, check_setting, get_slot, load_pack
 
 _LONGEST = 10_000_000
-"""Characters of a module, of which those before a form are read as blank lines."""
+"""The maximum number of characters of a module; the lines before a form are read as blank ones."""
 
 
 class PackHeader(NamedTuple):
-    """``(pack name "what it is" :inherits other)``."""
+    """The header of a pack: ``(pack name "description" :inherits other)``."""
 
     name: str
     doc: str
@@ -40,7 +41,7 @@ class PackHeader(NamedTuple):
 
 @dataclass(frozen=True)
 class HelperFunction:
-    """A ``defn`` that can be called: compiled for the types that it is called with."""
+    """A ``defn`` that can be called; it is compiled for the types of its arguments."""
 
     name: str
     arguments: tuple[str, ...]
@@ -48,14 +49,14 @@ class HelperFunction:
     helpers: tuple[str, ...]
 
     def __call__(self, *values: object) -> Value | dict[str, Value] | list[float]:
-        """The value of the helper's body; numbers, booleans and strings are what it takes."""
+        """Return the value of the helper for numbers, booleans and strings."""
         types = [
             "bool" if isinstance(v, bool) else "str" if isinstance(v, str) else "num"
             for v in values
         ]
         if len(values) != len(self.arguments):
             raise PolicyTypeError(
-                f"{self.name} takes {len(self.arguments)} arguments, and here are {len(values)}."
+                f"{self.name} takes {len(self.arguments)} arguments, not {len(values)}."
             )
         inputs = [Input(name, type) for name, type in zip(self.arguments, types, strict=True)]  # type: ignore[arg-type]
         names = " ".join(self.arguments)
@@ -65,7 +66,10 @@ class HelperFunction:
 
 
 def expand_form(compiler: Any) -> Any:
-    """Hy code that binds the form of the macro call, whose text is passed on as a string."""
+    """Return the Hy code that binds the form of a macro call.
+
+    The code contains the text of the form as a string.
+    """
     import hy
     from hy.models import Expression, Integer, Keyword, List, String, Symbol
 
@@ -87,16 +91,17 @@ def expand_form(compiler: Any) -> Any:
     imported = Expression(
         [Symbol("import"), package, List([Symbol("bind-form"), Keyword("as"), name])]
     )
-    given = [
+    arguments = [
         Expression([Symbol("globals")]),
         String(text),
         String(compiler.filename or ""),
         Integer(line),
     ]
-    return Expression([Symbol("do"), imported, Expression([name, *given])])
+    return Expression([Symbol("do"), imported, Expression([name, *arguments])])
 
 
 def _dialect_macros() -> dict[str, Any]:
+    """Return the macros of ``memlab.dialect``, which imports this module itself."""
     import importlib
 
     macros: dict[str, Any] = importlib.import_module("memlab.dialect")._hy_macros
@@ -104,12 +109,14 @@ def _dialect_macros() -> dict[str, Any]:
 
 
 def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy | None:
-    """Puts what one form of the dialect means into a module's names; the policy itself for a ``lambda``.
+    """Bind the names of one form of a pack in a module; return the policy of a ``lambda``.
 
-    Raises a ``PolicyError`` with the file, line and column of what the safe compiler refuses.
+    A ``PolicyError`` has the file, line and column of what the safe compiler refuses.
     """
     from hy.reader import mangle
 
+    # Each kind of form binds its own names. Helpers and aliases are kept under private names for
+    # the forms below.
     source = Text("\n" * (line - 1) + text, None, file or None)
     form = read_forms(source, characters=_LONGEST)[0]
     if form.head == "pack":
@@ -160,7 +167,7 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
 def _compile_any(
     source: str | PolicyForm, inputs: list[Input], name: str, helpers: tuple[str, ...]
 ) -> Policy:
-    """A policy of no slot, whatever type it returns."""
+    """Compile a policy without a slot, for the first type that it can return."""
     first: PolicyTypeError | None = None
     for returns in ("num", "bool", "str"):
         try:

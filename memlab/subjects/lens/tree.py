@@ -1,8 +1,9 @@
-"""A computation as text of the dialect, and as a tree with the value at each node.
+"""A computation as source text, and as a tree with the value of each node.
 
-The graph shares nodes, and a tree that repeats them may be exponentially larger. So a shared node is opened once, at
-its first place on a live branch if it has one, and every other place shows its value and that it is opened elsewhere.
-A tree therefore never has more nodes than the graph has arguments.
+The graph shares nodes, so a tree that repeats them may be exponentially larger. A shared node is
+therefore opened once, at its first position on a branch that was taken, if there is one. Every
+other position shows its value and refers to it. So a tree never has more nodes than the graph has
+arguments.
 """
 
 from __future__ import annotations
@@ -24,41 +25,47 @@ from memlab.kernel.language.columns import Evaluation
 from memlab.kernel.language.graph import Node, Value
 from memlab.kernel.language.writer import literal, number
 
-# Nodes of the graph as text of the dialect: what reads back as the same node, as long as it fits.
+# Nodes as source text, which reads back as the same node unless it is shortened.
 #
-# Shared nodes make the full text of a small graph exponential, so nothing is written before it is known to fit: pieces
-# come lazily, and the writer stops at the limit and tries again with the deepest places left out.
+# Shared nodes make the full text of a small graph exponential. So the pieces are generated lazily, and the writer stops
+# at the limit and tries again with the deepest parts left out.
 
 
 LIMIT = 400
-"""Characters of one node's text."""
+"""The maximum number of characters of one node's text."""
+# The depths that are tried for a long text, deepest first.
 _DEPTHS = (12, 8, 6, 5, 4, 3, 2, 1)
 _WORD, _ARGUMENTS = 24, 8
-"""Where a text is shortened, longer strings and further arguments go too."""
+"""The maximum characters of a string, and number of arguments, in a shortened text."""
+# Operations under another name in source, and those of which a chain is written as one form.
 _SPELLING = {"neg": "-", "same": "=", "iff": "="}
 _CHAINS = ("+", "*", "and", "or", "min", "max")
 
 
+# Explanations of one recall render the same terms for each hit.
 @lru_cache(maxsize=8192)
 def source(node: Node, *, limit: int = LIMIT) -> tuple[str, bool]:
-    """A node as source, and whether that is all of it: what does not fit is ``...``, deepest places first."""
-    whole = _written(_pieces(node, None), limit)
+    """Return a node as source, and whether that is complete.
+
+    The deepest parts of a long text are replaced by ``...``.
+    """
+    whole = _join_pieces(_pieces(node, None), limit)
     if whole is not None:
         return whole, True
     for depth in _DEPTHS:
-        text = _written(_pieces(node, depth), limit)
+        text = _join_pieces(_pieces(node, depth), limit)
         if text is not None:
             return text, False
     return (f"({_SPELLING.get(node.op, node.op)} ...)" if node.args else '"..."'), False
 
 
 def render(node: Node) -> str:
-    """A node as source of the dialect, shortened where it is long."""
+    """Return a node as source, shortened if it is long."""
     return source(node)[0]
 
 
 def scaled(node: Node, scale: float) -> str:
-    """``scale`` times a node, as it was most likely written."""
+    """Return ``scale`` times a node, as it was probably written."""
     if scale == 1.0:
         return render(node)
     if scale == -1.0:
@@ -69,8 +76,8 @@ def scaled(node: Node, scale: float) -> str:
     return f"{before}{render(node)}{after}"
 
 
-def shown(value: Value) -> str:
-    """A value for people: six digits of a number."""
+def format_value(value: Value) -> str:
+    """Return a value for people, numbers with six digits."""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = literal(value)
@@ -78,7 +85,10 @@ def shown(value: Value) -> str:
 
 
 def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> list[Node]:
-    """The arguments of a chain that leans left, as it was most likely written; ``continues`` says how far it goes."""
+    """Return the arguments of a chain of one operation, as it was probably written.
+
+    ``continues`` says whether a node belongs to the chain.
+    """
     op, last = node.op, [node.args[1]]
     while node.args[0].op == op and continues(node.args[0]):
         node = node.args[0]
@@ -89,7 +99,10 @@ def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> 
 def clauses(
     node: Node, continues: Callable[[Node], bool] = lambda node: True
 ) -> tuple[list[tuple[Node, Node]], Node]:
-    """Nested ``if`` as the tests and values of a ``cond``, and its last value; ``continues`` says how far it goes."""
+    """Return nested ``if`` nodes as tests and values, and the last value.
+
+    ``continues`` says whether a node belongs to the cascade.
+    """
     pairs = [(node.args[0], node.args[1])]
     while node.args[2].op == "if" and continues(node.args[2]):
         node = node.args[2]
@@ -98,7 +111,10 @@ def clauses(
 
 
 def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
-    """The head and the arguments under which a node is written: ``>`` for a ``<`` with its constant in front."""
+    """Return the name and the arguments of a node in source.
+
+    A ``<`` with a constant first is written as ``>``.
+    """
     op, args = node.op, node.args
     if op == "not" and args[0].op in ("=", "same", "iff"):
         return "!=", args[0].args
@@ -110,7 +126,7 @@ def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
 
 
 def _around(factor: float) -> tuple[str, str]:
-    """What is written before and after the other factor: a product, or the division that it most likely was."""
+    """Return the text before and after a scaled node: a product, or the probable division."""
     inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
     if (
         math.isfinite(inverse)
@@ -121,8 +137,8 @@ def _around(factor: float) -> tuple[str, str]:
     return f"(* {number(factor)} ", ")"
 
 
-def _written(pieces: Iterator[str], limit: int) -> str | None:
-    """The pieces as one text, or None once they are longer than ``limit``."""
+def _join_pieces(pieces: Iterator[str], limit: int) -> str | None:
+    """Return the pieces as one text, or None if it is longer than ``limit``."""
     text: list[str] = []
     for piece in pieces:
         limit -= len(piece)
@@ -133,6 +149,8 @@ def _written(pieces: Iterator[str], limit: int) -> str | None:
 
 
 def _pieces(node: Node, depth: int | None) -> Iterator[str]:
+    """Yield the text of a node in pieces, down to ``depth`` levels (None for all)."""
+    # Special forms first: scaled products, cascades of if, then tables, records and tests of membership.
     op, args, value = node.op, node.args, node.value
     if op == "input":
         yield str(value)
@@ -154,12 +172,12 @@ def _pieces(node: Node, depth: int | None) -> Iterator[str]:
         return
     if op == "if" and args[2].op == "if":
         pairs, last = clauses(node)
-        most = len(pairs) if depth is None else _ARGUMENTS // 2
+        count = len(pairs) if depth is None else _ARGUMENTS // 2
         yield "(cond"
-        for part in (part for pair in pairs[:most] for part in pair):
+        for part in (part for pair in pairs[:count] for part in pair):
             yield " "
             yield from _pieces(part, below)
-        yield " else " if len(pairs) <= most else " ... else "
+        yield " else " if len(pairs) <= count else " ... else "
         yield from _pieces(last, below)
         yield ")"
         return
@@ -169,40 +187,60 @@ def _pieces(node: Node, depth: int | None) -> Iterator[str]:
     elif op == "record":
         head = "update"
     yield f"({head}"
-    most = len(parts) if depth is None else _ARGUMENTS
-    for place, part in enumerate(parts[:most]):
-        yield f" :{value[place]} " if op == "record" else " "
+    count = len(parts) if depth is None else _ARGUMENTS
+    for index, part in enumerate(parts[:count]):
+        yield f" :{value[index]} " if op == "record" else " "
         yield from _pieces(part, below)
-    if len(parts) > most:
+    if len(parts) > count:
         yield " ..."
     if op == "in":
         yield " ["
-        for place, word in enumerate(value):
-            yield literal(word) if not place else f" {literal(word)}"
+        for index, word in enumerate(value):
+            yield literal(word) if not index else f" {literal(word)}"
         yield "]"
     elif op == "table":
         words, numbers, default = value
-        for word, found in zip(words, numbers, strict=True):
-            yield f" {literal(word)} {number(found)}"
+        for word, result in zip(words, numbers, strict=True):
+            yield f" {literal(word)} {number(result)}"
         yield f" else {number(default)}"
     yield ")"
 
 
-_DEPTH, _LINES = 6, 60
-_WIDTH = 96
-_MOST = 500
-"""Nodes of one HTML page, which a notebook keeps in its file: at most 400 kB."""
+# The default depth and lines of a text, and the width of a line: one screen.
+_DEPTH, _LINES, _WIDTH = 6, 60, 96
+_MAX_NODES = 500
+"""The maximum number of nodes in HTML, which a notebook stores in its file: at most 400 kB."""
 _OPEN = 3
-"""Levels that are open in HTML at first."""
+"""The number of levels that are open in HTML at first."""
 
 
 @dataclass(frozen=True)
 class TreeNode:
-    """One operation or input and its value.
+    """One operation or input with its value.
 
-    ``role`` is what it is to the node above: a ``test``, the value of ``then`` or ``else``, or an argument
-    (empty). ``live`` is false where a test chose another branch. ``complete`` is false when ``text`` is shortened;
-    else it is source that gives the same value. ``elsewhere`` marks a shared node that is opened at another place.
+    Attributes
+    ----------
+    text
+        The source of the node.
+    value
+        The value of the node.
+    live
+        False if a test chose another branch.
+    role
+        The role in the parent node: "test", "then", "else" or "" for an argument.
+    complete
+        False if ``text`` is shortened; otherwise it is source that gives the same value.
+    elsewhere
+        True for a shared node that is opened at another position.
+    children
+        The nodes below.
+
+    Examples
+    --------
+    >>> from memlab.kernel.language import Input, Signature, compile_policy
+    >>> policy = compile_policy("(fn [x] (+ 1 (* 2 x)))", Signature("score", [Input("x")]))
+    >>> [node.text for node in policy.explain({"x": 3}).tree.root.children]
+    ['(* 2 x)']
     """
 
     text: str
@@ -215,7 +253,19 @@ class TreeNode:
 
 
 class Tree(Displayed):
-    """``root`` and everything below it; ``repr`` is for a terminal, and ``text`` takes its bounds."""
+    """A computation as a tree with the value of each node.
+
+    ``repr`` is for a terminal; ``text`` has parameters for its size.
+
+    Examples
+    --------
+    >>> from memlab.kernel.language import Input, Signature, compile_policy
+    >>> policy = compile_policy("(fn [x] (* 2 x))", Signature("score", [Input("x")]))
+    >>> policy.explain({"x": 3}).tree
+    value  source
+        6  (* 2 x)
+        3  └ x
+    """
 
     def __init__(self, item: Evaluation) -> None:
         self._item = item
@@ -226,7 +276,13 @@ class Tree(Displayed):
         return _Builder(self._item).build()
 
     def walk(self) -> Iterator[tuple[int, TreeNode]]:
-        """Depth and node, each node before those below it."""
+        """Yield depth and node, each node before those below it.
+
+        Yields
+        ------
+        tuple of int and TreeNode
+            The depth, 0 for the root, and the node.
+        """
         return _walk(self.root)
 
     @property
@@ -252,14 +308,29 @@ class Tree(Displayed):
 
     @checked
     def text(self, *, depth: int = _DEPTH, lines: int = _LINES, dead: bool = False) -> str:
-        """At most ``depth`` levels and ``lines`` lines; branches not taken are one line each unless ``dead``."""
+        """Return the tree as text.
+
+        Parameters
+        ----------
+        depth
+            The maximum number of levels.
+        lines
+            The maximum number of lines.
+        dead
+            Whether to open branches that were not taken; otherwise each is one line.
+
+        Returns
+        -------
+        str
+            One line for each node, with its value and its source.
+        """
         rows = [("value", "source")]
         left = 0
-        for place in _places(self.root, depth, dead):
+        for line in _lines(self.root, depth, dead):
             if len(rows) > lines:
                 left += 1
                 continue
-            rows.append((shown(place.node.value) if place.node is not None else "", place.line))
+            rows.append((format_value(line.node.value) if line.node is not None else "", line.text))
         width = max(len(value) for value, _ in rows)
         rows_of_text = [f"{value:>{width}}  {line}" for value, line in rows]
         return "\n".join([*rows_of_text, *([f"{'':>{width}}  ... {left} more"] if left else [])])
@@ -269,44 +340,46 @@ class Tree(Displayed):
 
     def _display(self) -> object:
         pieces: list[str] = []
-        _html(self.root, 0, pieces, [_MOST])
+        _html(self.root, 0, pieces, [_MAX_NODES])
         return Markup(
             f'<div style="font-family:monospace;line-height:1.6;max-width:64em">{"".join(pieces)}</div>'
         )
 
 
-class _Place(NamedTuple):
-    """A line of the text; without a node it counts what is left out."""
+class _Line(NamedTuple):
+    """A line of the text; a line without a node counts omitted nodes."""
 
-    line: str
+    text: str
     node: TreeNode | None
 
 
-def _places(root: TreeNode, depth: int, dead: bool) -> Iterator[_Place]:
+def _lines(root: TreeNode, depth: int, dead: bool) -> Iterator[_Line]:
+    """Yield the lines of a tree down to a depth; ``dead`` opens branches that were not taken."""
     stack: list[tuple[TreeNode, str, str, int]] = [(root, "", "", 0)]
     while stack:
         node, lead, below, level = stack.pop()
         line = f"{lead}{_label(node)}"
-        yield _Place(line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}...", node)
+        yield _Line(line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}...", node)
         opens = node.live or dead
         if not node.children or not opens:
             continue
         if level == depth:
-            yield _Place(f"{below}└ ... {sum(1 for _ in _walk(node)) - 1} below", None)
+            yield _Line(f"{below}└ ... {sum(1 for _ in _walk(node)) - 1} below", None)
             continue
         last = len(node.children) - 1
         stack.extend(
             (
                 child,
-                f"{below}{'└' if place == last else '├'} ",
-                f"{below}{' ' if place == last else '│'} ",
+                f"{below}{'└' if number == last else '├'} ",
+                f"{below}{' ' if number == last else '│'} ",
                 level + 1,
             )
-            for place, child in reversed(list(enumerate(node.children)))
+            for number, child in reversed(list(enumerate(node.children)))
         )
 
 
 def _label(node: TreeNode) -> str:
+    """Return a node as a line: its role, its source and a note."""
     role = f"{node.role} " if node.role else ""
     note = "" if node.live else "  (not taken)"
     if node.elsewhere and node.live:
@@ -315,6 +388,7 @@ def _label(node: TreeNode) -> str:
 
 
 def _walk(root: TreeNode) -> Iterator[tuple[int, TreeNode]]:
+    """Yield depth and node in depth-first order."""
     stack = [(0, root)]
     while stack:
         depth, node = stack.pop()
@@ -323,10 +397,13 @@ def _walk(root: TreeNode) -> Iterator[tuple[int, TreeNode]]:
 
 
 def _as_number(value: Value) -> float | None:
+    """Return a number or boolean as a float, None for other values."""
     return None if value is None or isinstance(value, str) else float(value)
 
 
 def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> None:
+    """Append a node as HTML; ``left[0]`` is the number of nodes that may still be added."""
+    # -1 marks that the note about omitted nodes was added.
     if left[0] <= 0:
         if left[0] == 0:
             pieces.append("<div>… more, see .frame</div>")
@@ -337,14 +414,14 @@ def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> Non
     note = "not taken" if not node.live else "opened elsewhere" if node.elsewhere else ""
     if note:
         note = f' <span style="opacity:.6;font-style:italic">{note}</span>'
-    # the triangle of an opening block is 1.1 em wide
+    # The triangle of an opening block is 1.1 em wide.
     width = "100% - 1.5em" if node.children else "100% - .4em"
     text = (
         f'<span style="display:inline-flex;width:calc({width});justify-content:space-between;gap:1.5em">'
         f'<span style="white-space:pre-wrap;text-align:left;overflow-wrap:anywhere">'
         f"{role}{html.escape(node.text)}{note}</span>"
         f'<span style="font-variant-numeric:tabular-nums;white-space:nowrap">'
-        f"{html.escape(shown(node.value))}</span></span>"
+        f"{html.escape(format_value(node.value))}</span></span>"
     )
     dim = "" if node.live else ";opacity:.5"
     if not node.children:
@@ -361,6 +438,8 @@ def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> Non
 
 
 class _Builder:
+    """Builds the tree of one evaluation."""
+
     def __init__(self, item: Evaluation) -> None:
         self.root, self.value = item.root, item.value
         self.uses = Counter(a.index for node in item.program.nodes for a in node.args)
@@ -368,18 +447,20 @@ class _Builder:
         self.opened: set[int] = set()
 
     def build(self) -> TreeNode:
+        """Return the root, after the nodes on taken branches are known."""
         stack = [self.root]
         while stack:
             node = stack.pop()
             if node.index not in self.live:
                 self.live.add(node.index)
-                stack.extend(child for child, _, taken in self.children(node) if taken)
+                stack.extend(child for child, _, on_path in self.children(node) if on_path)
         return self.open(self.root, "", True)
 
     def open(self, node: Node, role: str, live: bool) -> TreeNode:
+        """Return a node with its children, unless it is opened at another position."""
         text, complete = source(node)
         inside = self.children(node)
-        # what lives elsewhere is opened there
+        # A node on a taken branch is opened there.
         again = bool(inside) and (
             node.index in self.opened or (not live and node.index in self.live)
         )
@@ -387,20 +468,23 @@ class _Builder:
         if inside and not again:
             self.opened.add(node.index)
             children = tuple(
-                self.open(child, part, live and taken) for child, part, taken in inside
+                self.open(child, part, live and on_path) for child, part, on_path in inside
             )
         return TreeNode(text, self.value(node), live, role, complete, again, children)
 
     def children(self, node: Node) -> list[tuple[Node, str, bool]]:
-        """The nodes below with their roles, and whether they are on the way to the value. Constants are left out."""
+        """Return the nodes below, each with its role and whether its branch was taken.
+
+        Constants are left out.
+        """
         if node.op == "if":
             result: list[tuple[Node, str, bool]] = []
             pairs, last = clauses(node, self.once)
             chosen = False
             for test, then in pairs:
-                taken = not chosen and self.value(test) is True
-                result += [(test, "test", not chosen), (then, "then", taken)]
-                chosen = chosen or taken
+                holds = not chosen and self.value(test) is True
+                result += [(test, "test", not chosen), (then, "then", holds)]
+                chosen = chosen or holds
             return [*result, (last, "else", not chosen)]
         if node.op == "if-null":
             here = self.value(node.args[0]) is not None
@@ -410,5 +494,5 @@ class _Builder:
         return [(part, "", True) for part in written_as(node)[1] if not part.constant]
 
     def once(self, node: Node) -> bool:
-        """Whether a node is used at one place."""
+        """Return whether a node has a single use."""
         return self.uses[node.index] == 1

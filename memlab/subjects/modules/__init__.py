@@ -1,1 +1,1 @@
-"""``lab.agents.modules``: the parts of a code base, found without running it, and how well a lab knows each."""
+"""The subject modules: the parts of a code base, and how well a lab knows each."""

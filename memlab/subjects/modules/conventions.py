@@ -1,7 +1,8 @@
-"""Rules that the files of a project state: settings of formatters and linters, instructions for agents, README.
+"""Conventions that the files of a project state.
 
-Nothing is run, and a setting that a file computes is not read. Texts are taken as they stand; they are shown to a
-person before anything is remembered.
+The files are settings of formatters and linters, instructions for agents and READMEs. Nothing is
+run, and a setting that a file computes is not read. Texts are kept as written. They are shown to a
+user before anything is remembered.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ __all__ = [
     "states_rules",
 ]
 
-_MOST_NAMED = 12
-"""Settings that one rule names: more are a file to be opened."""
+_MAX_NAMED = 12
+"""The maximum number of settings in one convention: for more, a reader opens the file."""
 _FOR_AGENTS = re.compile(
     r"(AGENTS?|CLAUDE(\.local)?|GEMINI|WARP)\.md|copilot-instructions\.md"
     r"|\.(cursorrules|windsurfrules|clinerules|roorules|goosehints|rules)"
 )
-"""Files for agents, at any depth: written in capitals, as their tools look for them."""
+"""Files for agents, at any depth: in capitals, as their tools look for them."""
+# Files for agents or people in the root or in .github, and folders of rules of coding assistants.
 _AT_ROOT = re.compile(
     r"(agents?|claude|gemini|contributing|conventions?|style[ _-]?guide|guidelines|copilot-instructions)"
     r"(\.(md|mdx|txt|rst))?",
@@ -38,17 +40,20 @@ _FOLDERS = re.compile(
     r"(?:^|/)(\.cursor/rules|\.windsurf/rules|\.clinerules|\.roo/rules[\w-]*|\.continue/rules|\.amazonq/rules|"
     r"\.kiro/steering|\.junie|\.github/instructions)/(?:[^/]+/)*[^/]+\.(?:mdc?|txt)$"
 )
+# Files whose lists may be tables of contents, and headings that announce rules or the technology of a project.
 _FOR_PEOPLE = re.compile(r"contributing|readme", re.IGNORECASE)
 _README = re.compile(r"readme(\.\w+)?", re.IGNORECASE)
 _OF_RULES = re.compile(r"style|convention|guideline|contribut|rules?\b|develop", re.IGNORECASE)
 _OF_STATED_RULES = re.compile(r"style|convention|guideline|rules?\b", re.IGNORECASE)
 """Headings below which even a short entry is a rule; below "Contributing" or "Development" it may be a chapter."""
+# Headings of the technology, and an entry of a list.
 _OF_STACK = re.compile(r"\b(tech(nology|nologies)?|stack|built with|technologies)\b", re.IGNORECASE)
 _BULLET = re.compile(r"\s{0,3}(?:[-*+]|\d{1,2}[.)])\s+(\S.+)")
 _LONGEST = 240
-"""Characters of a rule: more is a page to be read."""
+"""The maximum number of characters of a rule: more is a page of text."""
 _LONG, _SHORT = 19, 6
-"""Characters of a bullet that is a rule: in a page for people shorter ones are entries of a list of contents."""
+"""The minimum characters of a rule in a page for people, where shorter entries are contents, and in one for agents."""
+# A line that begins like an order, and Markdown marks around words.
 _IMPERATIVE = re.compile(
     r"(?:always|never|do not|don't|avoid|prefer|use|keep|write|run|add|follow|ensure|make sure|name|put|place|import|"
     r"handle|return|test|document|format|commit|ask|check|create|define|extract|favou?r|include|limit|only|respect|"
@@ -67,7 +72,7 @@ def is_instructions(path: str) -> bool:
 
 
 def states_rules(path: str) -> bool:
-    """Return whether ``rules_of`` knows the form of a file."""
+    """Return whether ``rules_of`` can read a file."""
     folder, _, name = path.rpartition("/")
     if is_instructions(path) or (_README.fullmatch(name) and folder in ("", ".github")):
         return True
@@ -75,7 +80,10 @@ def states_rules(path: str) -> bool:
 
 
 def rules_of(path: str, text: str) -> Iterable[str]:
-    """Return the rules that a file states; none for a file of which no form is known. ValueError where it is broken."""
+    """Return the rules that a file states, none for an unknown format.
+
+    ValueError is raised for a broken file.
+    """
     name = path.rsplit("/", 1)[-1]
     if is_instructions(path):
         return _instructions(path, text)
@@ -87,11 +95,12 @@ def rules_of(path: str, text: str) -> Iterable[str]:
     return ()
 
 
-# -- prose ------------------------------------------------------------------------------------------------------------
+# Rules in prose.
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """The lines of a page outside code, front matter and comments, each with the heading above it."""
+    """Yield the heading and text of each line outside code, front matter and comments."""
+    # An entry of a list may continue on indented lines, so it is yielded when the next line begins something else.
     text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     heading, fenced, entry = "", False, ""
@@ -103,7 +112,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
             and line.strip()
             and not _BULLET.fullmatch(line)
         ):
-            entry = f"{entry} {line.strip()}"  # an entry that goes on
+            entry = f"{entry} {line.strip()}"
             continue
         if entry:
             yield heading, entry
@@ -120,7 +129,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _entry(line: str) -> str | None:
-    """The words of an entry of a list: as many of its sentences as fit."""
+    """Return the text of a list entry, as many sentences as fit, or None."""
     if not (bullet := _BULLET.match(line)):
         return None
     words = bullet[1].strip()
@@ -131,17 +140,17 @@ def _entry(line: str) -> str | None:
 
 
 def _instructions(path: str, text: str) -> Iterator[str]:
-    """Bullets, and of a file for agents the lines that are orders too."""
+    """Yield the rules of instructions: list entries, and in files for agents orders too."""
     people = _FOR_PEOPLE.search(path.rsplit("/", 1)[-1]) is not None
     for heading, line in _lines(text):
         if _OF_STACK.search(heading) and not people and not _OF_RULES.search(heading):
             continue
         if entry := _entry(line):
-            if _says(entry, _LONG if people else _SHORT):
+            if _is_sentence(entry, _LONG if people else _SHORT):
                 yield entry
         elif (
             not people
-            and _says(line, _SHORT)
+            and _is_sentence(line, _SHORT)
             and len(line) <= 240
             and _IMPERATIVE.match(line.strip())
         ):
@@ -150,74 +159,86 @@ def _instructions(path: str, text: str) -> Iterator[str]:
 
 
 def _readme(text: str) -> Iterator[str]:
+    """Yield the rules of a README: list entries below a heading that announces rules."""
     for heading, line in _lines(text):
         entry = _entry(line)
-        least = _SHORT if _OF_STATED_RULES.search(heading) else _LONG
+        minimum = _SHORT if _OF_STATED_RULES.search(heading) else _LONG
         if (
             entry
             and _OF_RULES.search(heading)
             and not _OF_STACK.search(heading)
-            and _says(entry, least)
+            and _is_sentence(entry, minimum)
         ):
             yield entry
     yield from _stack(text)
 
 
-def _says(text: str, least: int) -> bool:
+def _is_sentence(text: str, minimum: int) -> bool:
+    """Return whether a text is a sentence of ``minimum`` characters, not a link, table or heading."""
     text = text.strip()
     plain = (
         text.isprintable()
         and not text.startswith(("[", "<", "!", "|", "http"))
         and not text.endswith(":")
     )
-    return plain and len(text) >= least and len(text.split()) >= 2
+    return plain and len(text) >= minimum and len(text.split()) >= 2
 
 
 def _stack(text: str) -> Iterator[str]:
-    """What a project is built with, below a heading that says so, or in a sentence that begins so."""
-    named: list[str] = []
+    """Yield the technology of a project, from a list below its heading or from a sentence."""
+    names: list[str] = []
     for heading, line in _lines(text):
         if _OF_STACK.search(heading) and not _OF_RULES.search(heading) and (entry := _entry(line)):
-            named.append(_named(entry))
-    if not named and (
-        said := re.search(r"^(?:built|made|written) with ([^\n]{3,160}?)[.\n]", text, re.I | re.M)
+            names.append(_leading_name(entry))
+    if not names and (
+        sentence := re.search(
+            r"^(?:built|made|written) with ([^\n]{3,160}?)[.\n]", text, re.I | re.M
+        )
     ):
-        named = [_named(said[1])]
-    named = [name for name in dict.fromkeys(named) if name and name.isprintable()]
-    if named:
-        yield f"The tech stack is {', '.join(named[:_MOST_NAMED])}."
+        names = [_leading_name(sentence[1])]
+    names = [name for name in dict.fromkeys(names) if name and name.isprintable()]
+    if names:
+        yield f"The tech stack is {', '.join(names[:_MAX_NAMED])}."
 
 
-def _named(text: str) -> str:
-    """The name at the beginning of an entry: "**Next.js 14** - the framework" gives "Next.js 14"."""
+def _leading_name(text: str) -> str:
+    """Return the name at the start of an entry, such as "Next.js 14".
+
+    The entry may be "**Next.js 14** - the framework".
+    """
     text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
     text = _WORDS.sub("", text)
     return re.split(r"\s+[-\u2013\u2014]\s+|\s+\(|\.\s", text)[0].strip(" .")[:80]
 
 
-# -- settings ---------------------------------------------------------------------------------------------------------
+# Rules in settings: one reader for each tool.
 
 
 def jsonc(text: str) -> Any:
-    """Read JSON with comments and commas after the last item. ValueError for what is broken.
+    """Read JSON with comments and trailing commas; ValueError for a broken text.
 
     >>> jsonc('{"a": "http://x", /* why */ "b": [1, 2,], // end' + chr(10) + "}")
     {'a': 'http://x', 'b': [1, 2]}
     """
     token = r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/'
-    plain = re.sub(token, lambda one: one[0] if one[0][0] == '"' else " ", text, flags=re.DOTALL)
+    plain = re.sub(
+        token, lambda match: match[0] if match[0][0] == '"' else " ", text, flags=re.DOTALL
+    )
     comma = r'"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])'
-    return json.loads(re.sub(comma, lambda one: one[0] if one[0][0] == '"' else "", plain))
+    return json.loads(re.sub(comma, lambda match: match[0] if match[0][0] == '"' else "", plain))
 
 
-def _table(given: Any) -> dict[str, Any]:
-    return given if isinstance(given, dict) else {}
+def _table(value: Any) -> dict[str, Any]:
+    """Return a dict, or an empty one for any other value."""
+    return value if isinstance(value, dict) else {}
 
 
-def _settings(given: Mapping[str, Any]) -> str:
-    """Plain values as words: "tabWidth 2, semi false"."""
+def _settings(values: Mapping[str, Any]) -> str:
+    """Return plain values as text: "tabWidth 2, semi false"."""
     plain = {
-        name: value for name, value in sorted(given.items()) if isinstance(value, str | int | float)
+        name: value
+        for name, value in sorted(values.items())
+        if isinstance(value, str | int | float)
     }
     return ", ".join(
         f"{name} {str(value).lower() if isinstance(value, bool) else value}"
@@ -226,10 +247,11 @@ def _settings(given: Mapping[str, Any]) -> str:
 
 
 def _biome(text: str) -> Iterator[str]:
-    given = _table(jsonc(text))
+    """Yield the rules of biome: indentation, line width, formatting and errors of the linter."""
+    config = _table(jsonc(text))
     formatter, script = (
-        _table(given.get("formatter")),
-        _table(_table(given.get("javascript")).get("formatter")),
+        _table(config.get("formatter")),
+        _table(_table(config.get("javascript")).get("formatter")),
     )
     style, width = formatter.get("indentStyle"), formatter.get("indentWidth")
     if style in ("tab", "space"):
@@ -237,11 +259,11 @@ def _biome(text: str) -> Iterator[str]:
         yield f"Code is indented by {by} (biome)."
     if isinstance(formatter.get("lineWidth"), int):
         yield f"Lines have at most {formatter['lineWidth']} characters (biome)."
-    if said := _settings(
+    if options := _settings(
         {name: script[name] for name in script if name not in ("enabled", "indentStyle")}
     ):
-        yield f"JavaScript is formatted by biome: {said}."
-    rules = _table(_table(given.get("linter")).get("rules"))
+        yield f"JavaScript is formatted by biome: {options}."
+    rules = _table(_table(config.get("linter")).get("rules"))
     strict = [
         name
         for group in rules.values()
@@ -249,46 +271,55 @@ def _biome(text: str) -> Iterator[str]:
         if level == "error" or _table(level).get("level") == "error"
     ]
     if strict:
-        yield f"The linter biome refuses: {', '.join(map(str, strict[:_MOST_NAMED]))}."
+        yield f"The linter biome refuses: {', '.join(map(str, strict[:_MAX_NAMED]))}."
 
 
+# A rule of ESLint with the level error, and its first option.
 _ESLINT = re.compile(
     r"""["']?([@\w/-]+)["']?\s*:\s*(?:\[\s*(?:["']error["']|2)\s*(?:,\s*["']([\w.-]+)["'])?|["']error["']|2\b)"""
 )
 
 
 def _eslint(text: str) -> Iterator[str]:
-    """Rules that are errors, with their first option, and what is extended; the file may be JSON, YAML or code."""
+    """Yield the extended configurations and the rules that are errors.
+
+    The file may be JSON, YAML or code, so it is searched and not parsed.
+    """
     base = re.findall(r"""extends["']?\s*:\s*\[?\s*["']([@\w/:.-]+)["']""", text)
     base += re.findall(r"^extends:\s*(?:-\s*)?[\"']?([@\w/:.-]+)", text, re.M)
     for name in dict.fromkeys(base):
         yield f"ESLint extends {name}."
-    found = {
+    rules = {
         name: option for name, option in _ESLINT.findall(text) if name not in ("error", "level")
     }
-    found |= dict.fromkeys(
+    rules |= dict.fromkeys(
         re.findall(r"^\s+[\"']?([@\w/-]+)[\"']?:\s*(?:error|2)\s*$", text, re.M), ""
     )
-    if found:
-        said = [f"{name} {option}".strip() for name, option in found.items()]
-        yield f"ESLint refuses what breaks: {', '.join(said[:_MOST_NAMED])}."
+    if rules:
+        descriptions = [f"{name} {option}".strip() for name, option in rules.items()]
+        yield f"ESLint refuses what breaks: {', '.join(descriptions[:_MAX_NAMED])}."
 
 
 def _prettier(text: str) -> Iterator[str]:
+    """Yield the options of prettier, from JSON, code, YAML or TOML."""
     if text.lstrip().startswith("{"):
-        given = _table(jsonc(text))
+        options = _table(jsonc(text))
     elif re.search(r"export default|module\.exports", text):
-        given = dict(re.findall(r"^\s*[\"']?(\w+)[\"']?\s*:\s*[\"']?(\w+)[\"']?,?\s*$", text, re.M))
+        options = dict(
+            re.findall(r"^\s*[\"']?(\w+)[\"']?\s*:\s*[\"']?(\w+)[\"']?,?\s*$", text, re.M)
+        )
     else:  # YAML or TOML
-        given = dict(re.findall(r"^(\w+)\s*[:=]\s*[\"']?([\w-]+)[\"']?\s*$", text, re.M))
-    yield from _of_prettier(given)
+        options = dict(re.findall(r"^(\w+)\s*[:=]\s*[\"']?([\w-]+)[\"']?\s*$", text, re.M))
+    yield from _of_prettier(options)
 
 
-def _of_prettier(given: Any) -> Iterator[str]:
-    if said := _settings(_table(given)):
-        yield f"Code is formatted by prettier: {said}."
+def _of_prettier(options: Any) -> Iterator[str]:
+    """Yield options of prettier as one rule."""
+    if description := _settings(_table(options)):
+        yield f"Code is formatted by prettier: {description}."
 
 
+# Options of TypeScript beyond strict mode that change how code must be written.
 _STRICT = (
     "noUncheckedIndexedAccess",
     "noImplicitReturns",
@@ -298,43 +329,48 @@ _STRICT = (
 
 
 def _tsconfig(text: str) -> Iterator[str]:
-    given = _table(_table(jsonc(text)).get("compilerOptions"))
-    if given.get("strict") is True:
+    """Yield the strictness of TypeScript."""
+    options = _table(_table(jsonc(text)).get("compilerOptions"))
+    if options.get("strict") is True:
         yield "TypeScript is checked in strict mode."
-    if more := [name for name in _STRICT if given.get(name) is True]:
+    if more := [name for name in _STRICT if options.get(name) is True]:
         yield f"TypeScript is checked with {', '.join(more)}."
 
 
 def _editorconfig(text: str) -> Iterator[str]:
+    """Yield the indentation and the line length of each section."""
     for section in re.split(r"^(?=\[)", text[:20_000], flags=re.M):
-        if not (named := re.match(r"\[([^\]\n]{1,60})\]", section)):
+        if not (header := re.match(r"\[([^\]\n]{1,60})\]", section)):
             continue
-        given = dict(re.findall(r"^(\w+)\s*=\s*([\w-]+)\s*$", section, re.M))
-        if style := given.get("indent_style"):
-            width = f", {given['indent_size']} wide" if "indent_size" in given else ""
-            yield f"Files {named[1]} are indented by {style}{width}."
-        if (most := given.get("max_line_length", "off")) != "off":
-            yield f"Lines of files {named[1]} have at most {most} characters."
+        options = dict(re.findall(r"^(\w+)\s*=\s*([\w-]+)\s*$", section, re.M))
+        if style := options.get("indent_style"):
+            width = f", {options['indent_size']} wide" if "indent_size" in options else ""
+            yield f"Files {header[1]} are indented by {style}{width}."
+        if (maximum := options.get("max_line_length", "off")) != "off":
+            yield f"Lines of files {header[1]} have at most {maximum} characters."
 
 
 def _rustfmt(text: str) -> Iterator[str]:
-    if said := _settings(tomllib.loads(text)):
-        yield f"Rust is formatted by rustfmt: {said}."
+    """Yield the options of rustfmt."""
+    if options := _settings(tomllib.loads(text)):
+        yield f"Rust is formatted by rustfmt: {options}."
 
 
 def _ruff(text: str) -> Iterator[str]:
+    """Yield the rules of a ruff.toml."""
     yield from _of_ruff(tomllib.loads(text))
 
 
-def _of_ruff(given: Any) -> Iterator[str]:
-    given = _table(given)
-    if isinstance(given.get("line-length"), int):
-        yield f"Lines of Python have at most {given['line-length']} characters (ruff)."
-    chosen = _table(given.get("lint")).get("select", given.get("select"))
+def _of_ruff(config: Any) -> Iterator[str]:
+    """Yield the line length, the lint rules and the format of ruff."""
+    config = _table(config)
+    if isinstance(config.get("line-length"), int):
+        yield f"Lines of Python have at most {config['line-length']} characters (ruff)."
+    chosen = _table(config.get("lint")).get("select", config.get("select"))
     if isinstance(chosen, list) and chosen:
-        yield f"Python is linted by ruff, rules {', '.join(map(str, chosen[:_MOST_NAMED]))}."
-    if said := _settings(_table(given.get("format"))):
-        yield f"Python is formatted by ruff: {said}."
+        yield f"Python is linted by ruff, rules {', '.join(map(str, chosen[:_MAX_NAMED]))}."
+    if options := _settings(_table(config.get("format"))):
+        yield f"Python is formatted by ruff: {options}."
 
 
 def rules_of_pyproject(tool: Mapping[str, Any]) -> Iterator[str]:
@@ -345,10 +381,10 @@ def rules_of_pyproject(tool: Mapping[str, Any]) -> Iterator[str]:
         yield f"Lines of Python have at most {black['line-length']} characters (black)."
     elif "black" in tool:
         yield "Python is formatted by black."
-    if said := _settings(
+    if options := _settings(
         {k: v for k, v in _table(tool.get("isort")).items() if k in ("profile", "line_length")}
     ):
-        yield f"Imports are sorted by isort: {said}."
+        yield f"Imports are sorted by isort: {options}."
     if _table(tool.get("mypy")).get("strict") is True:
         yield "Types are checked by mypy in strict mode."
     if (mode := _table(tool.get("pyright")).get("typeCheckingMode")) in (
@@ -359,52 +395,58 @@ def rules_of_pyproject(tool: Mapping[str, Any]) -> Iterator[str]:
         yield f"Types are checked by pyright in {mode} mode."
 
 
-def rules_of_package(given: Mapping[str, Any]) -> Iterator[str]:
-    """Return the rules that a package.json states besides what is needed."""
-    yield from _of_prettier(given.get("prettier"))
-    if isinstance(given.get("eslintConfig"), dict):
-        yield from _eslint(json.dumps(given["eslintConfig"]))
-    node = _table(given.get("engines")).get("node")
+def rules_of_package(content: Mapping[str, Any]) -> Iterator[str]:
+    """Return the rules of a package.json: prettier, ESLint, Node.js and modules."""
+    yield from _of_prettier(content.get("prettier"))
+    if isinstance(content.get("eslintConfig"), dict):
+        yield from _eslint(json.dumps(content["eslintConfig"]))
+    node = _table(content.get("engines")).get("node")
     if isinstance(node, str) and len(node) < 40:
         yield f"Node.js {node} is supported."
-    if given.get("type") == "module":
+    if content.get("type") == "module":
         yield "JavaScript files are ES modules (import, not require)."
 
 
 def _flake8(text: str) -> Iterator[str]:
-    given = configparser.ConfigParser(interpolation=None)
-    given.read_string(text)
+    """Yield the rules of flake8, pycodestyle and mypy in an INI file."""
+    config = configparser.ConfigParser(interpolation=None)
+    config.read_string(text)
     for section in ("flake8", "pycodestyle"):
-        if given.has_option(section, "max-line-length"):
-            yield f"Lines of Python have at most {given[section]['max-line-length'][:10]} characters ({section})."
-    if given.has_section("mypy") and given["mypy"].get("strict", "").lower() == "true":
+        if config.has_option(section, "max-line-length"):
+            yield f"Lines of Python have at most {config[section]['max-line-length'][:10]} characters ({section})."
+    if config.has_section("mypy") and config["mypy"].get("strict", "").lower() == "true":
         yield "Types are checked by mypy in strict mode."
 
 
 def _aider(text: str) -> Iterator[str]:
+    """Yield the commands and the documents in the settings of aider."""
     for name, what in (("lint-cmd", "Lint with"), ("test-cmd", "Test with")):
         for command in re.findall(rf"^{name}:\s*[\"']?([^\"'\n#]{{2,100}})", text, re.M):
             yield f"{what}: {command.strip()}"
-    for named in re.findall(r"^(?:read|conventions?):\s*\[?[\"']?([\w./-]+\.\w+)", text, re.M):
-        yield f"Read {named} before a change."
+    for document in re.findall(r"^(?:read|conventions?):\s*\[?[\"']?([\w./-]+\.\w+)", text, re.M):
+        yield f"Read {document} before a change."
 
 
 def _commitlint(text: str) -> Iterator[str]:
+    """Yield the form of commit messages."""
     if "conventional" in text:
         yield "Commit messages follow the conventional commits (commitlint)."
 
 
 def _pre_commit(text: str) -> Iterator[str]:
+    """Yield the hooks that run before a commit."""
     hooks = list(dict.fromkeys(re.findall(r"^\s*-?\s*id:\s*([\w-]+)", text, re.M)))
     if hooks:
-        yield f"Before a commit run: {', '.join(hooks[:_MOST_NAMED])} (pre-commit)."
+        yield f"Before a commit run: {', '.join(hooks[:_MAX_NAMED])} (pre-commit)."
 
 
-def _version(text: str, of: str) -> Iterator[str]:
+def _version(text: str, language: str) -> Iterator[str]:
+    """Yield the version of a language, from a file with nothing else."""
     if re.fullmatch(r"v?[\w./*-]{1,30}", text.strip()):
-        yield f"{of} {text.strip().removeprefix('v')} is used."
+        yield f"{language} {text.strip().removeprefix('v')} is used."
 
 
+# The reader of each file, by a pattern of its name. The first match counts.
 _READERS: tuple[tuple[str, Callable[[str], Iterable[str]]], ...] = (
     (r"biome\.jsonc?", _biome),
     (r"\.eslintrc(\.\w+)?|eslint\.config\.\w+", _eslint),

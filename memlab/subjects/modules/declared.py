@@ -1,4 +1,4 @@
-"""What modules declare to a lab."""
+"""What the subject modules adds to a lab: a projection, two hooks and an accessor."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from memlab.subjects.modules.module_map import ModuleMaps
 __all__ = ["DECLARED"]
 
 
+# Functions are named as strings, so that their modules are imported when they are first used.
 DECLARED = Declared(
     projections=(ModuleMaps,),
     hooks=(

@@ -1,4 +1,4 @@
-"""What the files of a project say of its build, its tests, its frameworks, its entry points and its conventions."""
+"""The files of a project, and what its manifests say of builds, tests and frameworks."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from memlab.subjects.reading.tags import code_words, file_language
 __all__ = ["Command", "Convention", "Manifests", "Tree", "read_manifests", "walk"]
 
 
-# The files of a folder that belong to a project: no links, no hidden or generated folders, nothing that is ignored.
+# The files of a folder that belong to a project: no links, no hidden, generated or ignored folders.
 #
-# A folder is untrusted: it may be deep, large, full of links in a circle, and its names may be anything. What is left
-# out is counted, with the reason.
+# A folder is untrusted: it may be deep, large, or full of circular links, and its names may be anything. Files that are
+# left out are counted by reason.
 
-
-_MOST_SEEN = 200_000
-_MOST_FILES = 20_000
+# The maximum number of entries and of files, ten times a large project, and of characters of a path.
+_MAX_ENTRIES = 200_000
+_MAX_FILES = 20_000
 _LONGEST = 500
 _INSTRUCTIONS = frozenset(
     (
@@ -47,13 +47,14 @@ _INSTRUCTIONS = frozenset(
         ".junie",
     )
 )
-"""Hidden folders that hold instructions: nothing else of them is read."""
+"""Hidden folders with instructions, which alone are read in them."""
 
 
 class Tree:
-    """The files of a project, as paths below its ``root`` with /, sorted; ``left_out`` counts others by their reason.
+    """The files of a project, as sorted paths below ``root`` with "/".
 
-    ``sources`` are those that are written in a language; ``others`` the rest, such as settings and instructions.
+    ``sources`` are files in a programming language, ``others`` the rest, such as settings and
+    instructions. ``left_out`` counts files that were left out, by reason.
     """
 
     def __init__(
@@ -61,24 +62,26 @@ class Tree:
     ) -> None:
         self.root, self.sources, self.others, self.left_out = root, sources, others, left_out
 
-    def text(self, path: str, most: int) -> str:
-        """The beginning of a file, at most so many bytes; empty where it is binary or cannot be read."""
+    def text(self, path: str, limit: int) -> str:
+        """Return the first bytes of a file as text; "" for a binary or unreadable file."""
         try:
             with (self.root / path).open("rb") as file:
-                given = file.read(most)
+                data = file.read(limit)
         except OSError:
             self.left_out["cannot be read"] += 1
             return ""
-        if b"\0" in given:
+        if b"\0" in data:
             return ""
-        return given.decode("utf-8-sig", "replace")
+        return data.decode("utf-8-sig", "replace")
 
 
 def walk(root: Path) -> Tree:
-    """The files below a folder. More than 20,000, or 200,000 entries, are not looked at: the rest is left out."""
+    """Return the files below a folder, at most 20,000 of at most 200,000 entries."""
+    # Folders are visited in the order of their names, so that the same files are within the limits
+    # every time.
     ignored, left_out = Ignored(root), Counter[str]()
-    found: list[str] = []
-    folders, seen = [""], 0
+    files: list[str] = []
+    folders, count = [""], 0
     while folders:
         folder = folders.pop()
         try:
@@ -88,30 +91,30 @@ def walk(root: Path) -> Tree:
             continue
         below = []
         for entry in entries:
-            seen += 1
+            count += 1
             path = f"{folder}/{entry.name}" if folder else entry.name
-            if why := _reason(entry, path, ignored):
-                left_out[why] += why != "hidden"
+            if reason := _reason(entry, path, ignored):
+                left_out[reason] += reason != "hidden"
             elif entry.is_dir(follow_symlinks=False):
                 below.append(path)
-            elif len(found) >= _MOST_FILES or seen > _MOST_SEEN:
+            elif len(files) >= _MAX_FILES or count > _MAX_ENTRIES:
                 left_out["beyond the limit"] += 1
             elif entry.is_file(follow_symlinks=False):
-                found.append(path)
-        if seen <= _MOST_SEEN:
+                files.append(path)
+        if count <= _MAX_ENTRIES:
             folders += reversed(below)
-    held = [not screening.findings for screening in screen_many(found)]
-    left_out["named like a secret"] += held.count(False)
-    kept = sorted(path for path, fine in zip(found, held, strict=True) if fine)
+    clean = [not screening.findings for screening in screen_many(files)]
+    left_out["named like a secret"] += clean.count(False)
+    visible = sorted(path for path, is_clean in zip(files, clean, strict=True) if is_clean)
     sources = [
-        path for path in kept if file_language(path) and path.split("/")[0] not in _INSTRUCTIONS
+        path for path in visible if file_language(path) and path.split("/")[0] not in _INSTRUCTIONS
     ]
-    others = sorted(set(kept) - set(sources))
+    others = sorted(set(visible) - set(sources))
     return Tree(root, sources, others, +left_out)
 
 
 def _reason(entry: os.DirEntry[str], path: str, ignored: Ignored) -> str:
-    """Why an entry is left out; empty where it is not."""
+    """Return why an entry is left out, or ""."""
     if not path.isprintable() or len(path) > _LONGEST:
         return "a name that cannot be stored"
     if entry.is_symlink():
@@ -125,11 +128,12 @@ def _reason(entry: os.DirEntry[str], path: str, ignored: Ignored) -> str:
     return "ignored" if path in ignored else ""
 
 
-_MOST = 1 << 20
-_MOST_CONVENTIONS = 100
-_MOST_RULES = 200_000
+# The maximum bytes of a manifest, the maximum number of conventions, and the maximum bytes of a file with rules.
+_MAX_BYTES = 1 << 20
+_MAX_CONVENTIONS = 100
+_MAX_RULES = 200_000
 _DEEPEST = 3
-"""Folders above a manifest: deeper ones are of examples and of copies."""
+"""The maximum number of folders above a manifest: deeper ones belong to examples and copies."""
 _SCRIPTS = {
     "build": "build",
     "test": "test",
@@ -138,7 +142,8 @@ _SCRIPTS = {
     "typecheck": "check",
     "start": "run",
 }
-"""What is done by the usual targets of a Makefile, and scripts of a package.json."""
+"""The purpose of the usual targets of a Makefile and scripts of a package.json."""
+# The package manager by its lock file.
 _LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
 _LOCKS |= {
     "package-lock.json": "npm",
@@ -153,7 +158,8 @@ _LOCKS |= {
     "composer.lock": "composer",
 }
 _RUN = {"npm": "npx", "pnpm": "pnpm exec", "yarn": "yarn", "bun": "bunx"}
-"""How each manager runs a tool of a package that is installed."""
+"""The command with which each manager runs a tool of an installed package."""
+# Commands by a test framework among the dependencies, and by a file. The first match counts.
 _JS_TESTS = {
     "vitest": "vitest run",
     "jest": "jest",
@@ -170,12 +176,13 @@ _COMMANDS = {
     "tox.ini": {"test": "tox"},
     "noxfile.py": {"test": "nox"},
 }
-"""What is done by which command in a project with a file of this name, whatever it holds."""
+"""Commands by the name of a file, whatever it contains."""
+# A target of a Makefile, but no assignment with ":=".
 _TARGET = re.compile(r"^([a-z][\w-]{0,30})\s*:(?!=)", re.M)
 
 
 class Command(NamedTuple):
-    """How something is done, by which file: ``what`` is build, test, check, lint or run."""
+    """A command of the project and its file; ``what`` is build, test, check, lint or run."""
 
     what: str
     command: str
@@ -183,14 +190,17 @@ class Command(NamedTuple):
 
 
 class Convention(NamedTuple):
-    """A rule of the project in its own words, and where it stands."""
+    """A rule of the project in its own words, and the file that states it."""
 
     text: str
     file: str
 
 
 class Manifests(NamedTuple):
-    """What was read; ``packages`` has folders by the names under which code imports them."""
+    """The content of a project's manifests.
+
+    ``packages`` maps the names under which code imports packages to their folders.
+    """
 
     commands: tuple[Command, ...]
     frameworks: tuple[str, ...]
@@ -200,19 +210,23 @@ class Manifests(NamedTuple):
 
 
 def read_manifests(tree: Tree) -> Manifests:
-    """Read them; one that is broken is counted in ``tree.left_out``, and the others count."""
-    found = _Found(tree)
+    """Read the manifests of a project.
+
+    A broken manifest is counted in ``tree.left_out``, and the others are read.
+    """
+    reader = _ManifestReader(tree)
+    # A manifest may contain anything, so any error of a reader means that it is broken.
     for path in (*tree.others, *tree.sources):
         name = PurePosixPath(path).name
         if path.count("/") > _DEEPEST and not is_instructions(path):
             continue
         try:
             if (read := _READERS.get(name)) is not None:
-                read(found, path)
+                read(reader, path)
             for what, command in _COMMANDS.get(name, {}).items():
-                found.command(what, command, path)
-            for rule in rules_of(path, tree.text(path, _MOST_RULES)) if states_rules(path) else ():
-                found.rule(rule, path)
+                reader.command(what, command, path)
+            for rule in rules_of(path, tree.text(path, _MAX_RULES)) if states_rules(path) else ():
+                reader.rule(rule, path)
         except (
             ValueError,
             TypeError,
@@ -222,25 +236,25 @@ def read_manifests(tree: Tree) -> Manifests:
             configparser.Error,
         ):
             tree.left_out["a manifest that is broken"] += 1
-    found.unconfigured()
-    rules = {screen(rule.text).text: rule.file for rule in reversed(found.conventions)}
+    reader.unconfigured()
+    rules = {screen(rule.text).text: rule.file for rule in reversed(reader.conventions)}
     return Manifests(
         tuple(
             dict.fromkeys(
-                one
-                for one in found.commands
-                if one.command.isprintable() and len(one.command) < 200
+                entry
+                for entry in reader.commands
+                if entry.command.isprintable() and len(entry.command) < 200
             )
         ),
-        tuple(sorted(found.frameworks)),
-        tuple(dict.fromkeys(found.entry_points)),
-        tuple(Convention(*rule) for rule in reversed(list(rules.items())))[:_MOST_CONVENTIONS],
-        found.packages,
+        tuple(sorted(reader.frameworks)),
+        tuple(dict.fromkeys(reader.entry_points)),
+        tuple(Convention(*rule) for rule in reversed(list(rules.items())))[:_MAX_CONVENTIONS],
+        reader.packages,
     )
 
 
-class _Found:
-    """What was read so far."""
+class _ManifestReader:
+    """Readers of the kinds of manifests, which collect commands, frameworks and conventions."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -251,16 +265,18 @@ class _Found:
         self.packages: dict[str, str] = {}
 
     def command(self, what: str, command: str, file: str) -> None:
+        """Add a command, which runs in the folder of its file."""
         folder = str(PurePosixPath(file).parent)
         self.commands.append(
             Command(what, command if folder == "." else f"cd {folder} && {command}", file)
         )
 
     def rule(self, text: str, file: str) -> None:
+        """Add a convention."""
         self.conventions.append(Convention(text, file))
 
     def needs(self, names: Iterable[str]) -> set[str]:
-        """Dependencies by their plain names; those that are frameworks are kept."""
+        """Return dependencies by their plain names, and add the frameworks among them."""
         plain = {
             re.split(r"[\s<>=!~;\[@^]", name.strip().lower().removeprefix("@").split("/")[-1])[0]
             for name in names
@@ -269,15 +285,16 @@ class _Found:
         return plain
 
     def entry(self, path: str, file: str) -> None:
+        """Add an entry point, if it is a source of the project."""
         whole = str(PurePosixPath(file).parent / path.removeprefix("./"))
         if whole in self.tree.sources:
             self.entry_points.append(whole)
 
-    # -- one reader a file --------------------------------------------------------------------------------------
-
     def pyproject(self, path: str) -> None:
-        given = tomllib.loads(self.tree.text(path, _MOST))
-        project, tool = given.get("project", {}), given.get("tool", {})
+        """Read a pyproject.toml: dependencies of all groups, tools and scripts."""
+        # Dependencies are in five tables, by the standard and by poetry.
+        content = tomllib.loads(self.tree.text(path, _MAX_BYTES))
+        project, tool = content.get("project", {}), content.get("tool", {})
         poetry = tool.get("poetry", {})
         poetry_groups = (
             group.get("dependencies", ()) for group in poetry.get("group", {}).values()
@@ -287,7 +304,7 @@ class _Found:
         )
         groups = (
             name
-            for names in given.get("dependency-groups", {}).values()
+            for names in content.get("dependency-groups", {}).values()
             for name in names
             if isinstance(name, str)
         )
@@ -302,7 +319,7 @@ class _Found:
             ]
         )
         self.frameworks |= tool.keys() & code_words("frameworks")
-        if "build-system" in given:
+        if "build-system" in content:
             self.command("build", "python -m build", path)
         if "pytest" in needs or "pytest" in tool:
             self.command("test", "pytest", path)
@@ -312,83 +329,92 @@ class _Found:
             self.command("check", "mypy", path)
         for rule in rules_of_pyproject(tool):
             self.rule(rule, path)
-        if needed := project.get("requires-python"):
-            self.rule(f"Python {str(needed)[:40]} is supported.", path)
-        for called in project.get("scripts", {}).values():
-            module = str(called).split(":")[0].replace(".", "/")
+        if version := project.get("requires-python"):
+            self.rule(f"Python {str(version)[:40]} is supported.", path)
+        for target in project.get("scripts", {}).values():
+            module = str(target).split(":")[0].replace(".", "/")
             for end in (".py", "/__init__.py"):
                 self.entry(module + end, path)
                 self.entry(f"src/{module}{end}", path)
 
     def package(self, path: str) -> None:
-        given = json.loads(self.tree.text(path, _MOST))
+        """Read a package.json: its manager, scripts, dependencies and entry points."""
+        # The declared manager counts, else the one whose lock file is in the same folder, else npm.
+        content = json.loads(self.tree.text(path, _MAX_BYTES))
         folder = str(PurePosixPath(path).parent)
-        beside = {
-            PurePosixPath(one).name
-            for one in self.tree.others
-            if str(PurePosixPath(one).parent) == folder
+        siblings = {
+            PurePosixPath(other).name
+            for other in self.tree.others
+            if str(PurePosixPath(other).parent) == folder
         }
-        stated = str(given.get("packageManager", "")).split("@")[0]
+        declared = str(content.get("packageManager", "")).split("@")[0]
         runner = (
-            stated
-            if stated in _RUN
-            else next((tool for lock, tool in _LOCKS.items() if lock in beside), "npm")
+            declared
+            if declared in _RUN
+            else next((tool for lock, tool in _LOCKS.items() if lock in siblings), "npm")
         )
-        if stated in _RUN and not beside & _LOCKS.keys():
-            self.manager(stated, path)
-        for name in given.get("scripts", {}):
+        if declared in _RUN and not siblings & _LOCKS.keys():
+            self.manager(declared, path)
+        for name in content.get("scripts", {}):
             if name in _SCRIPTS:
                 self.command(
                     _SCRIPTS[name],
                     f"{runner} test" if name == "test" else f"{runner} run {name}",
                     path,
                 )
-        needs = {*given.get("dependencies", {}), *given.get("devDependencies", {})}
+        needs = {*content.get("dependencies", {}), *content.get("devDependencies", {})}
         self.needs(needs)
-        if "test" not in given.get("scripts", {}):
+        if "test" not in content.get("scripts", {}):
             for tool, command in _JS_TESTS.items():
                 if tool in needs:
                     self.command("test", f"{_RUN[runner]} {command}", path)
                     break
-        for rule in rules_of_package(given):
+        for rule in rules_of_package(content):
             self.rule(rule, path)
-        for named in (given.get("main"), *_values(given.get("bin"))):
-            if isinstance(named, str):
-                self.entry(named, path)
+        for entry in (content.get("main"), *_values(content.get("bin"))):
+            if isinstance(entry, str):
+                self.entry(entry, path)
 
     def cargo(self, path: str) -> None:
-        given = tomllib.loads(self.tree.text(path, _MOST))
-        self.needs(given.get("dependencies", {}))
+        """Read a Cargo.toml; commands come from the one of the workspace."""
+        content = tomllib.loads(self.tree.text(path, _MAX_BYTES))
+        self.needs(content.get("dependencies", {}))
         if "/" not in path:
             self.command("build", "cargo build", path)
             self.command("test", "cargo test", path)
-        if name := given.get("package", {}).get("name"):
+        if name := content.get("package", {}).get("name"):
             folder = str(PurePosixPath(path).parent)
             self.packages[str(name).replace("-", "_")] = "src" if folder == "." else f"{folder}/src"
 
     def go(self, path: str) -> None:
-        text = self.tree.text(path, _MOST)
+        """Read a go.mod: requirements and the name of the module."""
+        text = self.tree.text(path, _MAX_BYTES)
         self.needs(re.findall(r"^\s*(?:require\s+)?([\w./-]+)\s+v\d", text, re.M))
         self.command("build", "go build ./...", path)
         self.command("test", "go test ./...", path)
-        if named := re.search(r"^module\s+(\S+)", text, re.M):
+        if declaration := re.search(r"^module\s+(\S+)", text, re.M):
             folder = str(PurePosixPath(path).parent)
-            self.packages[named[1]] = "" if folder == "." else folder
+            self.packages[declaration[1]] = "" if folder == "." else folder
 
     def makefile(self, path: str) -> None:
-        for target in dict.fromkeys(_TARGET.findall(self.tree.text(path, _MOST))):
+        """Read the targets of a Makefile."""
+        for target in dict.fromkeys(_TARGET.findall(self.tree.text(path, _MAX_BYTES))):
             if target in _SCRIPTS:
                 self.command(_SCRIPTS[target], f"make {target}", path)
 
     def requirements(self, path: str) -> None:
-        lines = (line.split("#")[0].strip() for line in self.tree.text(path, _MOST).splitlines())
+        """Read a requirements.txt."""
+        lines = (
+            line.split("#")[0].strip() for line in self.tree.text(path, _MAX_BYTES).splitlines()
+        )
         needs = self.needs(line for line in lines if line and not line.startswith("-"))
         if "pytest" in needs:
             self.tested("pytest", path)
 
     def gemfile(self, path: str) -> None:
+        """Read a Gemfile."""
         needs = self.needs(
-            re.findall(r"^\s*gem\s+[\"']([\w-]+)", self.tree.text(path, _MOST), re.M)
+            re.findall(r"^\s*gem\s+[\"']([\w-]+)", self.tree.text(path, _MAX_BYTES), re.M)
         )
         if "rspec" in needs or "rspec-rails" in needs:
             self.command("test", "bundle exec rspec", path)
@@ -396,31 +422,34 @@ class _Found:
             self.command("test", "bundle exec rake test", path)
 
     def lock(self, path: str) -> None:
-        """The package manager that wrote a lock file."""
+        """Add the package manager that wrote a lock file."""
         name = PurePosixPath(path).name
         self.manager(_LOCKS[name], path)
 
     def manager(self, name: str, file: str) -> None:
+        """Add the convention to install packages with one manager."""
         folder = str(PurePosixPath(file).parent)
-        of = "" if folder == "." else f" of {folder}"
-        self.rule(f"Packages{of} are installed by {name}, no other manager.", file)
+        where = "" if folder == "." else f" of {folder}"
+        self.rule(f"Packages{where} are installed by {name}, no other manager.", file)
 
     def tested(self, command: str, file: str) -> None:
-        """Say once how tests are run in the folder of a file."""
+        """Add a test command, unless the folder of the file already has one."""
         folder = PurePosixPath(file).parent
         if not any(
-            one.what == "test" and PurePosixPath(one.file).parent == folder for one in self.commands
+            entry.what == "test" and PurePosixPath(entry.file).parent == folder
+            for entry in self.commands
         ):
             self.command("test", command, file)
 
     def unconfigured(self) -> None:
-        """How tests are run where no file says it: by the tests themselves."""
+        """Add a test command by the imports of the tests, if no manifest has one."""
+        # Twenty tests are enough to find the framework, because a project seldom mixes them.
         tests = [
             path
             for path in self.tree.sources
             if re.search(r"(^|/)(test_[^/]+|[^/]+_test)\.py$", path)
         ]
-        if not tests or any(one.what == "test" for one in self.commands):
+        if not tests or any(command.what == "test" for command in self.commands):
             return
         texts = [self.tree.text(path, 8_192) for path in tests[:20]]
         if any(re.search(r"^\s*(?:import pytest|from pytest)", text, re.M) for text in texts):
@@ -431,20 +460,23 @@ class _Found:
             self.commands.append(Command("test", "python -m unittest", tests[0]))
 
 
+# The reader of each manifest, by the name of the file.
 _READERS = {
-    "pyproject.toml": _Found.pyproject,
-    "package.json": _Found.package,
-    "Cargo.toml": _Found.cargo,
-    "go.mod": _Found.go,
-    "Makefile": _Found.makefile,
-    "makefile": _Found.makefile,
+    "pyproject.toml": _ManifestReader.pyproject,
+    "package.json": _ManifestReader.package,
+    "Cargo.toml": _ManifestReader.cargo,
+    "go.mod": _ManifestReader.go,
+    "Makefile": _ManifestReader.makefile,
+    "makefile": _ManifestReader.makefile,
     **dict.fromkeys(
-        ("requirements.txt", "requirements-dev.txt", "dev-requirements.txt"), _Found.requirements
+        ("requirements.txt", "requirements-dev.txt", "dev-requirements.txt"),
+        _ManifestReader.requirements,
     ),
-    **dict.fromkeys(_LOCKS, _Found.lock),
-    "Gemfile": _Found.gemfile,
+    **dict.fromkeys(_LOCKS, _ManifestReader.lock),
+    "Gemfile": _ManifestReader.gemfile,
 }
 
 
-def _values(given: Any) -> Iterator[Any]:
-    yield from given.values() if isinstance(given, dict) else [given]
+def _values(value: Any) -> Iterator[Any]:
+    """Yield the values of a dict, or a value that is none."""
+    yield from value.values() if isinstance(value, dict) else [value]

@@ -1,7 +1,8 @@
-"""What a lab knows of a project's modules: the map that was made of its folder, and which files memories touched.
+"""The map of a project's modules, and the files that memories and sessions touched.
 
-Confidence says how well a module is known: *shallow* by its files alone, *partial* where a memory names one of them, a
-session touched one, or somebody described it, *mapped* where at least three sessions did.
+The confidence says how well a module is known. It is *shallow* by its files alone, and *partial* if
+a memory names one of them, a session touched one, or a user described the module. It is *mapped*
+after three sessions or more.
 """
 
 from __future__ import annotations
@@ -57,60 +58,66 @@ __all__ = [
 ]
 
 
-# Which files are of one subject, wherever they lie.
+# The grouping of files by subject.
 #
 # A project is laid out by subject (``src/auth/tokens.ts``) or by layer (``src/routes/auth.ts``,
-# ``stores/auth-store.ts``), and most are laid out by both. The *key* of a file is its subject without the layers: the
-# folders that are no layers, and, of a file that lies in a layer, the words of its name without the layer's. The three
-# paths have the key ``auth``.
+# ``stores/auth-store.ts``), and most are laid out by both. The *key* of a file is its subject without the layers: its
+# folders that are no layers, and for a file in a layer the words of its name without the layer's. The three paths have
+# the key ``auth``.
 
 
 Key = tuple[str, ...]
 
 _SHORT = 3
-"""Letters that a subject has at least."""
+"""The minimum number of letters of a subject."""
 _ONE_SUBJECT = 2 / 3
-"""Share of a file's imports, in either direction, that lead to one module before the file joins it."""
+"""The minimum share of a file's imports, in either direction, that lead to the module which the file joins."""
 
 
 def is_layer(folder: str) -> bool:
-    """Return whether the last part of a path names a layer, such as routes or components, or the root."""
+    """Return whether a folder is a layer, such as routes or components, or the root."""
     last = folder.rsplit("/", 1)[-1]
     return last == "." or _is_layer_word(last)
 
 
 def by_subject(groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return groups of files by folder with the files of one subject in one group, under the name of its folder.
+    """Return groups of files with the files of one subject in one group.
 
-    Files that lie in a layer go to the module of their subject: one that has a folder, or one made of two files or more
-    of two layers or more. Whatever has no subject of its own stays with its folder.
+    ``groups`` has files by folder; the result has the name of the subject's folder for each group.
+    Files in a layer move to the module of their subject. That is a module with a folder of its own,
+    or one of two files or more from two layers or more. Files without a subject stay with their
+    folder.
     """
+    # The largest folder of a subject gives the module its name. Then files of subfolders of layers
+    # move, because a folder is a safer sign of a subject than a file name; then single files.
     modules: dict[str, list[str]] = {}
-    named: dict[Key, str] = {}
-    for folder, held in sorted(groups.items(), key=lambda one: (-len(one[1]), len(one[0]), one[0])):
+    module_of_key: dict[Key, str] = {}
+    for folder, paths in sorted(
+        groups.items(), key=lambda item: (-len(item[1]), len(item[0]), item[0])
+    ):
         key = _folder_key(folder)
-        home = folder if is_layer(folder) or not key else named.setdefault(key, folder)
-        modules.setdefault(home, []).extend(held)
-    waiting = [(folder, path) for folder in groups if is_layer(folder) for path in groups[folder]]
-    below: dict[Key, list[tuple[str, str]]] = defaultdict(list)
-    loose: dict[Key, list[tuple[str, str]]] = defaultdict(list)
-    for folder, path in waiting:
-        of_file, in_folder = _file_key(path, folder)
-        if of_file is not None:
-            (below if in_folder else loose)[of_file].append((folder, path))
-    for key, found in below.items():
-        if key not in named and found[0][0] != ".":
-            named[key] = _folder_of(found[0][1], found[0][0])
-        if key in named:
-            _move(modules, found, named[key])
-    for key, found in loose.items():
-        layers = {str(PurePosixPath(path).parent) for _, path in found}
-        if key not in named and len(layers) > 1 and len(key[-1]) >= _SHORT:
-            named[key] = "/".join([*key[:-1], _written(found[0][1])])
-        joined = named.get(key) or _by_first_word(key, named)
-        if joined is not None:
-            _move(modules, found, joined)
-    return {name: sorted(held) for name, held in sorted(modules.items()) if held}
+        home = folder if is_layer(folder) or not key else module_of_key.setdefault(key, folder)
+        modules.setdefault(home, []).extend(paths)
+    in_layers = [(folder, path) for folder in groups if is_layer(folder) for path in groups[folder]]
+    by_folder: dict[Key, list[tuple[str, str]]] = defaultdict(list)
+    by_name: dict[Key, list[tuple[str, str]]] = defaultdict(list)
+    for folder, path in in_layers:
+        file_key, in_folder = _file_key(path, folder)
+        if file_key is not None:
+            (by_folder if in_folder else by_name)[file_key].append((folder, path))
+    for key, entries in by_folder.items():
+        if key not in module_of_key and entries[0][0] != ".":
+            module_of_key[key] = _folder_of(entries[0][1], entries[0][0])
+        if key in module_of_key:
+            _move(modules, entries, module_of_key[key])
+    for key, entries in by_name.items():
+        layers = {str(PurePosixPath(path).parent) for _, path in entries}
+        if key not in module_of_key and len(layers) > 1 and len(key[-1]) >= _SHORT:
+            module_of_key[key] = "/".join([*key[:-1], _written(entries[0][1])])
+        target = module_of_key.get(key) or _by_first_word(key, module_of_key)
+        if target is not None:
+            _move(modules, entries, target)
+    return {name: sorted(paths) for name, paths in sorted(modules.items()) if paths}
 
 
 def neighbours_join(
@@ -118,46 +125,48 @@ def neighbours_join(
     imported: Mapping[str, Iterable[str]],
     folders: Mapping[str, str],
 ) -> dict[str, list[str]]:
-    """Return the modules after each file in a layer joined the module that its imports, in either direction, lead to.
+    """Return the modules after files in layers have joined the modules that they import.
 
-    ``imported`` has the files and folders that each file imports, ``folders`` the modules of folders. Two imports or
-    more, and two thirds of them, lead to one module that is no layer; one is enough where that module alone has a file
-    of the same subject. A file that whole layers use is of no subject.
+    ``imported`` has the files and folders that each file imports, ``folders`` the modules of
+    folders. Imports count in both directions. A file joins a module that is no layer if two imports
+    or more lead to it, and two thirds of all. One import is enough if that module alone has a file
+    of the same subject. A file that whole layers use stays.
     """
-    owner = {path: name for name, held in modules.items() for path in held}
-    near: dict[str, Counter[str]] = defaultdict(Counter)
+    # Files of an entry point import many modules, so they never join one.
+    owner = {path: name for name, paths in modules.items() for path in paths}
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for path, others in imported.items():
         for other in others:
-            to = owner.get(other) or folders.get(other)
-            if path in owner and to is not None and other != path:
-                near[path][to] += 1
-                near[other][owner[path]] += 1
+            target_module = owner.get(other) or folders.get(other)
+            if path in owner and target_module is not None and other != path:
+                counts[path][target_module] += 1
+                counts[other][owner[path]] += 1
     stems = _stems(modules)
-    made = {name: list(held) for name, held in modules.items()}
+    result = {name: list(paths) for name, paths in modules.items()}
     for path, name in owner.items():
         if (
             not is_layer(name)
             or name == "."
-            or not near[path]
+            or not counts[path]
             or PurePosixPath(path).stem in code_words("entries")
         ):
             continue
-        best, count = near[path].most_common(1)[0]
-        alike = stems.get(
+        best, count = counts[path].most_common(1)[0]
+        same_subject = stems.get(
             file_subject(PurePosixPath(path).name.split(".")[0]).split(" ")[0], set()
         ) == {best}
         if (
             not is_layer(best)
-            and count >= (1 if alike else 2)
-            and count >= _ONE_SUBJECT * near[path].total()
+            and count >= (1 if same_subject else 2)
+            and count >= _ONE_SUBJECT * counts[path].total()
         ):
-            made[name].remove(path)
-            made[best].append(path)
-    return {name: sorted(held) for name, held in made.items() if held}
+            result[name].remove(path)
+            result[best].append(path)
+    return {name: sorted(paths) for name, paths in result.items() if paths}
 
 
 class Nearest:
-    """The module of a file that no scan found: by its subject, else by the deepest folder around it."""
+    """Finds the module of a file that no scan found, by its subject or by its folder."""
 
     def __init__(self, modules: Iterable[str]) -> None:
         self._modules = list(modules)
@@ -167,6 +176,7 @@ class Nearest:
                 self._named.setdefault(_folder_key(name), name)
 
     def __call__(self, path: str) -> str | None:
+        """Return the module of a path; None if no module is near."""
         around = [name for name in self._modules if name != "." and path.startswith(name + "/")]
         deepest = max(around, key=len, default=None)
         if deepest is not None and not is_layer(deepest):
@@ -181,16 +191,18 @@ class Nearest:
 
 
 def _layers() -> frozenset[str]:
+    """Return the stems of words for layers."""
     return code_words("layer stems")
 
 
 def _is_layer_word(word: str) -> bool:
-    found = name_stems(word)
-    return bool(found) and all(one in _layers() for one in found)
+    """Return whether a name consists of words for layers."""
+    stems = name_stems(word)
+    return bool(stems) and all(stem in _layers() for stem in stems)
 
 
 def _folder_key(folder: str) -> Key:
-    """The folders of a path that are no layers, as stems."""
+    """Return the folders of a path that are no layers, as stems."""
     if folder == ".":
         return ()
     return tuple(
@@ -199,7 +211,7 @@ def _folder_key(folder: str) -> Key:
 
 
 def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
-    """The key of a file that is grouped with the layer ``folder``, and whether a folder of its own gives it."""
+    """Return the key of a file in the layer ``folder``, and whether a subfolder gives it."""
     around, base = _folder_key(str(PurePosixPath(path).parent)), _folder_key(folder)
     if len(around) > len(base):
         return around, True
@@ -208,60 +220,67 @@ def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
 
 
 def _folder_of(path: str, layer: str) -> str:
-    """The folder that gives a file its subject: the first below the layer that is no layer."""
+    """Return the folder that gives a file its subject: the deepest that is no layer."""
     parts = path.split("/")[:-1]
     start = 0 if layer == "." else layer.count("/") + 1
-    last = next(at for at in range(len(parts) - 1, start - 1, -1) if not _is_layer_word(parts[at]))
+    last = next(
+        index for index in range(len(parts) - 1, start - 1, -1) if not _is_layer_word(parts[index])
+    )
     return "/".join(parts[: last + 1])
 
 
 def _written(path: str) -> str:
-    """The subject of a file's name as it is written there."""
+    """Return the subject in a file's name as it is written, without words for layers."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", PurePosixPath(path).name.split(".")[0])
-    kept = [
+    words = [
         word
         for word in re.findall(r"[^\W_]{2,}", name.lower())
         if stem_code_word(word) not in _layers()
     ]
-    return "-".join(kept)
+    return "-".join(words)
 
 
 def _stems(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """The modules that are no layers by the subjects of the names of their files."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for name, held in modules.items():
-        for path in () if is_layer(name) else held:
+    """Return the modules that are no layers, by the subjects of their files' names."""
+    modules_of: dict[str, set[str]] = defaultdict(set)
+    for name, paths in modules.items():
+        for path in () if is_layer(name) else paths:
             if subject := file_subject(PurePosixPath(path).name.split(".")[0]):
-                found[subject].add(name)
-    return found
+                modules_of[subject].add(name)
+    return modules_of
 
 
-def _by_first_word(key: Key, named: Mapping[Key, str]) -> str | None:
-    """The module that the first word of a compound name names: AuthGuard is of auth."""
+def _by_first_word(key: Key, module_of_key: Mapping[Key, str]) -> str | None:
+    """Return the module named by the first word of a compound name.
+
+    AuthGuard belongs to the module auth.
+    """
     first = key[-1].split()[0]
-    return named.get((*key[:-1], first)) if len(first) >= _SHORT else None
+    return module_of_key.get((*key[:-1], first)) if len(first) >= _SHORT else None
 
 
-def _move(modules: dict[str, list[str]], found: Sequence[tuple[str, str]], name: str) -> None:
-    for folder, path in found:
+def _move(modules: dict[str, list[str]], entries: Sequence[tuple[str, str]], name: str) -> None:
+    """Move files, each with its folder, to the module ``name``."""
+    for folder, path in entries:
         if folder != name and path in modules.get(folder, ()):
             modules[folder].remove(path)
             modules.setdefault(name, []).append(path)
 
 
-# Which modules a task speaks of, by its words.
+# The search for the modules of a task.
 #
-# A word counts by how rare it is among the modules, ln(1 + N / n): threefold in a module's name, twofold in the name
-# of a file, once in its description. A path of the task counts as all of its words.
+# A word counts by its rarity among the modules, ln(1 + N / n): threefold in a module's name, twofold in the name of a
+# file, once in its description. A path in the task counts as all of its words.
 
 
+# The fields of a module that a description extends.
 _LISTS = ("files", "tests", "entry_points", "depends_on")
-_MOST = 2_000
-"""Words of a task that are looked up."""
+_MAX_WORDS = 2_000
+"""The maximum number of words of a task that are looked up."""
 
 
 class InTask(NamedTuple):
-    """A module that a task speaks of: its score, the words that met, and what the map says of it."""
+    """A module of a task: its name, its score, the common words, and what the map knows of it."""
 
     module: str
     score: float
@@ -270,92 +289,104 @@ class InTask(NamedTuple):
 
 
 class ModuleWords:
-    """The words of a project's modules."""
+    """The words of a project's modules, with their weights and rarities."""
 
     def __init__(self, modules: Mapping[str, Mapping[str, Any]]) -> None:
         self.modules = modules
         self._owner, self._nearest = owners(modules), Nearest(modules)
-        self._weights = {name: _weighed(name, one) for name, one in modules.items()}
-        held = Counter(word for mine in self._weights.values() for word in mine)
-        self._rarity = {word: math.log1p(len(modules) / count) for word, count in held.items()}
+        self._weights = {name: _weigh_words(name, module) for name, module in modules.items()}
+        counts = Counter(word for mine in self._weights.values() for word in mine)
+        self._rarity = {word: math.log1p(len(modules) / count) for word, count in counts.items()}
 
     def find(self, task: str, *, limit: int) -> list[InTask]:
-        """The modules that a task speaks of, the best first."""
-        asked = [word for word in dict.fromkeys(_words(task)[:_MOST]) if word in self._rarity]
-        found = []
-        for name, mine in self._weights.items():
-            if met := [word for word in asked if word in mine]:
-                score = sum(mine[word] * self._rarity[word] for word in met)
-                found.append(InTask(name, score, met, self.modules[name]))
-        found.sort(key=lambda one: (-one.score, one.module))
-        return found[:limit]
+        """Return the modules that share words with a task, best first."""
+        query_words = [
+            word for word in dict.fromkeys(_words(task)[:_MAX_WORDS]) if word in self._rarity
+        ]
+        matches = []
+        for name, weights in self._weights.items():
+            if common := [word for word in query_words if word in weights]:
+                score = sum(weights[word] * self._rarity[word] for word in common)
+                matches.append(InTask(name, score, common, self.modules[name]))
+        matches.sort(key=lambda match: (-match.score, match.module))
+        return matches[:limit]
 
     def rows(self, state: State, project: str, names: Iterable[str]) -> NDArray[np.int64]:
-        """The rows of a project's memories, ascending, that name a file of one of these modules."""
+        """Return the rows of a project's memories that name a file of some modules, ascending."""
         wanted, code = set(names), state.names["project"].code(project)
         projects = state.names["project"].codes
-        found = [
+        matching = [
             row
             for row, paths in state.lists["files"].items()
-            if projects[row] == code and any(self._of(path) in wanted for path in paths)
+            if projects[row] == code and any(self._module_of(path) in wanted for path in paths)
         ]
-        return np.array(sorted(found), dtype=np.int64)
+        return np.array(sorted(matching), dtype=np.int64)
 
-    def _of(self, path: str) -> str | None:
+    def _module_of(self, path: str) -> str | None:
+        """Return the module of a path as a memory names it."""
         plain = plain_path(path)
         return self._owner.get(plain) or self._nearest(plain)
 
 
-def described(known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The modules of a map by name, with what was said of them since: a description stands in place of what was found,
-    lists are joined.
+def described(stored: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the modules of a map by name, with their descriptions applied.
+
+    A described text replaces the scanned one, and described lists are appended.
     """
-    modules = {one["name"]: one for one in known["modules"]}
-    said = known["described"]
+    modules = {module["name"]: module for module in stored["modules"]}
+    descriptions = stored["described"]
     return {
-        name: _with(modules.get(name, {}), said.get(name, {}))
-        for name in dict.fromkeys([*modules, *said])
+        name: _merge(modules.get(name, {}), descriptions.get(name, {}))
+        for name in dict.fromkeys([*modules, *descriptions])
     }
 
 
 def owners(modules: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The module of each file that a scan found."""
-    return {path: name for name, one in modules.items() for path in (*one["files"], *one["tests"])}
+    """Return the module of each file that a scan found."""
+    return {
+        path: name
+        for name, module in modules.items()
+        for path in (*module["files"], *module["tests"])
+    }
 
 
 def plain_path(path: str) -> str:
-    """A path as a map writes it."""
+    """Return a path in the form of a map, with "/" and without "./"."""
     return path.replace("\\", "/").removeprefix("./")
 
 
-def _with(module: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(module: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a module with a description applied."""
     lists = {
-        name: list(dict.fromkeys([*module.get(name, ()), *said.get(name, ())])) for name in _LISTS
+        name: list(dict.fromkeys([*module.get(name, ()), *change.get(name, ())])) for name in _LISTS
     }
-    return {"description": said.get("description") or module.get("description", ""), **lists}
+    return {"description": change.get("description") or module.get("description", ""), **lists}
 
 
-def _weighed(name: str, module: Mapping[str, Any]) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _weigh_words(name: str, module: Mapping[str, Any]) -> dict[str, float]:
+    """Return the words of a module, each with its greatest weight."""
+    weights: dict[str, float] = {}
     stems = [
         path.rsplit("/", 1)[-1].rsplit(".", 1)[0] for path in (*module["files"], *module["tests"])
     ]
     for weight, texts in ((1.0, [module["description"]]), (2.0, stems), (3.0, [name])):
         for text in texts:
-            found |= dict.fromkeys(_words(text), weight)
-    return found
+            weights |= dict.fromkeys(_words(text), weight)
+    return weights
 
 
 def _words(text: str) -> list[str]:
-    """Words in small letters, those of names written together apart; common ones are left out."""
+    """Return the stems of a text's words, compound names divided, common words left out."""
     return [stem for stem in name_stems(text) if stem not in code_words("common")]
 
 
+# The values of the confidence, ascending.
 _CONFIDENCES = ("shallow", "partial", "mapped")
-_MOST_TOUCHED = 20_000
-"""Files of sessions that are kept for each project, the latest: as many as a map has files."""
+_MAX_TOUCHED = 20_000
+"""The maximum number of touched files that are stored for a project, the latest: as many as a map has files."""
 _SEVERAL = 3
-"""Sessions that make a module mapped."""
+"""The number of sessions that make a module mapped: one may have passed by, three have worked on it."""
+# The columns of ``ModuleMap.frame``.
 _SCHEMA: dict[str, Any] = {
     "module": pl.String,
     "description": pl.String,
@@ -372,13 +403,36 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ModuleMap(Displayed):
-    """The modules of a ``project`` as of its ``version``-th scan or update.
+    """The modules of a project.
 
-    ``frame``: a row a module (module: its folder; description, files, tests, entry_points, depends_on, related: what it
-    imports or is imported by, confidence: shallow, partial or mapped, touched: files that memories name, sessions of
-    those).
-    ``commands``: what, command, file. ``conventions``: text, kind, project and files, as ``lab.remember`` takes
-    them: they are not remembered before somebody has looked at them. ``left_out`` counts files by why.
+    Attributes
+    ----------
+    project
+        The name of the project.
+    version
+        The number of scans and descriptions so far.
+    frame
+        One row for each module: module (its folder), description, files, tests, entry_points,
+        depends_on, related, confidence, touched and sessions. ``related`` are modules that it
+        imports or that import it. ``confidence`` is "shallow", "partial" or "mapped". ``touched``
+        and ``sessions`` are the numbers of touched files and of the sessions that touched them.
+    commands
+        The commands of the project: what, command, file.
+    conventions
+        The conventions as ``lab.remember`` takes them: text, kind, project, files. None is
+        remembered before a user has reviewed it.
+    frameworks
+        The frameworks among the dependencies.
+    languages
+        The number of files by language.
+    left_out
+        The number of files that were not read, by reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> memlab.open().agents.modules.scan(tempfile.mkdtemp(), project="api")
+    <ModuleMap api, version 1: 0 modules, none>
     """
 
     project: str
@@ -395,12 +449,12 @@ class ModuleMap(Displayed):
 
     @property
     def coverage(self) -> float:
-        """The share of modules that are mapped; NaN where there are none."""
+        """The share of mapped modules; NaN without modules."""
         return float((self.frame["confidence"] == "mapped").mean()) if len(self) else math.nan  # type: ignore[arg-type]
 
     @property
     def text(self) -> str:
-        """A line a module, and how to build and test: what an agent needs to find its way."""
+        """One line for each module and command, as an agent needs them in a prompt."""
         lines = [
             f"{name}: {description}"
             for name, description in self.frame.select("module", "description").rows()
@@ -411,19 +465,24 @@ class ModuleMap(Displayed):
 
     @checked
     def to_html(self, path: str | Path) -> Path:
-        """Write the map as one self-contained page, with the conventions to review, and return its path.
+        """Write the map as one self-contained page, with the conventions to review.
 
         Parameters
         ----------
         path
-            Where to write the page; a file that is there is replaced.
+            The file of the page; an existing file is replaced.
+
+        Returns
+        -------
+        Path
+            The path of the page.
 
         Raises
         ------
         InputError
-            Where the page cannot be written.
+            If the page cannot be written.
         """
-        shown = self.frame.select(
+        columns = self.frame.select(
             "module",
             "confidence",
             "sessions",
@@ -437,14 +496,14 @@ class ModuleMap(Displayed):
                 self.conventions.select("text", "files").rows(), 1
             )
         ]
-        known = dict(self.frame["confidence"].value_counts().rows())
-        counts = ", ".join(f"{known.get(word, 0)} {word}" for word in _CONFIDENCES)
+        confidences = dict(self.frame["confidence"].value_counts().rows())
+        counts = ", ".join(f"{confidences.get(word, 0)} {word}" for word in _CONFIDENCES)
         title = f"Modules of {self.project}, version {self.version}"
         body = (
-            table(f"{title}: {counts}.", shown.columns, shown.rows())
-            + table("How it is built and tested.", self.commands.columns, self.commands.rows())
+            table(f"{title}: {counts}.", columns.columns, columns.rows())
+            + table("Commands of the project.", self.commands.columns, self.commands.rows())
             + table(
-                "Conventions to review: none is remembered before you accept it (memlab modules LAB --accept NUMBER).",
+                "Conventions to review: accept one to remember it (memlab modules LAB --accept NUMBER).",
                 ("number", "convention", "file"),
                 rules,
             )
@@ -456,17 +515,17 @@ class ModuleMap(Displayed):
         return write_page(page, path)
 
     def __repr__(self) -> str:
-        known = self.frame["confidence"].value_counts()
-        counts = dict(known.rows())
-        said = (
+        confidences = self.frame["confidence"].value_counts()
+        counts = dict(confidences.rows())
+        text = (
             ", ".join(f"{counts[word]} {word}" for word in _CONFIDENCES if word in counts) or "none"
         )
         return printable(
-            f"<ModuleMap {self.project}, version {self.version}: {len(self)} modules, {said}>"
+            f"<ModuleMap {self.project}, version {self.version}: {len(self)} modules, {text}>"
         )
 
     def _display(self) -> object:
-        shown = self.frame.select(
+        columns = self.frame.select(
             "module",
             pl.col("description").map_elements(
                 lambda text: clip(text, 100), return_dtype=pl.String
@@ -477,19 +536,19 @@ class ModuleMap(Displayed):
         )
         rules = self.conventions.select("text", pl.col("files").list.join(", ")).rows()
         return (
-            table(repr(self), shown.columns, shown.rows()),
+            table(repr(self), columns.columns, columns.rows()),
             details(
                 "commands",
-                table("How it is built and tested.", self.commands.columns, self.commands.rows()),
+                table("Commands of the project.", self.commands.columns, self.commands.rows()),
             ),
-            details(
-                "conventions", table("Not remembered before you choose.", ("text", "file"), rules)
-            ),
+            details("conventions", table("Conventions to review.", ("text", "file"), rules)),
         )
 
 
+# The fields of a scan and their roles. The name of a project is declared, so a purge of memories keeps it.
 _PROJECT = replace(PROJECT, held="declared")
 _LABEL, _COUNTS = Field("label", shared=True), mapping_field({"*": NUMBER})
+# "classified" is set by events of earlier versions, which may describe a module by a model.
 _MODULE = mapping_field(
     {
         **dict.fromkeys(
@@ -498,6 +557,7 @@ _MODULE = mapping_field(
         "classified": FLAG,
     }
 )
+# The fields that a scan and its dump share.
 _SCANNED = {
     "modules": list_field(_MODULE),
     "commands": list_field(_LABEL, _LABEL, _LABEL),
@@ -509,7 +569,7 @@ _SCANNED = {
 
 
 class ModuleMaps(Projection):
-    """The latest map of each project, with what was said of its modules since; none of a deleted project."""
+    """The latest map of each project with later descriptions; none of a deleted project."""
 
     name: ClassVar[str] = "modules"
     kinds: ClassVar[tuple[str, ...]] = ("scan", "describe-module", "touch-files", "delete")
@@ -521,7 +581,7 @@ class ModuleMaps(Projection):
         ),
         EventType(
             "describe-module",
-            "Somebody said what a module is for, or which files belong to it.",
+            "A module was described, or files were added to it.",
             {"project": _PROJECT, "module": _LABEL, "with": _MODULE},
         ),
         EventType(
@@ -547,68 +607,76 @@ class ModuleMaps(Projection):
         self._words: dict[str, ModuleWords] = {}
 
     def words(self, project: str) -> ModuleWords | None:
-        """By which words a task speaks of a project's modules; None without a map. It is kept as long as the map is."""
-        known = self._maps.get(project)
-        if known is not None and project not in self._words:
-            self._words[project] = ModuleWords(described(known))
+        """Return the words of a project's modules, or None without a map.
+
+        The result is cached until the map changes, because each task of an agent asks for it.
+        """
+        stored = self._maps.get(project)
+        if stored is not None and project not in self._words:
+            self._words[project] = ModuleWords(described(stored))
         return self._words.get(project)
 
     def get(self, project: str) -> dict[str, Any] | None:
-        """The body of a project's map."""
+        """Return the stored body of a project's map, or None."""
         return self._maps.get(project)
 
     @property
     def projects(self) -> tuple[str, ...]:
+        """The names of the projects with a map."""
         return tuple(sorted(self._maps))
 
     def fold(self, event: Event) -> None:
+        """Apply an event to the map of its project."""
         body = event.body
-        # of a project its map goes at once; of memories by name no map goes
+        # A deleted project loses its map. The deletion of single memories names no project.
         if event.kind == "delete":
             self._maps.pop(body.get("project", ""), None)
             self._words.pop(body.get("project", ""), None)
             return
-        known = self._maps.get(body["project"], {"version": 0, "described": {}, "modules": []})
+        stored = self._maps.get(body["project"], {"version": 0, "described": {}, "modules": []})
         if event.kind == "touch-files":
             touched = [
-                *known.get("touched", ()),
+                *stored.get("touched", ()),
                 *([path, body["session"]] for path in body["files"]),
             ]
-            self._maps[body["project"]] = {**known, "touched": touched[-_MOST_TOUCHED:]}
+            self._maps[body["project"]] = {**stored, "touched": touched[-_MAX_TOUCHED:]}
             return
-        made = {**known, "version": known["version"] + 1}
+        changed = {**stored, "version": stored["version"] + 1}
         if event.kind == "scan":
-            made |= body
+            changed |= body
         else:
-            made["described"] = {**known["described"], body["module"]: body["with"]}
-        self._maps[body["project"]] = made
+            changed["described"] = {**stored["described"], body["module"]: body["with"]}
+        self._maps[body["project"]] = changed
         self._words.pop(body["project"], None)
 
     def dump(self) -> Any:
-        # texts stand in values, never in keys: a purge rewrites values
+        """Return the maps as a value that a snapshot stores."""
+        # Names are stored as values and not as keys, because a purge rewrites values.
         return [
-            {**known, "described": [list(one) for one in known["described"].items()]}
-            for known in self._maps.values()
+            {**stored, "described": [list(pair) for pair in stored["described"].items()]}
+            for stored in self._maps.values()
         ]
 
     def load(self, dumped: Any) -> None:
+        """Restore the maps from a snapshot."""
         self._words = {}
         self._maps = {
-            known["project"]: {**known, "described": dict(known["described"])} for known in dumped
+            stored["project"]: {**stored, "described": dict(stored["described"])}
+            for stored in dumped
         }
 
 
 def words_of_map(state: State, project: str) -> ModuleWords | None:
-    """Return by which words a task speaks of a project's modules; None without a map."""
+    """Return the words of a project's modules; None without a map."""
     return state.projection(ModuleMaps).words(project)
 
 
-def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMap:
-    """A map as of this state: what memories in use name among its files joins the modules."""
-    modules = described(known)
+def module_map(state: State, project: str, stored: Mapping[str, Any]) -> ModuleMap:
+    """Return the map of a project as of a state, with the files that active memories name."""
+    modules = described(stored)
     owner, nearest = owners(modules), Nearest(modules)
     touched, sessions = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
-    for path, session in (*_touched(state, project), *known.get("touched", ())):
+    for path, session in (*_touched(state, project), *stored.get("touched", ())):
         name = owner.get(path) or nearest(path)
         if name is None:
             continue
@@ -618,36 +686,37 @@ def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMa
         if path not in owner:
             owner[path] = name
             modules[name]["files"] = [*modules[name]["files"], path]
-    classified = {one["name"] for one in known["modules"] if one.get("classified")}
+    # A touched file that no scan found joins the module of its folder or subject.
+    classified = {module["name"] for module in stored["modules"] if module.get("classified")}
     needed_by = defaultdict[str, list[str]](list)
-    for name, one in modules.items():
-        for other in one["depends_on"]:
+    for name, module in modules.items():
+        for other in module["depends_on"]:
             needed_by[other].append(name)
     rows = [
         {
             "module": name,
             **{
-                part: one[part]
+                part: module[part]
                 for part in ("description", "files", "tests", "entry_points", "depends_on")
             },
-            "related": list(dict.fromkeys([*one["depends_on"], *needed_by[name]])),
+            "related": list(dict.fromkeys([*module["depends_on"], *needed_by[name]])),
             "confidence": "mapped"
             if len(sessions[name]) >= _SEVERAL
             else "partial"
-            if touched[name] or name in known["described"] or name in classified
+            if touched[name] or name in stored["described"] or name in classified
             else "shallow",
             "touched": len(touched[name]),
             "sessions": len(sessions[name]),
         }
-        for name, one in modules.items()
+        for name, module in modules.items()
     ]
-    rules = known.get("conventions", ())
+    rules = stored.get("conventions", ())
     return ModuleMap(
         project,
-        known["version"],
+        stored["version"],
         pl.DataFrame(rows, schema=_SCHEMA),
         pl.DataFrame(
-            list(known.get("commands", ())),
+            list(stored.get("commands", ())),
             schema=dict.fromkeys(("what", "command", "file"), pl.String),
             orient="row",
         ),
@@ -665,14 +734,14 @@ def module_map(state: State, project: str, known: Mapping[str, Any]) -> ModuleMa
                 "files": pl.List(pl.String),
             },
         ),
-        tuple(known.get("frameworks", ())),
-        dict(known.get("languages", {})),
-        dict(known.get("left_out", {})),
+        tuple(stored.get("frameworks", ())),
+        dict(stored.get("languages", {})),
+        dict(stored.get("left_out", {})),
     )
 
 
 def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
-    """Files that memories of the project in use name, with the session of each."""
+    """Yield the files that a project's active memories name, with their sessions."""
     names, status = state.names, state.names["status"]
     code, live = names["project"].code(project), {status.code(word) for word in RECALLABLE}
     for row, paths in state.lists["files"].items():
@@ -682,5 +751,5 @@ def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
 
 
 def has_map(state: State, project: str) -> bool:
-    """Return whether a map of this project's modules is kept."""
+    """Return whether a project has a map."""
     return project in state.projection(ModuleMaps).projects

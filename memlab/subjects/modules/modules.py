@@ -1,4 +1,4 @@
-"""``lab.agents.modules``: scan a project's folder, look at its map, find the modules of a task, describe one."""
+"""``lab.agents.modules``: scans and maps of a project's modules."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from memlab.subjects.modules.scanning import scan
 __all__ = ["LabModules", "known_path", "paths_in"]
 
 
-# Files that a session touched: paths, calls of tools, messages with such calls, or the report of a hook.
-
-
 _KEYS = (
     "file_path",
     "filePath",
@@ -34,7 +31,7 @@ _KEYS = (
     "relative_workspace_path",
     "target_file",
 )
-"""What tools of coding assistants call the file that they read or write."""
+"""The names of a file argument in the tools of coding assistants."""
 _WITHIN = (
     "tool_input",
     "input",
@@ -46,66 +43,75 @@ _WITHIN = (
     "function",
     "parameters",
 )
-"""Where a message, a call or a hook's report keeps the arguments of a tool."""
+"""The keys under which messages, calls and reports of hooks keep a tool's arguments."""
+# Reports of hooks nest arguments four deep; twice as much ends hostile nesting.
 _DEEPEST = 8
 
 
-def paths_in(given: Any, depth: int = 0) -> Iterator[str]:
-    """Return the paths that an item names: a path itself, or the files of the calls of tools within it.
+def paths_in(value: Any, depth: int = 0) -> Iterator[str]:
+    """Yield the paths in an item: a path itself, or the files of tool calls within it.
 
     >>> list(paths_in({"tool_name": "Edit", "tool_input": {"file_path": "src/auth.ts", "new_string": "x"}}))
     ['src/auth.ts']
     """
     if depth > _DEEPEST:
         return
-    if isinstance(given, str):
+    if isinstance(value, str):
         if depth == 0:
-            yield given
-        elif given.startswith("{"):  # arguments as JSON
+            yield value
+        elif value.startswith("{"):  # Some tools give their arguments as JSON.
             try:
-                yield from paths_in(json.loads(given), depth)
+                yield from paths_in(json.loads(value), depth)
             except (ValueError, RecursionError):
                 return
-    elif isinstance(given, Mapping):
+    elif isinstance(value, Mapping):
         for key in _KEYS if depth else ():
-            if isinstance(given.get(key), str):
-                yield given[key]
+            if isinstance(value.get(key), str):
+                yield value[key]
         for key in _WITHIN:
-            if key in given:
-                yield from paths_in(given[key], depth + 1)
-    elif isinstance(given, Iterable):
-        for one in given:
-            yield from paths_in(one, depth + 1) if not isinstance(one, str) else ()
+            if key in value:
+                yield from paths_in(value[key], depth + 1)
+    elif isinstance(value, Iterable):
+        for element in value:
+            yield from paths_in(element, depth + 1) if not isinstance(element, str) else ()
 
 
 def known_path(path: str, files: Iterable[str]) -> str | None:
-    """Return a path as the map writes it: an absolute one without what stands before the project's own folders.
+    """Return a path in the form of a map, relative to the project's folder.
 
-    None for an absolute path of which no end is a file of the map or lies in one of its folders.
+    An absolute path is shortened to an end that is a file of the map or lies in one of its folders;
+    None without one.
     """
     plain = path.replace("\\", "/").removeprefix("./")
-    held = set(files)
+    known_files = set(files)
     if not plain.startswith("/") and plain[1:3] != ":/":
         return plain
     parts = plain.split("/")
     ends = ["/".join(parts[at:]) for at in range(1, len(parts))]
     for end in ends:
-        if end in held:
+        if end in known_files:
             return end
-    folders = {path.rpartition("/")[0] for path in held} - {""}
+    folders = {path.rpartition("/")[0] for path in known_files} - {""}
     return next((end for end in ends if end.rpartition("/")[0] in folders), None)
 
 
 _LONGEST = 500
-"""Characters of a path, as a scan takes them."""
+"""The maximum number of characters of a path, as in a scan."""
+# The columns of ``find``.
 _FOUND: dict[str, Any] = {"module": pl.String, "score": pl.Float64, "why": pl.List(pl.String)}
 
 
 class LabModules:
     """``lab.agents.modules``: the map of each project's modules.
 
-    A scan reads a folder and runs nothing. What memories say of files (``files=``) joins the map by itself: a module is
-    shallow, then partial, and mapped once memories of three sessions name its files.
+    A scan reads a folder and runs nothing. Files that memories name (``files=``) join the map
+    automatically. A module is shallow at first, then partial, and mapped once memories of three
+    sessions name its files.
+
+    Examples
+    --------
+    >>> memlab.open().agents.modules.projects()
+    ()
     """
 
     def __init__(self, core: Core) -> None:
@@ -115,29 +121,53 @@ class LabModules:
     def scan(
         self, path: str | Path, *, project: str | None = None, progress: bool = True
     ) -> ModuleMap:
-        """Read a project's folder, and keep its modules, commands and conventions as one event.
+        """Read a project's folder, and store its map as one event.
 
-        ``project`` is the folder's name unless given. A second scan stands in place of the first; what was said of
-        modules stays. Links, hidden and generated folders, what .gitignore and .secretsignore leave out and sensitive
-        files are not read. Conventions (of settings of formatters, instructions for agents, CONTRIBUTING and README)
-        are shown for review, and nothing is remembered.
+        The map has modules, commands and conventions. A second scan replaces the first; descriptions
+        of modules stay. Links, hidden and generated
+        folders, sensitive files, and files excluded by .gitignore or .secretsignore are not read.
+        Conventions come from settings of formatters, instructions for agents, CONTRIBUTING and
+        README. They are returned for review and not remembered.
 
-        Files of one subject are one module in whatever folders they lie, by their names and imports. Files that are
-        left with a layer, such as ``src/utils``, join a module by ``describe``.
+        Files of one subject form one module in whatever folders they are, by their names and
+        imports. Other files stay with their layer, such as ``src/utils``, and join a module by
+        ``describe``.
 
-        InputError for a path that is no folder.
+        Parameters
+        ----------
+        path
+            The folder of the project.
+        project
+            The name of the project; the folder's name by default.
+        progress
+            Whether to show a progress bar for large projects.
 
-        >>> found = lab.agents.modules.scan(".", project="api")                                   # doctest: +SKIP
-        >>> lab.remember(found.conventions)                                           # doctest: +SKIP
+        Returns
+        -------
+        ModuleMap
+            The map with modules, commands and conventions.
+
+        Raises
+        ------
+        InputError
+            If ``path`` is no folder.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "auth.py").write_text("'''Sessions and tokens.'''")
+        >>> memlab.open().agents.modules.scan(folder, project="api").text
+        '.: Sessions and tokens.'
         """
         root = Path(path).expanduser()
         if not root.is_dir():
-            raise InputError(f"{str(path)!r} is no folder.")
-        named = project if project is not None else root.resolve().name
-        _check_project(named)
+            raise InputError(f"{str(path)!r} is no folder. Check the path.")
+        name = project if project is not None else root.resolve().name
+        _check_project(name)
         read = scan(root, progress=progress)
         body: dict[str, Any] = {
-            "project": named,
+            "project": name,
             "modules": [asdict(module) for module in read.modules],
             "commands": [list(command) for command in read.commands],
             "frameworks": list(read.frameworks),
@@ -147,24 +177,78 @@ class LabModules:
         }
         store = self._core.store
         with store.writing() as tx:
-            check_on(store, store.state, [named])
+            check_on(store, store.state, [name])
             tx.event("scan", body, at=store.clock())
-        return self.map(named)
+        return self.map(name)
 
     @checked
     def map(self, project: str) -> ModuleMap:
-        """The map of a project, with what memories have touched by now. UnknownName for one that was not scanned."""
+        """Return the current map of a project, with the files that memories name.
+
+        Parameters
+        ----------
+        project
+            The name of the project.
+
+        Returns
+        -------
+        ModuleMap
+            The map.
+
+        Raises
+        ------
+        UnknownName
+            If the project was never scanned.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> modules = memlab.open().agents.modules
+        >>> _ = modules.scan(tempfile.mkdtemp(), project="api")
+        >>> modules.map("api").version
+        1
+        """
         with self._core.reading() as state:
-            return module_map(state, project, self._known(state.projection(ModuleMaps), project))
+            return module_map(
+                state, project, self._stored_map(state.projection(ModuleMaps), project)
+            )
 
     @checked
     def find(self, task: str, *, project: str, limit: Count = 3) -> pl.DataFrame:
-        """The modules that a task speaks of, the best first: module, score, why (the words that met).
+        """Return the modules that share words with a task, best first.
 
-        A word counts by how rare it is among the modules: threefold in the name of a module, twofold in that of a file,
-        once in the description. No row where no word is met.
+        A word counts by its rarity among the modules: threefold in the name of a module, twofold in
+        the name of a file, once in the description.
 
-        >>> lab.agents.modules.find("the snapshot is written twice", project="api")               # doctest: +SKIP
+        Parameters
+        ----------
+        task
+            A description of the task.
+        project
+            The name of the project.
+        limit
+            The maximum number of modules.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row for each module: module, score and why (the common words). Empty without common
+            words.
+
+        Raises
+        ------
+        UnknownName
+            If the project was never scanned.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "auth.py").write_text("'''Sessions and tokens.'''")
+        >>> modules = memlab.open().agents.modules
+        >>> _ = modules.scan(folder, project="api")
+        >>> modules.find("Refresh the tokens", project="api")["module"].to_list()
+        ['.']
         """
         validate_text(task, where="task")
         with self._core.reading() as state:
@@ -172,8 +256,8 @@ class LabModules:
             words = maps.words(project)
             if words is None:
                 raise _unknown(maps, project)
-            found = words.find(task, limit=limit)
-        return pl.DataFrame([one[:3] for one in found], schema=_FOUND, orient="row")
+            matches = words.find(task, limit=limit)
+        return pl.DataFrame([match[:3] for match in matches], schema=_FOUND, orient="row")
 
     @checked
     def describe(
@@ -188,9 +272,42 @@ class LabModules:
         depends_on: Sequence[str] = (),
         new: bool = False,
     ) -> ModuleMap:
-        """Say what a module is for, or which files belong to it besides; it holds beyond the next scan.
+        """Describe a module, or add files to it. The description outlasts later scans.
 
-        UnknownName for a module that the map does not have, unless it is ``new``.
+        Parameters
+        ----------
+        module
+            The name of the module.
+        project
+            The name of the project.
+        description
+            What the module does.
+        files, tests, entry_points
+            Paths to add to the module.
+        depends_on
+            Modules that this one uses.
+        new
+            Whether to accept a module that the map does not have.
+
+        Returns
+        -------
+        ModuleMap
+            The map with the description.
+
+        Raises
+        ------
+        UnknownName
+            If the map has no such module and ``new`` is false, or the project has no map.
+        InputError
+            If a path is a file of secrets.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> modules = memlab.open().agents.modules
+        >>> _ = modules.scan(tempfile.mkdtemp(), project="api")
+        >>> modules.describe("auth", project="api", description="Sessions.", new=True).text
+        'auth: Sessions.'
         """
         lists = {
             "files": files,
@@ -199,28 +316,28 @@ class LabModules:
             "depends_on": depends_on,
         }
         for name in ("files", "tests", "entry_points"):
-            kept, held = split_sensitive(lists[name])
-            if held:
+            allowed, sensitive = split_sensitive(lists[name])
+            if sensitive:
                 raise InputError(
-                    f"describe({name}=...): {held[0]!r} is a file of secrets, and no part of a map."
+                    f"describe({name}=...): {sensitive[0]!r} is a file of secrets and cannot be part of a map."
                 )
-            lists[name] = kept or ()
+            lists[name] = allowed or ()
         store = self._core.store
         with store.writing() as tx:
             check_on(store, store.state, [project])
-            known = self._known(store.state.projection(ModuleMaps), project)
-            names = [*known["described"], *(one["name"] for one in known["modules"])]
+            stored = self._stored_map(store.state.projection(ModuleMaps), project)
+            names = [*stored["described"], *(entry["name"] for entry in stored["modules"])]
             if module not in names and not new:
                 raise UnknownName("module", module, names)
-            before = known["described"].get(module, {})
-            said = (
+            before = stored["described"].get(module, {})
+            clean_description = (
                 screen(validate_text(description, where="description")).text if description else ""
             )
             body = {
-                "description": said or before.get("description", ""),
+                "description": clean_description or before.get("description", ""),
                 **{
-                    name: list(dict.fromkeys([*before.get(name, ()), *given]))
-                    for name, given in lists.items()
+                    name: list(dict.fromkeys([*before.get(name, ()), *values]))
+                    for name, values in lists.items()
                 },
             }
             tx.event(
@@ -238,59 +355,75 @@ class LabModules:
         project: str,
         session: str | None = None,
     ) -> ModuleMap:
-        """Log the files that a session read or wrote, and return the map.
+        """Record the files that a session read or wrote, and return the map.
 
-        The files join their modules. A module is partial once a file of it was touched, and mapped after three
-        sessions. Nothing is written where nothing is new.
+        The files join their modules. A module is partial once a file of it was touched, and mapped
+        after three sessions. Known files of a session are not recorded again.
 
         Parameters
         ----------
         files
-            Paths, or what names them: calls of tools (Read, Edit, Write), messages with such calls, or the report that
-            a coding agent gives to a hook. An absolute path counts by the end that the map knows. A path without such
-            an end is left out, and so is a file of secrets.
+            Paths, or items that contain paths: calls of tools (Read, Edit, Write), messages with
+            such calls, or the report of a coding agent to a hook. An absolute path is shortened to
+            an end that the map knows, and left out without one. Files of secrets are left out too.
         project
-            A project with a map.
+            The name of a project with a map.
         session
-            Which session touched them; without one the confidence is at most partial.
+            The session that touched the files. Without one, modules become at most partial.
+
+        Returns
+        -------
+        ModuleMap
+            The map with the touched files.
 
         Raises
         ------
         UnknownName
-            For a project without a map.
+            If the project has no map.
+        InputError
+            If an item is neither a path nor a call of a tool.
         MemoryOff
             While memory is off.
 
         Examples
         --------
-        >>> lab.agents.modules.touch(["src/auth/tokens.ts"], project="api", session="monday")     # doctest: +SKIP
+        >>> import tempfile
+        >>> modules = memlab.open().agents.modules
+        >>> _ = modules.scan(tempfile.mkdtemp(), project="api")
+        >>> _ = modules.describe("src/auth", project="api", new=True)
+        >>> touched = modules.touch(["src/auth/tokens.ts"], project="api", session="monday")
+        >>> touched.frame["confidence"].to_list()
+        ['partial']
         """
         if not isinstance(files, Iterable):
             raise InputError(
-                f"touch(files=...): files are paths, or calls of tools as dicts, not {describe_value(files)}."
+                f"touch(files=...): files must be paths, or calls of tools as dicts, not {describe_value(files)}."
             )
         items: list[Any] = [files] if isinstance(files, str | Mapping) else list(files)
         for item in items:
             if not isinstance(item, str | Mapping):
                 raise InputError(
-                    f"touch(files=...): an item is a path or a call of a tool, not {describe_value(item)}."
+                    f"touch(files=...): an item must be a path or a call of a tool, not {describe_value(item)}."
                 )
-        named = (path.strip() for item in items for path in paths_in(item))
-        paths = [path for path in named if path and len(path) <= _LONGEST]
+        stripped = (path.strip() for item in items for path in paths_in(item))
+        paths = [path for path in stripped if path and len(path) <= _LONGEST]
         for path in paths:
             validate_text(path, where="files")
-        kept, _ = split_sensitive(paths)
+        allowed, _ = split_sensitive(paths)
         refuse_secret_values({"project": [project], "session": [session]})
         store = self._core.store
         with store.writing() as tx:
             check_on(store, store.state, [project])
-            known = self._known(store.state.projection(ModuleMaps), project)
-            held = [
-                path for one in described(known).values() for path in (*one["files"], *one["tests"])
+            stored = self._stored_map(store.state.projection(ModuleMaps), project)
+            # The end of a path is matched with files and tests of the map, described ones included.
+            mapped = [
+                path
+                for module in described(stored).values()
+                for path in (*module["files"], *module["tests"])
             ]
-            before = {tuple(one) for one in known.get("touched", ())}
+            before = {tuple(pair) for pair in stored.get("touched", ())}
             short = dict.fromkeys(
-                name for path in kept or () if (name := known_path(path, held)) is not None
+                name for path in allowed or () if (name := known_path(path, mapped)) is not None
             )
             new = [name for name in short if (name, session) not in before]
             if new:
@@ -302,23 +435,37 @@ class LabModules:
         return self.map(project)
 
     def projects(self) -> tuple[str, ...]:
-        """The projects that have a map."""
+        """Return the names of the projects with a map.
+
+        Returns
+        -------
+        tuple of str
+            The names in alphabetical order.
+
+        Examples
+        --------
+        >>> memlab.open().agents.modules.projects()
+        ()
+        """
         with self._core.reading() as state:
             return state.projection(ModuleMaps).projects
 
     @staticmethod
-    def _known(maps: ModuleMaps, project: str) -> dict[str, Any]:
-        known = maps.get(project)
-        if known is None:
+    def _stored_map(maps: ModuleMaps, project: str) -> dict[str, Any]:
+        """Return the stored body of a project's map; UnknownName without one."""
+        stored = maps.get(project)
+        if stored is None:
             raise _unknown(maps, project)
-        return known
+        return stored
 
 
 def _unknown(maps: ModuleMaps, project: str) -> UnknownName:
+    """Return the error for a project without a map."""
     return UnknownName("project with a map (see lab.agents.modules.scan)", project, maps.projects)
 
 
 def _check_project(project: str) -> None:
+    """Raise an error for an empty name, or one that contains a secret."""
     if not project:
-        raise InputError("scan(project=...): a folder without a name needs a project.")
+        raise InputError("scan(project=...): the folder has no name. Give project=.")
     refuse_secret_values({"project": [validate_text(project, where="project")]})

@@ -1,9 +1,10 @@
-"""A project's modules from its folder alone: files in groups, their tests, what they import, what they are for.
+"""The modules of a project, found from its folder alone.
 
-A module is a folder of source files, with the files of the same subject in folders of layers such as routes or stores
-(see ``grouping``). A folder of a layer, or with more than half of all files, or more than 80, is not one module but as
-many as it has folders with two files or more. A test belongs to the module whose folder or file it is named after.
-Imports are found by their lines, of Python, JavaScript, TypeScript, Rust and Go: no code is parsed or run.
+A module is a folder of source files, together with files of the same subject in folders of layers
+such as routes or stores. A folder of a layer is divided into its subfolders with two files or more.
+So is a folder with more than half of all files or more than 80. A test belongs to the module whose
+folder or file it is named after. Imports of Python, JavaScript, TypeScript, Rust and Go are found
+line by line: no code is parsed or run.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.base.progress import bar
 from memlab.kernel.privacy import screen
 from memlab.subjects.modules.manifests import Command, Convention, Tree, read_manifests, walk
@@ -22,12 +24,16 @@ from memlab.subjects.reading.tags import file_language
 
 __all__ = ["Module", "Scan", "scan"]
 
-_MOST_IN_ONE = 80
+# The maximum number of files in an undivided module: more do not fit a person's view of one subject.
+_MAX_IN_ONE = 80
+# The bytes of a file that are read for imports, which are near its beginning; and the characters of a description.
 _READ = 65_536
-_MOST_TEXT = 200
+_MAX_TEXT = 200
+# Names of folders and files of tests, and of files where a program starts.
 _TEST_PARTS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs", "e2e"))
 _TEST_STEM = re.compile(r"(?:test|tests|spec)[_.-](.+)|(.+?)[_.-](?:test|tests|spec)|(.{2,})Tests?")
 _ENTRY = frozenset(("__main__", "main", "index", "cli", "app", "manage", "server", "mod", "lib"))
+# The imports of each language, one line each: the module and, for Python, the first imported name.
 _PYTHON = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+([\w]+)?|import[ \t]+([\w.]+))", re.M
 )
@@ -38,7 +44,10 @@ _GO = re.compile(r"""^\s*(?:import\s+)?(?:\w+\s+)?"([\w./-]{1,300})"\s*$""", re.
 
 @dataclass
 class Module:
-    """One module: a folder (its ``name``; "." is the root), its files and tests, and the modules that it imports."""
+    """One module: its folder as ``name``, its files and tests, and the imported modules.
+
+    The name "." stands for the root.
+    """
 
     name: str
     description: str = ""
@@ -50,7 +59,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Scan:
-    """What a folder told: ``languages`` and ``left_out`` are counts of files."""
+    """The result of a scan; ``languages`` and ``left_out`` are numbers of files."""
 
     modules: tuple[Module, ...]
     commands: tuple[Command, ...]
@@ -61,43 +70,44 @@ class Scan:
 
 
 def scan(root: Path, *, progress: bool) -> Scan:
-    """Read a folder: nothing in it is run, and nothing outside of it is read."""
+    """Read a folder. Nothing in it is run, and nothing outside of it is read."""
     tree = walk(root)
     manifests = read_manifests(tree)
     tests = [path for path in tree.sources if _is_test(path)]
     files = sorted(set(tree.sources) - set(tests))
-    known = _Known(files, manifests.packages)
+    resolver = _ImportResolver(files, manifests.packages)
     imported: dict[str, list[str]] = {}
     with bar(progress and len(files) > 3_000, len(files), unit="file", desc="scanning") as step:
         for path in files:
-            imported[path] = list(known.imports(path, tree.text(path, _READ)))
+            imported[path] = list(resolver.imports(path, tree.text(path, _READ)))
             step(1)
-    groups = by_subject(_grouped(files))
+    # Files are grouped by folder, then by subject, then by imports, because each step needs the groups before.
+    groups = by_subject(_group_by_folder(files))
     groups = neighbours_join(groups, imported, _folders(groups))
-    modules = {name: Module(name, files=held) for name, held in groups.items()}
+    modules = {name: Module(name, files=paths) for name, paths in groups.items()}
     owner, folders = (
-        {path: name for name, held in groups.items() for path in held},
+        {path: name for name, paths in groups.items() for path in paths},
         _folders(groups),
     )
     for path in tests:
-        name = _tested(path, modules, owner)
+        name = _module_of_test(path, modules, owner)
         modules.setdefault(name, Module(name)).tests.append(path)
     entries = set(manifests.entry_points)
     for module in modules.values():
         needed = Counter(
-            to
+            target_module
             for path in module.files
             for target in imported[path]
-            if (to := owner.get(target) or folders.get(target))
+            if (target_module := owner.get(target) or folders.get(target))
         )
         needed.pop(module.name, None)
         module.depends_on = [name for name, _ in needed.most_common()]
         module.description = _description(module, tree)
-        named = [
+        entry_paths = [
             path for path in module.files if path in entries or PurePosixPath(path).stem in _ENTRY
         ]
         module.entry_points = sorted(
-            named, key=lambda path: (path not in entries, path.count("/"), path)
+            entry_paths, key=lambda path: (path not in entries, path.count("/"), path)
         )[:5]
     return Scan(
         tuple(modules.values()),
@@ -110,50 +120,54 @@ def scan(root: Path, *, progress: bool) -> Scan:
 
 
 def _is_test(path: str) -> bool:
+    """Return whether a path belongs to a test, by its folders or its name."""
     whole = PurePosixPath(path)
     return (
         not _TEST_PARTS.isdisjoint(whole.parts[:-1]) or _TEST_STEM.fullmatch(whole.stem) is not None
     )
 
 
-def _grouped(files: Sequence[str]) -> dict[str, list[str]]:
-    """The files of each module, by its folder."""
+def _group_by_folder(files: Sequence[str]) -> dict[str, list[str]]:
+    """Return the files of each module, by its folder."""
     below = defaultdict[str, list[str]](list)
     for path in files:
         for folder in PurePosixPath(path).parents:
             below[str(folder)].append(path)
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
 
     def group(folder: str, own: list[str]) -> None:
+        """Add a folder as a module, or divide it into its subfolders with several files."""
+        # Subfolders with a single file stay with the folder, so that no module has only one file.
         depth = 0 if folder == "." else folder.count("/") + 1
         beneath = defaultdict[str, list[str]](list)
         for path in own:
             parts = path.split("/")
             beneath["/".join(parts[: depth + 1]) if len(parts) > depth + 1 else ""].append(path)
-        several = [name for name, held in beneath.items() if name and len(held) > 1]
+        several = [name for name, paths in beneath.items() if name and len(paths) > 1]
         if not several or not (
-            is_layer(folder) or len(own) > len(files) / 2 or len(own) > _MOST_IN_ONE
+            is_layer(folder) or len(own) > len(files) / 2 or len(own) > _MAX_IN_ONE
         ):
-            found[folder] = own
+            groups[folder] = own
             return
-        rest = [path for name, held in beneath.items() if name not in several for path in held]
+        rest = [path for name, paths in beneath.items() if name not in several for path in paths]
         if rest:
-            found[folder] = sorted(rest)
+            groups[folder] = sorted(rest)
         for name in several:
             group(name, beneath[name])
 
     if files:
         group(".", list(files))
-    return found
+    return groups
 
 
-def _tested(path: str, modules: Mapping[str, Module], owner: Mapping[str, str]) -> str:
-    """The module that a test belongs to; else a module of its folder."""
+def _module_of_test(path: str, modules: Mapping[str, Module], owner: Mapping[str, str]) -> str:
+    """Return the module of a test: by its folder, its name, or a module of the folder alone."""
     whole = PurePosixPath(path)
     parts = [part for part in whole.parts[:-1] if part not in _TEST_PARTS]
-    named = _TEST_STEM.fullmatch(whole.stem)
-    word = next(filter(None, named.groups()), whole.stem) if named else whole.stem
-    for folder in (whole.parent, *whole.parent.parents):  # beside what it tests
+    match = _TEST_STEM.fullmatch(whole.stem)
+    word = next(filter(None, match.groups()), whole.stem) if match else whole.stem
+    # Many projects keep a test in the folder of the tested file.
+    for folder in (whole.parent, *whole.parent.parents):
         if str(folder) in modules and str(folder) != "." and modules[str(folder)].files:
             return str(folder)
     lasts = {
@@ -169,21 +183,24 @@ def _tested(path: str, modules: Mapping[str, Module], owner: Mapping[str, str]) 
 
 
 def _folders(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The module that an import of a folder leads to: its own, else the one with most of the files below it."""
+    """Return the module that an import of a folder leads to.
+
+    It is the folder's own module, else the one with most of the files below it.
+    """
     below = defaultdict[str, Counter[str]](Counter)
-    for name, held in groups.items():
-        for path in held:
+    for name, paths in groups.items():
+        for path in paths:
             for folder in PurePosixPath(path).parents:
                 below[str(folder)][name] += 1
     return {
-        folder: folder if folder in held else held.most_common(1)[0][0]
-        for folder, held in below.items()
+        folder: folder if folder in paths else paths.most_common(1)[0][0]
+        for folder, paths in below.items()
         if folder != "."
     }
 
 
-class _Known:
-    """Which file or folder an import leads to."""
+class _ImportResolver:
+    """Finds the file or folder that an import leads to."""
 
     def __init__(self, files: Sequence[str], packages: Mapping[str, str]) -> None:
         self._packages = packages
@@ -202,7 +219,9 @@ class _Known:
         } - {"."}
 
     def imports(self, path: str, text: str) -> Iterator[str]:
-        """The files, else the folders, that the text of a file imports, once for each line that does."""
+        """Yield the files, or else folders, that a file imports, once for each import."""
+        # Each language resolves names in its own way: from the file, from a root, or by the name of
+        # a package.
         end = path.rsplit(".", 1)[-1].lower()
         here = str(PurePosixPath(path).parent)
         if end in ("py", "pyi", "hy"):
@@ -211,7 +230,9 @@ class _Known:
         elif end in ("js", "jsx", "mjs", "ts", "tsx", "vue", "svelte"):
             for target in _SCRIPT.findall(text):
                 if target.startswith("."):
-                    yield from self._found(_joined(here, re.sub(r"\.[cm]?[jt]sx?$", "", target)))
+                    yield from self._resolve(
+                        _join_path(here, re.sub(r"\.[cm]?[jt]sx?$", "", target))
+                    )
         elif end == "rs":
             for first, rest in _RUST.findall(text):
                 base = f"{path.split('/src/')[0]}/src" if "/src/" in path else "src"
@@ -222,35 +243,38 @@ class _Known:
             for target in _GO.findall(text):
                 for package, folder in self._packages.items():
                     if target == package or target.startswith(package + "/"):
-                        yield from self._found(_joined(folder, target[len(package) + 1 :]))
+                        yield from self._resolve(_join_path(folder, target[len(package) + 1 :]))
 
     def _python(self, here: str, dotted: str, name: str) -> Iterator[str]:
+        """Yield the file of a Python import: relative, or from the root, src or the own folder."""
         dots = len(dotted) - len(dotted.lstrip("."))
         parts = [part for part in dotted.strip(".").split(".") if part]
         if dots:
-            base = _joined(here, "/".join([".."] * (dots - 1)))
+            base = _join_path(here, "/".join([".."] * (dots - 1)))
             yield from self._longest(base, [*parts, name] if name else parts)
             return
         for root in ("", "src", here):
-            if found := list(self._longest(root, [*parts, name] if name else parts, least=1)):
-                yield from found
+            if targets := list(self._longest(root, [*parts, name] if name else parts, minimum=1)):
+                yield from targets
                 return
 
-    def _longest(self, base: str, parts: Sequence[str], least: int = 0) -> Iterator[str]:
-        for count in range(len(parts), least - 1, -1):
-            if found := list(self._found(_joined(base, "/".join(parts[:count])))):
-                yield from found
+    def _longest(self, base: str, parts: Sequence[str], minimum: int = 0) -> Iterator[str]:
+        """Yield the file of the longest beginning of a dotted name; the rest names its content."""
+        for count in range(len(parts), minimum - 1, -1):
+            if targets := list(self._resolve(_join_path(base, "/".join(parts[:count])))):
+                yield from targets
                 return
 
-    def _found(self, path: str) -> Iterator[str]:
+    def _resolve(self, path: str) -> Iterator[str]:
+        """Yield the file or folder of a path without a suffix, if it exists."""
         if path in self._bare:
             yield self._bare[path]
         elif path in self._folders:
             yield path
 
 
-def _joined(folder: str, path: str) -> str:
-    """A path below the root, or empty where it leads out of it."""
+def _join_path(folder: str, path: str) -> str:
+    """Return the path below the root, or "" if it leads outside."""
     parts: list[str] = []
     for part in (*folder.split("/"), *path.split("/")):
         if part == "..":
@@ -263,7 +287,10 @@ def _joined(folder: str, path: str) -> str:
 
 
 def _description(module: Module, tree: Tree) -> str:
-    """The first sentence of the folder's README or of its first docstring or comment; else its languages."""
+    """Return the first sentence of a module's README, docstring or comment.
+
+    Without one, the description names the number of files and their main language.
+    """
     prefix = "" if module.name == "." else module.name + "/"
     readmes = (path for path in tree.others if path.lower().startswith(f"{prefix.lower()}readme"))
     first = [
@@ -275,18 +302,20 @@ def _description(module: Module, tree: Tree) -> str:
         if text := _sentence(tree.text(path, 4_096), path):
             return screen(text).text
     languages = Counter(file_language(path) or "" for path in module.files or module.tests)
-    return f"{len(module.files) or len(module.tests)} files of {languages.most_common(1)[0][0]}."
+    count = count_of(len(module.files) or len(module.tests), "file")
+    return f"{count} of {languages.most_common(1)[0][0]}."
 
 
 def _sentence(text: str, path: str) -> str:
+    """Return the first sentence of a file's docstring, README paragraph or leading comment."""
     if path.endswith((".py", ".pyi")):
-        found = re.match(
+        match = re.match(
             r"""(?:\s*#[^\n]*\n)*\s*[rRuU]?(\"{3}|'{3})(.+?)(?:\1|\n\s*\n)""", text, re.S
         )
-        said = found[2] if found else ""
+        prose = match[2] if match else ""
     elif path.lower().rsplit("/", 1)[-1].startswith("readme"):
         paragraphs = (part.strip() for part in re.split(r"\n\s*\n", text))
-        said = next(
+        prose = next(
             (
                 part
                 for part in paragraphs
@@ -294,12 +323,12 @@ def _sentence(text: str, path: str) -> str:
             ),
             "",
         )
-        said = re.sub(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}", "", said)
+        prose = re.sub(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}", "", prose)
     else:
-        found = re.match(
+        match = re.match(
             r"\s*(?:/\*+|//[/!]?)\s*(.+?)(?:\*/|\n\s*(?!\s|//|\*)|\n\s*\*?\s*\n)", text, re.S
         )
-        said = re.sub(r"\n\s*(?:\*|//[/!]?)\s?", " ", found[1]) if found else ""
-    plain = " ".join(said.split())
+        prose = re.sub(r"\n\s*(?:\*|//[/!]?)\s?", " ", match[1]) if match else ""
+    plain = " ".join(prose.split())
     plain = re.split(r"(?<=[.!?])\s", plain)[0]
-    return plain[:_MOST_TEXT] if plain.isprintable() else ""
+    return plain[:_MAX_TEXT] if plain.isprintable() else ""

@@ -1,8 +1,9 @@
-"""Operations as S-expressions: ``(remember "tabs" "preference" 0.8 "30d" ["style"])``, ``(recall "tabs?" 5)``, ...
+"""Operations as S-expressions, such as ``(recall "tabs?" 5)``.
 
-A text is read by the reader of policies, checked whole, and run by the verbs of a lab with fuel. A memory may hold
-such a text and propose it; nothing runs it but a person's consent. Policies that adapt to the log, and files of
-policies that are watched, stand here as well. Each module is loaded when a name of it is first used.
+The reader of policies parses a text, all of it is checked, and the verbs of a lab run it with
+limited fuel. A memory may contain such a text and propose it; only a user's consent runs it. The
+package also contains policies that adapt to the log, and the watch of policy files. Each module is
+imported when one of its names is first used.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+# The module of each public name.
 _WHERE = {
     **dict.fromkeys(
         ("Adapted", "Estimator", "Missing", "OperableLab", "adapt", "of_fall"), "adapting"
@@ -19,7 +21,7 @@ _WHERE = {
         ("Fuel", "LabOperations", "Proposal", "Ran", "Step", "run_program"), "operations"
     ),
     **dict.fromkeys(
-        ("OPERATIONS", "Call", "Operation", "Program", "checked_operations", "read_program"),
+        ("OPERATIONS", "Call", "Operation", "Program", "check_operations", "read_program"),
         "program",
     ),
     **dict.fromkeys(("Change", "Watch"), "watch"),
@@ -27,6 +29,7 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> Any:
+    """Import the module of a public name."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)

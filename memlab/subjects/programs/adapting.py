@@ -1,15 +1,17 @@
-"""Policies that change with what worked: one step of ``(adapt-policy)``.
+"""Policies that adapt to feedback: one step of ``(adapt-policy)``.
 
-First back. Each earlier version of a slot is evaluated on the recalls that the live pack answered, compared with what
-was shown there. It returns if it would have earned more, with its whole interval, adjusted for how many were compared,
-and no gate closed. The two meet the same queries, so a time of harder queries moves neither. Where that tells nothing,
-as in a log without exploration, what each version earned while it was live is compared (``compare_periods``): the best
-earlier version returns if the live one fell below it when it was installed. That is confounded with time, and the
-reason says so.
+The step first tries to roll back. Each earlier version of a slot is evaluated on the recalls that
+the active pack decided, and compared with the logged results. A version is restored if it would
+have earned more with its whole interval, adjusted for the number of comparisons, and if no gate is
+closed. Both versions meet the same queries, so a period of harder queries favours neither. A log
+without exploration may not support this. Then the rewards of each version while it was active are
+compared (``compare_periods``), and the best earlier version is restored if the active one fell
+below it when it was installed. This comparison is confounded with time, and the reason says so.
 
-Else forward: the numbers of the live recall-score become parameters and are searched on the log. What the search finds
-is installed only if it does better on recalls that the search has not seen, with the whole interval above zero. Else
-nothing is changed, with the reason. Without consent nothing is changed at all: the step is proposed, with the evidence.
+Otherwise the step tries new numbers. The numbers of the active recall-score become parameters, and
+their values are searched on the log. The result is installed only if it does better on recalls
+outside the search, with the whole interval above zero. Otherwise nothing is changed, with the
+reason. Without consent nothing is changed at all: the step is proposed, with its evidence.
 """
 
 from __future__ import annotations
@@ -31,65 +33,85 @@ from memlab.kernel.slates import Slates
 from memlab.kernel.storage.store import Store
 from memlab.subjects.lens import NumericLiteral, literals, parametrize
 from memlab.subjects.programs.arguments import is_span
-from memlab.subjects.programs.falls import Fall, find_fall, under
+from memlab.subjects.programs.falls import Fall, find_fall, select_recalls
 
 if TYPE_CHECKING:
     from memlab.science.evaluation import Period, PolicyValue, Tuning
 
-# What operations need of a lab; ``memlab.subjects.lab.Lab`` has it.
-
 
 class OperableLab(Protocol):
-    """The verbs that operations call, and the policies that they read and change."""
+    """The verbs and policies that operations use; ``memlab.subjects.lab.Lab`` has them."""
 
     def __len__(self) -> int: ...
+
     @property
-    def policies(self) -> Any: ...
-    def slates(self) -> Any: ...
-    def remember(self, text: str, **fields: Any) -> Any: ...
-    def recall(self, query: str, *, limit: int | None) -> Any: ...
+    def policies(self) -> Any:
+        """The policies of the lab."""
+
+    def slates(self) -> Any:
+        """Return the log of recalls."""
+
+    def remember(self, text: str, **fields: Any) -> Any:
+        """Add a memory."""
+
+    def recall(self, query: str, *, limit: int | None) -> Any:
+        """Return the memories for a query."""
+
     @property
-    def facts(self) -> Any: ...
+    def facts(self) -> Any:
+        """The facts of the lab."""
+
     @property
-    def graph(self) -> Any: ...
+    def graph(self) -> Any:
+        """The graph of the lab."""
+
     @property
-    def upkeep(self) -> Any: ...
-    def feedback(self, hit: Any, outcome: str, *, source: str) -> Any: ...
+    def upkeep(self) -> Any:
+        """The upkeep of the lab."""
+
+    def feedback(self, hit: Any, outcome: str, *, source: str) -> Any:
+        """Record feedback on a retrieved memory."""
 
 
 Missing = Literal["zero", "censor", "inverse", "bounds"]
 MISSING: tuple[Missing, ...] = get_args(Missing)
-"""What missing feedback counts as; ``memlab.evaluate`` says what each of them is."""
+"""The treatments of missing feedback, and below the estimators; ``memlab.evaluate`` describes each."""
 
 Estimator = Literal["snips", "ht"]
+# In the order of the documentation.
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 
 _SLOTS = ("recall-score", "seed-score", "half-life", "spread")
-"""The slots that decide how candidates are scored, and so which head a logged pool would have had."""
+"""The slots that decide the scores of candidates, and so the results of a logged pool."""
 
+# The slot whose numbers are searched.
 _SLOT = "recall-score"
 _MIN_JUDGED = 20
-"""Recalls with a judgement below which nothing is searched: their clusters make no five folds of four."""
+"""The minimum number of judged recalls for a search: fewer make no five folds of four clusters."""
 
+# Each parameter multiplies the search; the first eight numbers of a policy are usually its main weights.
 _MAX_PARAMETERS = 8
 _SPAN = 1 / 4, 4.0
-"""A number is searched from its quarter to four times itself, where what was left to chance bounds what is known."""
+"""The bounds of the search for a number, as multiples of it. Exploration items support only moderate changes."""
 
 _WIDE_SPAN = 1 / 64, 16.0
-"""By the order of what was shown, a number is searched further. Activation reaches 47 where importance is at most 1:
-within a quarter of its weight it still decides alone. Of the first 6 labs of experiments/adaptation.py 3 find a better
-weight for importance within the narrow span, 5 with this one and its budget."""
+"""The bounds of the search by the order of results. Activation reaches 47 and importance at most 1, so activation still
+decides alone at a quarter of its weight. Of the first 6 labs of experiments/adaptation.py, 3 find a better weight of
+importance within the narrow bounds, and 5 within these with the larger budget."""
 
+# Five folds are the usual compromise of cross-validation. The budgets are numbers of evaluated policies, a few seconds.
 _FOLDS, _BUDGET, _WIDE_BUDGET = 5, 60, 200
 
 _STRICTER = 5
-"""The order of what was shown is asked where the value of what was not shown is unknown, so its error is a fifth."""
+"""The divisor of the error probability of the search by order, which follows a first search on the same log."""
 
+# Follows the verdict of a search by order, whose value is no reward.
 _ORDER = (
-    "That is the share of pairs in order: of two memories that one recall showed and of which one earned more, how "
-    "often that one stands first. It speaks for what was shown alone."
+    "The value is the share of pairs in the right order: of two shown memories of a recall with different rewards, how "
+    "often the better one is first. It says nothing about memories that were not shown."
 )
 
+# The columns of ``Adapted.evidence``.
 _EVIDENCE: dict[str, Any] = {
     "policy": pl.String,
     "value": pl.Float64,
@@ -105,13 +127,35 @@ _EVIDENCE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Adapted(Displayed):
-    """What one step did. ``action`` is installed, rolled back, proposed or kept; ``reason`` says why in a sentence.
+    """The result of one step of adaptation.
 
-    ``before`` and ``after`` are hashes of the slot's policy; of a proposal, ``after`` is what it would be. ``gain`` is
-    the difference that decided, with its interval; None where nothing was compared. ``evidence`` has a row for each
-    policy that was compared with the live one: ``policy``, ``value``, ``difference`` with ``low`` and ``high``, ``p``
-    (Holm), ``recalls``, ``verdict``, and ``why`` there is none. A policy "..., while it was live" was compared by what
-    it earned then. ``slot`` is "pack" where a whole pack would return.
+    Attributes
+    ----------
+    slot
+        The slot, or "pack" if a whole pack is restored.
+    action
+        "installed", "rolled back", "proposed" or "kept".
+    reason
+        The reason in a sentence.
+    before, after
+        The hash of the slot's policy before and after the step. For a proposal, ``after`` is the
+        proposed one.
+    judged
+        The number of judged recalls.
+    gain
+        The decisive difference with its interval; None if nothing was compared.
+    params
+        The new values of the parameters.
+    evidence
+        One row for each policy that was compared with the active one: ``policy``, ``value``,
+        ``difference`` with ``low`` and ``high``, ``p`` (adjusted by Holm), ``recalls``,
+        ``verdict``, and ``why`` the comparison has no result. A policy named "..., while it was
+        live" was compared by its rewards at that time.
+
+    Examples
+    --------
+    >>> memlab.open().upkeep.operations.adapt_policy().action
+    'kept'
     """
 
     slot: str
@@ -146,7 +190,13 @@ class Adapted(Displayed):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row of ``frame``, ``params``, and the rows of ``evidence``, as JSON values."""
+        """Return the row of ``frame``, ``params`` and the rows of ``evidence`` as JSON values.
+
+        Returns
+        -------
+        dict
+            The values by name.
+        """
         return self.frame.row(0, named=True) | {
             "params": dict(self.params),
             "evidence": self.evidence.to_dicts(),
@@ -171,85 +221,87 @@ def adapt(
     consent: bool = False,
     seed: int = 0,
 ) -> Adapted:
-    """Revert what does worse, else install what does better, else say why nothing is done. Logged and reversible.
+    """Roll back a policy that does worse, or install one that does better, or say why not.
+
+    Each change is logged and reversible.
 
     Parameters
     ----------
     lab
         The lab.
     missing
-        What missing feedback counts as, as in ``memlab.evaluate``: "zero", "censor", "inverse" or "bounds". Where the
-        log needs it and it is not given, nothing is changed.
+        The treatment of missing feedback, as in ``memlab.evaluate``: "zero", "censor", "inverse" or
+        "bounds". Nothing is changed if the log requires it and it is not specified.
     horizon
-        The time that each recall has to earn, such as "7d". Recalls that are younger are left out.
+        The time in which a recall can earn, such as "7d". Younger recalls are left out.
     cluster
-        What belongs together and counts once: "day", "session", "decision" or a column of the decisions. Without it,
-        the cluster of the log, and days where recalls that are near in time earn alike.
+        The unit of independent observations: "day", "session", "decision" or a column of the
+        decisions. The default is the cluster of the log, and days if recalls that are close in time
+        earn alike.
     estimator
         "snips" or "ht", as in ``memlab.evaluate``.
     level
-        The probability with which nothing is called better wrongly, for each way of comparing.
+        The confidence level of each way of comparing, in 0.5..0.999.
     reward_range
-        The smallest and the largest reward, where they are not 0 and 1.
+        The minimum and maximum reward, by default 0 and 1.
     consent
-        Whether to carry out the step. Without it, the step is proposed.
+        Whether to carry out the step. Otherwise it is proposed.
     seed
         The seed of the search for other numbers.
 
     Returns
     -------
     Adapted
-        What was done or proposed, and the evidence.
+        The change or the proposal, with the evidence.
 
     Raises
     ------
     InputError
-        For a horizon that is no span of time, and for a cluster that is no column of the log.
+        If ``horizon`` is no span of time.
+    UnknownName
+        If ``cluster`` is no column of the log.
     """
     if horizon is not None and not is_span(horizon):
         raise InputError(
-            f'horizon is a number and m, h, d or w, such as "7d" or "12h"; not {horizon!r}.'
+            f'horizon must be a number and m, h, d or w, such as "7d" or "12h", not {horizon!r}.'
         )
-    return _Step(
-        lab, missing, horizon, cluster, estimator, level, reward_range, consent, seed
-    ).taken()
+    options = {
+        "missing": missing,
+        "horizon": horizon,
+        "cluster": cluster,
+        "level": level,
+        "reward_range": reward_range,
+    }
+    return _Step(lab, options, estimator, consent, seed).run()
 
 
 class _Step:
-    """One step on one lab."""
+    """One step of adaptation of one lab; ``options`` are those that every way of comparing takes."""
 
     def __init__(
         self,
         lab: OperableLab,
-        missing: Missing | None,
-        horizon: str | None,
-        cluster: str | None,
+        options: dict[str, Any],
         estimator: Estimator,
-        level: float,
-        reward_range: tuple[float, float] | None,
         consent: bool,
         seed: int,
     ) -> None:
-        self._lab, self._consent, self._seed = lab, consent, seed
-        self._asked: dict[str, Any] = {
-            "missing": missing,
-            "horizon": horizon,
-            "cluster": cluster,
-            "level": level,
-            "reward_range": reward_range,
-        }
-        self._estimator = estimator
+        self._lab, self._options, self._estimator = lab, options, estimator
+        self._consent, self._seed = consent, seed
         self._slates: Slates = lab.slates()
         judged = self._slates.feedback.select(pl.col("decision").drop_nulls().n_unique())
         self._judged = int(judged.collect().item())
         self._evidence = pl.DataFrame(schema=_EVIDENCE)
 
-    def taken(self) -> Adapted:
+    def run(self) -> Adapted:
+        """Try to roll back, then to find a fall, then to find better numbers; return the first change."""
         self._check_cluster()
         few = self._judged < _MIN_JUDGED
         refused: list[InputError] = []
-        # what each version earned is compared by bets that hold at every look, however few the recalls are
-        for step in (self._fallen,) if few else (self._back, self._fallen, self._forward):
+        # The test for a fall is anytime-valid, so it also runs on a few recalls.
+        for step in (
+            (self._revert_fall,) if few else (self._roll_back, self._revert_fall, self._search)
+        ):
             try:
                 done = step()
             except InputError as error:
@@ -258,49 +310,51 @@ class _Step:
             if done is not None and (done.action != "kept" or not refused):
                 return done
         if few:
-            return self._kept(
-                f"{self._judged} recalls were judged, and {_MIN_JUDGED} is the minimum from which anything but a clear "
-                "fall can be concluded"
+            return self._keep(
+                f"{self._judged} recalls were judged, and {_MIN_JUDGED} are the minimum for any conclusion but a clear "
+                "fall"
             )
-        return self._kept(f"the log does not tell: {refused[0]}")
+        return self._keep(f"the log cannot be evaluated: {refused[0]}")
 
     def _check_cluster(self) -> None:
-        cluster, columns = self._asked["cluster"], self._slates.decisions.collect_schema().names()
+        """Raise UnknownName for a cluster that is no column of the log."""
+        cluster, columns = self._options["cluster"], self._slates.decisions.collect_schema().names()
         if cluster not in (None, "day", "decision", *columns):
             raise UnknownName("cluster", cluster, sorted({"day", "decision", *columns}))
 
-    def _kept(self, reason: str, gain: tuple[float, float, float] | None = None) -> Adapted:
+    def _keep(self, reason: str, gain: tuple[float, float, float] | None = None) -> Adapted:
+        """Return the result of a step that changes nothing."""
         hash = self._lab.policies[_SLOT].hash
         return Adapted(
             _SLOT, "kept", reason, hash, hash, self._judged, gain, evidence=self._evidence
         )
 
-    def _back(self) -> Adapted | None:
-        """The slot rolled back to the earlier version that would have earned more, if there is one."""
-        from memlab.science.evaluation import (
-            evaluate,  # a twentieth of what opening a lab takes: loaded where it is asked for
-        )
+    def _roll_back(self) -> Adapted | None:
+        """Roll back a slot to an earlier version that would have earned more, if there is one."""
+        # Imported here, because the import takes a twentieth of the time of opening a lab.
+        from memlab.science.evaluation import evaluate
 
         policies = self._lab.policies
         earlier = {
-            f"{one.slot} version {one.number}": one
+            f"{version.slot} version {version.number}": version
             for slot in _SLOTS
-            for one in self._earlier(slot)
+            for version in self._earlier_versions(slot)
         }
-        period = under(self._slates, policies.pack.hash)
+        period = select_recalls(self._slates, policies.pack.hash)
         if not earlier or not int(period.feedback.select(pl.len()).collect().item()):
             return None
         packs = {
-            name: policies.pack.with_policy(one.slot, one.policy) for name, one in earlier.items()
+            name: policies.pack.with_policy(version.slot, version.policy)
+            for name, version in earlier.items()
         }
-        found = evaluate(period, packs, estimator=self._estimator, **self._asked)
-        rows = [row for row in found.rows if row.policy in earlier]
+        result = evaluate(period, packs, estimator=self._estimator, **self._options)
+        rows = [row for row in result.rows if row.policy in earlier]
         refused = [
-            (one.policy, None, None, None, None, None, found.recalls, "refused", one.reason)
-            for one in found.refusals
+            (row.policy, None, None, None, None, None, result.recalls, "refused", row.reason)
+            for row in result.refusals
         ]
-        self._record([*(_line(row, found.recalls) for row in rows), *refused])
-        # rows stand best first; what is better is so with its whole interval and after Holm's adjustment
+        self._record([*(_line(row, result.recalls) for row in rows), *refused])
+        # The rows are ordered from the best. "better" already means the whole interval, after Holm's adjustment.
         best = next(
             (
                 row
@@ -313,10 +367,10 @@ class _Step:
             return None
         gap, version = best.difference, earlier[best.policy]
         reason = (
-            f"{best.policy} would have earned {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}] more a recall than "
-            f"the live one, on the same {found.recalls} recalls"
+            f"{best.policy} would have earned {gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}] more per recall than "
+            f"the active one, on the same {result.recalls} recalls"
         )
-        return self._done(
+        return self._apply(
             version.slot,
             "rolled back",
             reason,
@@ -327,19 +381,22 @@ class _Step:
             ),
         )
 
-    def _fallen(self) -> Adapted | None:
-        """The earlier version that earned more while it was live, if the live one fell below it."""
+    def _revert_fall(self) -> Adapted | None:
+        """Restore the earlier version that earned more while active, if the active one fell below it."""
         policies = self._lab.policies
-        with policies.seen() as versions:
-            fall, compared, refused = find_fall(self._slates, versions, self._asked)
+        with policies.reading() as versions:
+            fall, compared, refused = find_fall(self._slates, versions, self._options)
         if compared is None:
             return None
-        why = {one.pack_hash: refused.get(one.pack_hash, _no_fall(one)) for one in compared.earlier}
-        self._record([_period_line(one, why[one.pack_hash]) for one in compared.earlier])
+        why = {
+            period.pack_hash: refused.get(period.pack_hash, _no_fall(period))
+            for period in compared.earlier
+        }
+        self._record([_period_line(period, why[period.pack_hash]) for period in compared.earlier])
         if fall is None:
             return None
         reason = f"adapt-policy: {fall.reason}"
-        return self._done(
+        return self._apply(
             fall.slot or "pack",
             "rolled back",
             fall.reason,
@@ -348,57 +405,55 @@ class _Step:
             lambda: policies.rollback(fall.slot, to=fall.to, reason=reason),
         )
 
-    def _earlier(self, slot: str) -> list[Version]:
-        """The versions that a slot had before, each policy once; none of a pinned one."""
-        with self._lab.policies.seen() as versions:
-            known = versions.versions(slot)
+    def _earlier_versions(self, slot: str) -> list[Version]:
+        """Return the earlier versions of a slot, each policy once; none of a pinned slot."""
+        with self._lab.policies.reading() as versions:
+            history = versions.versions(slot)
         if slot in self._lab.policies.pins:
             return []
-        latest = {one.hash: one for one in known}
-        return [one for hash, one in latest.items() if hash != known[-1].hash]
+        latest = {version.hash: version for version in history}
+        return [version for hash, version in latest.items() if hash != history[-1].hash]
 
-    def _forward(self) -> Adapted:
-        """The live recall-score with other numbers, where they do better on recalls that were held out."""
+    def _search(self) -> Adapted:
+        """Search better numbers for the active recall-score, and test them on held-out recalls."""
         policies = self._lab.policies
         policy = policies[_SLOT]
         if _SLOT in policies.pins:
-            return self._kept("the slot is pinned")
+            return self._keep("the slot is pinned")
         tunable = _tunable(policy, _SPAN)
         if tunable is None:
-            return self._kept("the policy has no number that could be another one")
+            return self._keep("the policy has no number to change")
         refused: InputError | None = None
         try:
-            found = self._tuned(tunable)
-            if not found.closed:
-                return self._other_numbers(found, tunable, f"{_SLOT}, other numbers", found.verdict)
+            tuning = self._tune(tunable)
+            if not tuning.closed:
+                return self._try_numbers(tuning, tunable, f"{_SLOT}, other numbers", tuning.verdict)
         except InputError as error:
             refused = error
-        # what the log cannot tell of other memories, it may tell of the order of those that it showed
+        # Without exploration the log says little about memories that were not shown, but it can order the shown ones.
         wide = _tunable(policy, _WIDE_SPAN) or tunable
-        order = self._by_order(wide)
+        order = self._tune_by_order(wide)
         if order is not None and order.pays:
-            said = f"{order.verdict} {_ORDER}"
-            return self._other_numbers(
-                order, wide, f"{_SLOT}, other numbers, by the order of what was shown", said
+            reason = f"{order.verdict} {_ORDER}"
+            return self._try_numbers(
+                order, wide, f"{_SLOT}, other numbers, by the order of what was shown", reason
             )
         if refused is not None:
             raise refused
-        return self._other_numbers(found, tunable, f"{_SLOT}, other numbers", found.verdict)
+        return self._try_numbers(tuning, tunable, f"{_SLOT}, other numbers", tuning.verdict)
 
-    def _other_numbers(self, found: Tuning, tunable: Policy, name: str, said: str) -> Adapted:
-        """The numbers that a search found, installed or proposed if they pay."""
+    def _try_numbers(self, tuning: Tuning, tunable: Policy, name: str, reason: str) -> Adapted:
+        """Install or propose the numbers that a search found, if they do better."""
         policies = self._lab.policies
-        gain = (found.gain.value, found.gain.low, found.gain.high)
-        why = " ".join(str(gate) for gate in found.closed)
+        gain = (tuning.gain.value, tuning.gain.low, tuning.gain.high)
+        why = " ".join(str(gate) for gate in tuning.closed)
         recalls = int(self._slates.decisions.select(pl.len()).collect().item())
-        verdict = "better" if found.pays else "withheld" if found.closed else "not separated"
-        row = (name, found.held_out.value, *gain, found.gain.p, recalls, verdict, why)
-        self._record(
-            [tuple(None if isinstance(one, float) and math.isnan(one) else one for one in row)]
-        )
-        if not found.pays:
-            return self._kept(said, gain)
-        params = {name: float(f"{value:.6g}") for name, value in found.params.items()}
+        verdict = "better" if tuning.pays else "withheld" if tuning.closed else "not separated"
+        row = (name, tuning.held_out.value, *gain, tuning.gain.p, recalls, verdict, why)
+        self._record([tuple(map(_without_nan, row))])
+        if not tuning.pays:
+            return self._keep(reason, gain)
+        params = {name: float(f"{value:.6g}") for name, value in tuning.params.items()}
 
         def install() -> Version:
             version: Version = policies.install(
@@ -406,27 +461,27 @@ class _Step:
                 tunable.source,
                 helpers=tunable.helpers,
                 params=params,
-                reason=f"adapt-policy: {said}",
+                reason=f"adapt-policy: {reason}",
             )
             return version
 
         after = tunable.with_params(params).hash
-        done = self._done(_SLOT, "installed", said, after, gain, install)
+        done = self._apply(_SLOT, "installed", reason, after, gain, install)
         return replace(done, params=tuple(sorted(params.items())))
 
-    def _by_order(self, policy: Policy) -> Tuning | None:
-        """The search by the order of what was shown, held to a stricter level; None where there is none to learn."""
+    def _tune_by_order(self, policy: Policy) -> Tuning | None:
+        """Search by the order of shown memories at a stricter level; None if the log has no such pairs."""
         from memlab.science.evaluation import tune
 
         strict = {
-            "level": 1 - (1 - self._asked["level"]) / _STRICTER,
-            "cluster": self._asked["cluster"] or "day",
+            "level": 1 - (1 - self._options["level"]) / _STRICTER,
+            "cluster": self._options["cluster"] or "day",
         }
         try:
             return tune(
                 self._slates,
                 policy,
-                **(self._asked | strict),
+                **(self._options | strict),
                 goal="order",
                 folds=_FOLDS,
                 budget=_WIDE_BUDGET,
@@ -435,24 +490,24 @@ class _Step:
         except InputError:
             return None
 
-    def _tuned(self, policy: Policy) -> Tuning:
-        """The search by the clusters that were asked for, or by days where those of the log earn alike in turn."""
+    def _tune(self, policy: Policy) -> Tuning:
+        """Search by the requested clusters, or by days if the log's clusters are dependent."""
         from memlab.science.evaluation import tune
 
-        asked = self._asked | {
+        options = self._options | {
             "estimator": self._estimator,
             "folds": _FOLDS,
             "budget": _BUDGET,
             "seed": self._seed,
         }
-        found = tune(self._slates, policy, **asked)
-        if self._asked["cluster"] is None and any(
-            gate.name == "independence" for gate in found.closed
+        tuning = tune(self._slates, policy, **options)
+        if self._options["cluster"] is None and any(
+            gate.name == "independence" for gate in tuning.closed
         ):
-            found = tune(self._slates, policy, **(asked | {"cluster": "day"}))
-        return found
+            tuning = tune(self._slates, policy, **(options | {"cluster": "day"}))
+        return tuning
 
-    def _done(
+    def _apply(
         self,
         slot: str,
         action: Literal["installed", "rolled back"],
@@ -461,39 +516,45 @@ class _Step:
         gain: tuple[float, float, float],
         act: Callable[[], Version | Pack],
     ) -> Adapted:
-        """Carried out on consent, else proposed."""
+        """Carry out a change with consent, else propose it."""
         pack = self._lab.policies.pack
         before = pack.hash if slot == "pack" else pack.policies[slot].hash
+        outcome: Literal["installed", "rolled back", "proposed"] = action
         if self._consent:
             after = act().hash
-            return Adapted(
-                slot, action, reason, before, after, self._judged, gain, evidence=self._evidence
-            )
-        would = "roll back" if action == "rolled back" else "install"
-        reason = f"on your consent, {would} [{after[:12]}]. {reason}"
+        else:
+            outcome = "proposed"
+            would = "roll back" if action == "rolled back" else "install"
+            reason = f"on your consent, {would} [{after[:12]}]. {reason}"
         return Adapted(
-            slot, "proposed", reason, before, after, self._judged, gain, evidence=self._evidence
+            slot, outcome, reason, before, after, self._judged, gain, evidence=self._evidence
         )
 
     def _record(self, rows: list[tuple[Any, ...]]) -> None:
+        """Add rows to the evidence."""
         self._evidence = pl.concat(
             [self._evidence, pl.DataFrame(rows, schema=_EVIDENCE, orient="row")]
         )
 
 
 def _line(row: PolicyValue, recalls: int) -> tuple[Any, ...]:
-    """One policy's row of the evidence."""
+    """Return the evidence about one evaluated policy."""
     gap = row.difference
     numbers = (
         row.value.value if row.value else None,
         *((gap.value, gap.low, gap.high) if gap else (None, None, None)),
     )
-    known = [None if one is None or math.isnan(one) else one for one in (*numbers, row.adjusted)]
-    return (row.policy, *known, recalls, row.verdict, " ".join(str(gate) for gate in row.closed))
+    values = map(_without_nan, (*numbers, row.adjusted))
+    return (row.policy, *values, recalls, row.verdict, " ".join(str(gate) for gate in row.closed))
+
+
+def _without_nan(value: Any) -> Any:
+    """Return a value, None for NaN, which JSON cannot contain."""
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _period_line(period: Period, why: str) -> tuple[Any, ...]:
-    """The row of the evidence of an earlier version, by what it earned while it was live."""
+    """Return the evidence about an earlier version, from its rewards while it was active."""
     gap = period.difference or (None, None, None)
     verdict = "not separated" if why else "better"
     name = f"pack {period.pack_hash[:12]}, while it was live"
@@ -501,23 +562,26 @@ def _period_line(period: Period, why: str) -> tuple[Any, ...]:
 
 
 def _no_fall(period: Period) -> str:
-    """Why an earlier version is not called better by what it earned while it was live; "" if it is."""
+    """Return why the active version has not fallen below an earlier one, or "" if it has."""
     if period.fell:
         return ""
     if period.begins is None:
         evidence, needed = period.evidence or 0.0, period.needed or 0.0
-        return f"The evidence that the live version earns less is {evidence:.3g}; {needed:.0f} is needed."
-    return "The live version earns less, but the fall does not begin where the version changed, or a trend fits as well."
+        return f"The evidence that the active version earns less is {evidence:.3g}; {needed:.0f} is needed."
+    return (
+        "The active version earns less, but the fall does not start at the change of the version, or a trend fits as "
+        "well."
+    )
 
 
 def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
-    """The proposal to revert a fall, which nobody asked for: it ends with the call that carries it out."""
+    """Return the proposal to revert a fall, with the call that carries it out."""
     reason = f"on your consent, roll back [{fall.after[:12]}]. {fall.reason} To roll back: {fall.command}"
     return Adapted(fall.slot or "pack", "proposed", reason, before, fall.after, judged, fall.gap)
 
 
 def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
-    """The policy with bounded parameters: its own, or its first numbers as such."""
+    """Return the policy with bounded parameters: its own, or its first numbers; None without any."""
     if any(
         math.isfinite(param.low) and math.isfinite(param.high) for param in policy.params.values()
     ):
@@ -535,14 +599,13 @@ def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
     return parametrize(policy, choices) if choices else None
 
 
-# Whether the live policy has fallen, watched while judgements come in: constant work for each.
+# The watch for falls, with constant work for each judgement.
 
-
+# Microseconds of a day, the unit of the journal's times; and the rewards of outcomes.
 _DAY = 86_400_000_000
 _REWARDS = {"success": 1.0, "fail": 0.0}
 _PATIENCE = 1.5
-"""A comparison that found no fall is made again when the live version has half as many blocks again: so the number of
-comparisons grows as the logarithm of the log."""
+"""The growth of the active version's log before another comparison, so their number grows as the logarithm of the log."""
 
 
 def propose_revert(
@@ -554,12 +617,12 @@ def propose_revert(
     level: float = 0.95,
     reward_range: tuple[float, float] | None = None,
 ) -> Adapted | None:
-    """Return the proposal to bring an earlier policy back, or None where the live one has not fallen.
+    """Return the proposal to restore an earlier policy, or None without a fall.
 
-    The arguments are those of ``compare_periods``. Missing feedback is left out by default: nobody was asked what it
-    means.
+    The arguments are those of ``compare_periods``. Missing feedback is left out by default, because
+    the user has not said how to treat it.
     """
-    asked = {
+    options = {
         "missing": missing,
         "horizon": horizon,
         "cluster": cluster,
@@ -573,7 +636,7 @@ def propose_revert(
         slates = store.slates()
         if not slates.decisions.select(pl.len()).collect().item():
             return None
-        fall, _, _ = find_fall(slates, versions, asked)
+        fall, _, _ = find_fall(slates, versions, options)
         if fall is None:
             return None
         pack = versions.pack
@@ -582,28 +645,29 @@ def propose_revert(
 
 
 class FallWatch:
-    """Watches the judgements of a lab for a fall of the live policy.
+    """Watches the judgements of a lab for a fall of the active policy.
 
-    It begins with the second call of a process in which more than one pack was live: what asks once and ends, such as
-    the command line, does not pay for reading the judgements of the log. Rewards count as if they lay in 0..1; where
-    they do not, ``propose_revert`` with their range compares them.
+    The watch starts with the second judgement in a process, and only if the lab has had several
+    packs. So a short process, such as a command, does not read the judgements of the whole log.
+    Rewards are assumed to be in 0..1; for others call ``propose_revert`` with their range.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        # Judgements may arrive in several threads; each event is counted once.
         self._lock = ThreadLock()
         self._earned: Any = None
         self._days: dict[int, int] = {}
         self._cursor = 0
         self._calls = 0
-        self._again: dict[str, float] = {}
+        self._next_blocks: dict[str, float] = {}
         self._live = ""
-        self._told: set[str] = set()
+        self._proposed: set[str] = set()
 
     def after_feedback(self) -> Adapted | None:
-        """Count what was judged since the last call; the proposal if that shows a fall for the first time.
+        """Count new judgements; return a proposal if they show a fall for the first time.
 
-        A proposal is made once for each time that a pack is live.
+        One proposal is made for each period in which a pack is active.
         """
         with self._lock:
             self._calls += 1
@@ -617,25 +681,28 @@ class FallWatch:
                 return None
             if live != self._live:
                 self._live = live
-                self._told.clear()
+                self._proposed.clear()
             self._count(head)
             blocks = self._earned.blocks(live)
-            if not self._earned.may_have_fallen(packs, live) or blocks < self._again.get(live, 0):
+            if not self._earned.may_have_fallen(packs, live) or blocks < self._next_blocks.get(
+                live, 0
+            ):
                 return None
-            self._again[live] = _PATIENCE * blocks
+            self._next_blocks[live] = _PATIENCE * blocks
             try:
-                found = propose_revert(self._store)
+                proposal = propose_revert(self._store)
             except MemlabError:
-                # the judgement is stored: a log that cannot be compared is told of by adapt-policy
+                # The judgement is stored already. adapt-policy reports a log that cannot be compared.
                 return None
-            if found is None or found.after in self._told:
+            if proposal is None or proposal.after in self._proposed:
                 return None
-            self._told.add(found.after)
-            return found
+            self._proposed.add(proposal.after)
+            return proposal
 
     def _count(self, head: int) -> None:
+        """Add the rewards of the events after the last call."""
         if self._earned is None:
-            # loaded only where more than one pack was live
+            # Imported only once more than one pack has been active.
             from memlab.science.evaluation import Earnings
 
             self._earned = Earnings()

@@ -1,4 +1,7 @@
-"""One reader a sort of argument: from a form to a value, or a PolicyError with its caret under the form."""
+"""Readers of the arguments of operations, one for each kind of argument.
+
+A reader returns the value of a form, or raises a PolicyError with its caret under the form.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,13 @@ from memlab.kernel.language import Form, Text
 from memlab.kernel.schema import KINDS, RELATIONS, is_open_word, normalise_word
 
 Reader = Callable[[str, Form, Text], Any]
-"""Of the parameter's name, the form that was given and the text it stands in."""
+"""A function of the parameter's name, the form and the text that contains the form."""
 
+# A lifetime and a span of time as written, and the days of each unit. Months and years have fixed lengths.
 _TTL = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdwmy])")
 _SPAN = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?[mhdw]")
 _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
+# The kinds of forms that may be a word: "fact", fact and :fact.
 _NAMES = ("str", "symbol", "keyword")
 _SLOT_OF = {
     "decay": "half-life",
@@ -24,11 +29,11 @@ _SLOT_OF = {
     "exploration": "explore",
     "exploration-policy": "explore",
 }
-"""What the first system of this kind called its three policies."""
+"""Slots by their names in the first system of this kind, whose texts still run."""
 
 
 def text(name: str, form: Form, source: Text) -> str:
-    """A text that may be remembered."""
+    """Read a text that may be remembered."""
     from memlab.kernel.state import validate_text
 
     if form.kind != "str":
@@ -40,7 +45,7 @@ def text(name: str, form: Form, source: Text) -> str:
 
 
 def one_of(words: tuple[str, ...]) -> Reader:
-    """One of these words, quoted or not."""
+    """Return a reader of one of some words, quoted or not."""
 
     def read(name: str, form: Form, source: Text) -> str:
         if form.kind not in _NAMES:
@@ -54,32 +59,37 @@ def one_of(words: tuple[str, ...]) -> Reader:
 
 
 def open_word(words: tuple[str, ...]) -> Reader:
-    """One of these words, or another short one; ``Program.check_words`` says whether the lab takes it."""
-    known = one_of(words)
+    """Return a reader of one of some words or of another short word.
+
+    ``Program.check_words`` then checks whether the lab accepts other words.
+    """
+    read_known = one_of(words)
 
     def read(name: str, form: Form, source: Text) -> str:
         word = normalise_word(form.text, words)
         return (
-            word if form.kind in _NAMES and is_open_word(word) else str(known(name, form, source))
+            word
+            if form.kind in _NAMES and is_open_word(word)
+            else str(read_known(name, form, source))
         )
 
     return read
 
 
 kind, relation = open_word(KINDS), open_word(RELATIONS)
-"""What a memory is, and what joins two."""
+"""Readers of the kind of a memory and of the relation of an edge."""
 
 
 def number(low: float = 0, high: float = inf) -> Reader:
-    """A number of ``low`` to ``high``."""
+    """Return a reader of a number from ``low`` to ``high``."""
 
     def read(name: str, form: Form, source: Text) -> float:
         if form.kind not in ("int", "float"):
             raise _wrong(name, "a number", form, source)
         if not low <= form.number <= high:
-            bounds = f"in {low:g}..{high:g}" if high < inf else f"at {low:g} or above"
+            bounds = f"in {low:g}..{high:g}" if high < inf else f"at least {low:g}"
             raise source.error(
-                PolicyTypeError, f"{name} lies {bounds}, not at {form.number:g}.", form
+                PolicyTypeError, f"{name} must be {bounds}, not {form.number:g}.", form
             )
         return form.number
 
@@ -87,7 +97,7 @@ def number(low: float = 0, high: float = inf) -> Reader:
 
 
 def integer(low: int, high: int) -> Reader:
-    """A whole number of ``low`` to ``high``."""
+    """Return a reader of a whole number from ``low`` to ``high``."""
     within = number(low, high)
 
     def read(name: str, form: Form, source: Text) -> int:
@@ -99,26 +109,26 @@ def integer(low: int, high: int) -> Reader:
 
 
 def is_span(text: str) -> bool:
-    """Return whether a text is a positive span of time as ``memlab.evaluate`` takes it, such as "7d" or "12h"."""
+    """Return whether a text is a positive span of time, such as "7d" or "12h"."""
     return bool(_SPAN.fullmatch(text)) and float(text[:-1]) > 0
 
 
 def span(name: str, form: Form, source: Text) -> str:
-    """A span of time as ``memlab.evaluate`` takes it, such as "7d" or "12h"."""
+    """Read a span of time in the form of ``memlab.evaluate``, such as "7d" or "12h"."""
     if form.kind != "str" or not is_span(form.text):
         raise _wrong(name, 'a span in quotes, such as "7d", "12h" or "30m"', form, source)
     return form.text
 
 
 def memory_id(name: str, form: Form, source: Text) -> int:
-    """The id of a memory; whether there is one is known when the program is run."""
+    """Read the id of a memory; the run checks whether it exists."""
     if form.kind != "int" or form.number < 1:
         raise _wrong(name, "the id of a memory, a whole number from 1 on", form, source)
     return int(form.number)
 
 
 def ids(name: str, form: Form, source: Text) -> list[int]:
-    """One id or a list of them: ``[1 2]``, ``(list 1 2)``, ``(1 2)`` or ``'(1 2)``."""
+    """Read one id or a list of ids: ``[1 2]``, ``(list 1 2)``, ``(1 2)`` or ``'(1 2)``."""
     if form.kind == "call" and form.head == "quote" and len(form.items) == 2:
         form = form.items[1]
     items = form.items if form.kind in ("list", "call") else (form,)
@@ -130,7 +140,7 @@ def ids(name: str, form: Form, source: Text) -> list[int]:
 
 
 def texts(name: str, form: Form, source: Text) -> list[str]:
-    """A list of short texts: ``["a" "b"]``, ``'("a" "b")`` or ``(list "a" "b")``."""
+    """Read a list of short texts: ``["a" "b"]``, ``'("a" "b")`` or ``(list "a" "b")``."""
     if (
         form.kind == "call"
         and form.head == "quote"
@@ -151,31 +161,31 @@ def texts(name: str, form: Form, source: Text) -> list[str]:
 
 
 def ttl(name: str, form: Form, source: Text) -> float | None:
-    """A span of time as days; None for ``perpetual``."""
+    """Read a lifetime as days; None for ``perpetual``."""
     if form.kind in _NAMES and form.text == "perpetual":
         return None
-    found = _TTL.fullmatch(form.text) if form.kind == "str" else None
-    days = float(found[1]) * _DAYS[found[2]] if found else 0.0
+    match = _TTL.fullmatch(form.text) if form.kind == "str" else None
+    days = float(match[1]) * _DAYS[match[2]] if match else 0.0
     if not days:
         raise _wrong(name, '"30d" (h, d, w, m or y) or "perpetual"', form, source)
     return days
 
 
 def slot(name: str, form: Form, source: Text) -> str:
-    """The slot of a policy."""
+    """Read the name of a slot."""
     from memlab.kernel.policies import SLOTS
 
     if form.kind not in _NAMES:
         raise _wrong(name, "the name of a policy, such as recall-score", form, source)
-    found = _SLOT_OF.get(form.text, form.text)
-    if found not in SLOTS:
+    slot_name = _SLOT_OF.get(form.text, form.text)
+    if slot_name not in SLOTS:
         unknown = UnknownName("policy slot", form.text[:60], (*SLOTS, *_SLOT_OF))
         raise source.error(PolicyNameError, str(unknown), form)
-    return found
+    return slot_name
 
 
 def code(name: str, form: Form, source: Text) -> str:
-    """The source of a policy: a text, a form or a quoted form."""
+    """Read the source of a policy: a text, a form or a quoted form."""
     if form.kind == "str":
         return form.text
     if form.kind == "call" and form.head == "quote" and len(form.items) == 2:
@@ -186,4 +196,5 @@ def code(name: str, form: Form, source: Text) -> str:
 
 
 def _wrong(name: str, wanted: str, form: Form, source: Text) -> PolicyError:
-    return source.error(PolicyTypeError, f"{name} is {wanted}.", form)
+    """Return the error of an argument of another kind."""
+    return source.error(PolicyTypeError, f"{name} must be {wanted}.", form)

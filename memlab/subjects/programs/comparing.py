@@ -1,4 +1,4 @@
-"""What another pack would show for queries of the lab's own, in one sentence, before it decides."""
+"""A sentence that compares another pack with the active one before its activation."""
 
 from __future__ import annotations
 
@@ -14,33 +14,42 @@ from memlab.kernel.state import State
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import apply_switches
 
-_LEAST_TURNS = 10
-"""Turns from which a lab is one of chats."""
+_MIN_TURNS = 10
+"""The minimum number of turns of conversation in a lab for the comparison, which was measured on conversations."""
 
 _WINDOWS = (64, 512, 4096)
-"""Events at the end of the journal in which logged queries are looked for, one window after the other."""
+"""The numbers of last events in which logged queries are searched, one after the other: the latest usually suffice."""
 
 _WORDS = (4, 30)
-"""Words of a message that is asked as a query: a shorter one asks back, a longer one tells."""
+"""The number of words of a message that is used as a query: a shorter question asks back, a longer one mostly tells."""
 
-_Asked = tuple[str, str | None, int]
-"""A query, its project, and the id of the message that it stands in; 0 for a logged one."""
+_Query = tuple[str, str | None, int]
+"""A query, its project, and the id of the message that contains it; 0 for a logged query."""
 
 
 def ranking_notice(core: Core, pack: Pack, most: int) -> str | None:
-    """Compare what the live pack and ``pack`` show for at most ``most`` queries of a lab of chats.
+    """Compare the results of the active pack and ``pack`` in a lab of conversations.
+
+    Parameters
+    ----------
+    core
+        The core of the lab.
+    pack
+        The pack that is about to be activated.
+    most
+        The maximum number of queries; 0 for no comparison.
 
     Returns
     -------
     str or None
-        One sentence. None where ``pack`` is none of those that have a ``-plus`` pack beside them, where nothing was
-        chatted, and where there is nothing to ask.
+        One sentence. None if ``pack`` has no ``-plus`` version, if the lab has no conversations, or
+        if it has no queries.
 
     Notes
     -----
-    Queries are the latest that were logged; where none is, questions among the messages, spread evenly, each asked
-    without the message that it stands in. The same journal gives the same sentence. No query says which memories it
-    wants, so the sentence claims no more than how far the packs agree.
+    The queries are the latest in the log. Without a log they are questions in messages, spread
+    evenly over the lab, each recalled without its own message. The same journal gives the same
+    sentence. No query is labelled, so the sentence only says how far the packs agree.
     """
     better = f"{pack.name}-plus"
     if not most or better not in pack_names():
@@ -51,64 +60,67 @@ def ranking_notice(core: Core, pack: Pack, most: int) -> str | None:
         live = core.pack
         kinds = state.names["kind"]
         turns = int(np.count_nonzero(kinds.codes[: len(state)] == kinds.code("turn")))
-        if turns < _LEAST_TURNS or pack.hash == live.hash:
+        if turns < _MIN_TURNS or pack.hash == live.hash:
             return None
-        asked = list(islice(_logged(core), most))
-        source = "logged queries" if asked else "questions found in its messages"
-        asked = asked or _questions(state, most)
-        if not asked:
+        queries = list(islice(_read_queries(core), most))
+        source = "logged queries" if queries else "questions found in its messages"
+        queries = queries or _find_questions(state, most)
+        if not queries:
             return None
         limit = live.count("limit")
-        shown = {
-            name: [_top(core, state, each, query, limit) for query in asked]
+        results = {
+            name: [_top(core, state, each, query, limit) for query in queries]
             for name, each in (("live", live), ("chosen", pack), ("better", load_pack(better)))
         }
-    common, same_first = _agreement(shown["live"], shown["chosen"])
-    common_better, same_better = _agreement(shown["live"], shown["better"])
-    count = len(asked)
+    common, same_first = _agreement(results["live"], results["chosen"])
+    common_better, same_better = _agreement(results["live"], results["better"])
+    count = len(queries)
     return (
         f"For {count} {source}, {pack.name} shows {common:.0%} of the memories that {live.name} shows, and the same "
-        f"first memory for {same_first}; {better}, with the same rules of forgetting and linking, shows "
-        f"{common_better:.0%}, and the same first for {same_better} (no query says which is right; "
-        f"lab.policies.use(..., compare=0) leaves this out)."
+        f"first memory for {same_first}. {better}, with the same rules of forgetting and linking, shows "
+        f"{common_better:.0%}, and the same first memory for {same_better}. The queries have no labels, so neither "
+        f"is known to be right. lab.policies.use(..., compare=0) omits this comparison."
     )
 
 
-def _logged(core: Core) -> Iterator[_Asked]:
-    """Yield the latest distinct logged queries, the newest first."""
+def _read_queries(core: Core) -> Iterator[_Query]:
+    """Yield the distinct logged queries of the last events, newest first."""
     journal = core.store.journal
-    seen: set[str] = set()
+    texts: set[str] = set()
     until = journal.head
     for window in _WINDOWS:
         start = max(0, journal.head - window)
-        asked = [question_of(data, decision=seq) for seq, data in journal.slates(start, upto=until)]
-        for slate in reversed(asked):
-            if slate.query and slate.query not in seen:
-                seen.add(slate.query)
+        questions = [
+            question_of(data, decision=seq) for seq, data in journal.slates(start, upto=until)
+        ]
+        for slate in reversed(questions):
+            if slate.query and slate.query not in texts:
+                texts.add(slate.query)
                 yield slate.query, slate.project, 0
         until = start
         if not start:
             return
 
 
-def _questions(state: State, most: int) -> list[_Asked]:
-    """Return questions among the messages, spread evenly over the lab."""
+def _find_questions(state: State, count: int) -> list[_Query]:
+    """Return at most ``most`` questions among the messages, spread evenly over the lab."""
     rows = np.flatnonzero(np.asarray(state.asks.values[: len(state)], dtype=np.bool_))
     chosen = []
     places = np.unique(
-        np.linspace(0, max(len(rows) - 1, 0), min(len(rows), 4 * most)).astype(np.int64)
+        np.linspace(0, max(len(rows) - 1, 0), min(len(rows), 4 * count)).astype(np.int64)
     )
     for row in rows[places].tolist():
         text = state.texts.value_at(row) or ""
         if text.rstrip().endswith("?") and _WORDS[0] <= len(text.split()) <= _WORDS[1]:
             chosen.append((text, state.names["project"].value_at(row), row + 1))
-    if len(chosen) <= most:
+    if len(chosen) <= count:
         return chosen
-    return [chosen[place] for place in np.linspace(0, len(chosen) - 1, most).astype(int).tolist()]
+    return [chosen[index] for index in np.linspace(0, len(chosen) - 1, count).astype(int).tolist()]
 
 
-def _top(core: Core, state: State, pack: Pack, asked: _Asked, limit: int) -> list[int]:
-    text, project, own = asked
+def _top(core: Core, state: State, pack: Pack, query: _Query, limit: int) -> list[int]:
+    """Return the ids of the results under a pack, without the message that contains the query."""
+    text, project, own = query
     filters, _ = apply_switches(core.store, state, project, Filters.of())
     question = Question(text, project=project, filters=filters, at=core.store.clock())
     slate = core.recaller.recall(state, pack, question, limit=limit + 1)
@@ -116,7 +128,7 @@ def _top(core: Core, state: State, pack: Pack, asked: _Asked, limit: int) -> lis
 
 
 def _agreement(ones: list[list[int]], others: list[list[int]]) -> tuple[float, int]:
-    """Return which share of the memories of the first lists the second lists have, and how often both begin alike."""
-    held = sum(len(set(one) & set(other)) for one, other in zip(ones, others, strict=True))
-    alike = sum(one[:1] == other[:1] for one, other in zip(ones, others, strict=True))
-    return held / max(1, sum(map(len, ones))), alike
+    """Return the share of common results, and how often the first result is the same."""
+    common = sum(len(set(first) & set(second)) for first, second in zip(ones, others, strict=True))
+    same_first = sum(first[:1] == second[:1] for first, second in zip(ones, others, strict=True))
+    return common / max(1, sum(map(len, ones))), same_first

@@ -1,10 +1,11 @@
-"""What operations, adapting policies and watched files declare to a lab."""
+"""What operations, adapting policies and watched files add to a lab."""
 
 from __future__ import annotations
 
 from memlab.kernel.state import HASH, MEMORY_ID, WORD, EventType
 from memlab.kernel.verbs.declared import Declared, construct
 
+# Functions are named as strings, so that their modules are imported when they are first used.
 DECLARED = Declared(
     events=(
         EventType(
@@ -16,7 +17,7 @@ DECLARED = Declared(
     accessors={
         "operations": construct("memlab.subjects.programs.operations:LabOperations", "lab", "core")
     },
-    kept={
+    lasting={
         "falls": construct("memlab.subjects.programs.adapting:FallWatch", "store"),
         "watches": construct("memlab.subjects.programs.watch:Watches", "core"),
     },

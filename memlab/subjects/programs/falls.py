@@ -1,4 +1,4 @@
-"""Find the earlier version that the live one does worse than, by what each earned while it was live."""
+"""The search for an earlier pack that earned more than the active one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fall:
-    """The live version earns less than ``period`` did; ``slot`` and ``to`` name what brings that one back.
+    """The active version earns less than an earlier one did.
 
-    ``slot`` is None where more than one slot, or a setting, changed since: then the whole pack of the event ``to``
-    comes back, else the version of the slot whose hash is ``to``.
+    ``slot`` and ``to`` name the version of a slot to restore. ``slot`` is None if several slots or
+    a setting changed since; then ``to`` is the event whose whole pack is restored.
     """
 
     slot: str | None
@@ -34,7 +34,7 @@ class Fall:
 
     @property
     def command(self) -> str:
-        """The call that carries out the revert."""
+        """The call that rolls back."""
         what = (
             f'to="{self.after[:12]}"'
             if self.slot is None
@@ -44,57 +44,61 @@ class Fall:
 
     @property
     def gap(self) -> tuple[float, float, float]:
-        """What the earlier version earned more, with an interval that holds at every look."""
+        """The difference in favour of the earlier version, with an anytime-valid interval."""
         assert self.period.difference is not None
         return self.period.difference
 
     @property
     def reason(self) -> str:
-        """What was found, and what cannot be told apart from it."""
+        """The comparison in a sentence, with the possible confounding."""
         value, low, high = self.gap
         return (
-            f"{self.name} earned {value:+.3f} [{low:+.3f}, {high:+.3f}] more a judged memory while it was live "
-            f"({self.period.earned:.3f} in {self.period.recalls:,} recalls) than the live version "
+            f"{self.name} earned {value:+.3f} [{low:+.3f}, {high:+.3f}] more per judged memory while it was active "
+            f"({self.period.earned:.3f} in {self.period.recalls:,} recalls) than the active version "
             f"({self.live.earned:.3f} in {self.live.recalls:,} recalls). {self.note}"
         )
 
 
 def find_fall(
-    slates: Slates, versions: VersionLog, asked: Mapping[str, Any]
+    slates: Slates, versions: VersionLog, options: Mapping[str, Any]
 ) -> tuple[Fall | None, Periods | None, dict[str, str]]:
-    """Compare the live pack with each pack that was live before.
+    """Compare the active pack with each pack that was active before.
 
-    ``asked`` are the arguments ``horizon``, ``missing``, ``cluster``, ``level`` and ``reward_range`` of
-    ``compare_periods``. Returns the
-    fall to the best earlier pack, if there is one; what was compared; and by hash why a fall proposes nothing.
+    ``asked`` contains the arguments ``horizon``, ``missing``, ``cluster``, ``level`` and
+    ``reward_range`` of ``compare_periods``. The result is the fall from the best earlier pack, if
+    there is one; the comparison; and the reasons, by hash, why an earlier pack is not proposed.
     """
     from memlab.science.evaluation import CONFOUNDED, compare_periods
 
     packs, live = versions.pack_hashes, versions.live_hash
     if len(packs) < 2:
         return None, None, {}
-    found = compare_periods(slates, packs, live, **asked)
+    comparison = compare_periods(slates, packs, live, **options)
     refused: dict[str, str] = {}
-    for period in found.fallen:
-        assert found.live is not None
+    for period in comparison.fallen:
+        assert comparison.live is not None
         pack = versions.live_at(versions.event_of(period.pack_hash))
-        way = _way_back(versions, pack, period.pack_hash)
-        if isinstance(way, str):
-            refused[period.pack_hash] = way
-        elif same_heads(under(slates, live), versions.pack, pack):
+        revert = _find_revert(versions, pack, period.pack_hash)
+        if isinstance(revert, str):
+            refused[period.pack_hash] = revert
+        elif shows_the_same(select_recalls(slates, live), versions.pack, pack):
             refused[period.pack_hash] = (
-                "It would have shown the same memories in the recalls of the live version."
+                "It would have shown the same memories in the recalls of the active version."
             )
         else:
-            slot, to, name, after = way
-            return Fall(slot, to, name, after, period, found.live, CONFOUNDED), found, refused
-    return None, found, refused
+            slot, to, name, after = revert
+            return (
+                Fall(slot, to, name, after, period, comparison.live, CONFOUNDED),
+                comparison,
+                refused,
+            )
+    return None, comparison, refused
 
 
-def _way_back(
+def _find_revert(
     versions: VersionLog, pack: Pack, hash: str
 ) -> tuple[str | None, int | str, str, str] | str:
-    """The slot, what to bring back, its name and the hash after that; or why it cannot come back."""
+    """Return the slot, the version or event to restore, its name and hash, or why it is impossible."""
     now = versions.pack
     slots = [
         slot for slot, policy in pack.policies.items() if now.policies[slot].hash != policy.hash
@@ -113,31 +117,35 @@ def _way_back(
     return None, event, f"the pack {pack.name} of event {event}", pack.hash
 
 
-def same_heads(slates: Slates, live: Pack, other: Pack) -> bool:
-    """Whether two packs show the same memories in every recall; False where the log cannot tell."""
+def shows_the_same(slates: Slates, live: Pack, other: Pack) -> bool:
+    """Return whether two packs show the same memories in every recall; False if unknown."""
     from memlab.science.evaluation import evaluate
 
     try:
-        found = evaluate(slates, {"live": live, "other": other}, missing="censor", baseline="live")
-        heads = [found.target(name) for name in ("live", "other")]
+        evaluation = evaluate(
+            slates, {"live": live, "other": other}, missing="censor", baseline="live"
+        )
+        targets = [evaluation.target(name) for name in ("live", "other")]
     except MemlabError:
         return False
-    shown = [set(zip(one.recall.tolist(), one.memory.to_list(), strict=True)) for one in heads]
-    return shown[0] == shown[1]
+    pairs = [
+        set(zip(target.recall.tolist(), target.memory.to_list(), strict=True)) for target in targets
+    ]
+    return pairs[0] == pairs[1]
 
 
-def under(slates: Slates, pack: str) -> Slates:
-    """The recalls that the pack of this hash answered, and what belongs to them."""
+def select_recalls(slates: Slates, pack: str) -> Slates:
+    """Return the tables of the recalls that the pack with this hash decided."""
     decisions = slates.decisions.filter(pl.col("pack_hash") == pack)
-    kept = decisions.select("decision")
+    recalls = decisions.select("decision")
 
-    def of_them(table: pl.LazyFrame) -> pl.LazyFrame:
-        return table.join(kept, on="decision", how="semi")
+    def select(table: pl.LazyFrame) -> pl.LazyFrame:
+        return table.join(recalls, on="decision", how="semi")
 
     return replace(
         slates,
         decisions=decisions,
-        candidates=of_them(slates.candidates),
-        exposures=of_them(slates.exposures),
-        feedback=of_them(slates.feedback),
+        candidates=select(slates.candidates),
+        exposures=select(slates.exposures),
+        feedback=select(slates.feedback),
     )

@@ -1,4 +1,4 @@
-"""``lab.upkeep.operations``: operations written down as text, proposed by memories, run with consent."""
+"""Operations as text, proposed by memories and run with consent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 from memlab.errors import InputError, MemlabError, PolicyError, PolicyLimitError
 from memlab.kernel.base.arguments import Seed, Within, checked, get_item
 from memlab.kernel.base.display import Displayed, clip, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.subjects.programs.adapting import (
     Adapted,
@@ -25,24 +25,28 @@ from memlab.subjects.programs.adapting import (
 )
 from memlab.subjects.programs.program import Program, read_program
 
-# What a run of operations gave, and what a memory proposes.
-
-
+# The maximum characters of a source or result in a table: three lines of a notebook.
 _SHOWN = 300
 
 
 @dataclass(frozen=True)
 class Fuel:
-    """What a run may use, as in ``lab.upkeep.operations.run(text, fuel=memlab.subjects.programs.Fuel(10))``.
+    """The limits of a run: ``lab.upkeep.operations.run(text, fuel=Fuel(10))``.
 
     Attributes
     ----------
     operations
-        How many operations there may be. They are counted before the first is run.
+        The maximum number of operations, checked before the first one runs.
     memories
-        How many memories they may touch. A memory counts each time that it is added, shown, judged, joined or reached.
-        What a trace or an activation reaches is known when it is done: it may go beyond the fuel, and nothing is run
-        after it.
+        The maximum number of touched memories. A memory counts each time that it is added, shown,
+        judged, joined or reached. The reach of a trace or an activation is known only afterwards:
+        it may exceed the fuel, and then nothing else runs.
+
+    Examples
+    --------
+    >>> from memlab.subjects.programs import Fuel
+    >>> Fuel(10)
+    Fuel(operations=10, memories=10000)
     """
 
     operations: int = 1_000
@@ -53,27 +57,31 @@ class Fuel:
 class Step:
     """One operation that was run.
 
-    ``value`` is that of the verb it calls. ``remember`` and ``fact``: the ``Memory``; ``recall``: the ``Hits``;
-    ``feedback``: the ``Feedback``; ``consolidate``: the ``Consolidated``; ``decay!`` and ``get-policy``: the live
-    ``Pack``; ``set-policy-fn``: the ``Version``; ``adapt-policy``: the ``Adapted``; ``stats``: the ``Stats``;
-    ``trace``: the ``LabTrace``; ``activate``: a frame; ``associate``: None.
-
     Attributes
     ----------
     operation
         The name of the operation.
     line
-        The line of the text on which it stands, from 1.
+        The line of the operation in the text, from 1.
     source
-        Its text.
+        The text of the operation.
     result
-        What it returned, in a line.
+        The result in one line.
     touched
-        How many memories it touched.
+        The number of memories that it touched.
     rows
-        What it returned, as a list of dicts that ``Ran.json`` writes.
+        The result as a list of dicts, which ``Ran.json`` writes.
     value
-        What it returned, as an object.
+        The result of the verb. ``remember`` and ``fact``: a ``Memory``; ``recall``: ``Hits``;
+        ``feedback``: a ``Feedback``; ``consolidate``: a ``Consolidated``; ``decay!`` and
+        ``get-policy``: the active ``Pack``; ``set-policy-fn``: a ``Version``; ``adapt-policy``: an
+        ``Adapted``; ``stats``: ``Stats``; ``trace``: a ``LabTrace``; ``activate``: a frame;
+        ``associate``: None.
+
+    Examples
+    --------
+    >>> memlab.open().upkeep.operations.run('(remember "tabs")')[0].operation
+    'remember'
     """
 
     operation: str
@@ -87,7 +95,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Ran(Sequence[Step], Displayed):
-    """The steps of a run, in order: a sequence of ``Step``.
+    """The steps of a run, in order, as a sequence of ``Step``.
 
     Attributes
     ----------
@@ -96,11 +104,17 @@ class Ran(Sequence[Step], Displayed):
     event
         The number of the run's event in the journal.
     hash
-        The SHA-256 of the text that was run.
+        The SHA-256 of the text.
     touched
-        How many memories all steps touched.
+        The number of memories that all steps touched.
     memory
-        The id of the memory that proposed it; None where none did.
+        The id of the memory that proposed the operations; None for a text or a file.
+
+    Examples
+    --------
+    >>> lab = memlab.open()
+    >>> len(lab.upkeep.operations.run('(remember "tabs") (recall "tabs?" 3)'))
+    2
     """
 
     steps: tuple[Step, ...]
@@ -118,15 +132,15 @@ class Ran(Sequence[Step], Displayed):
     def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
     @checked
     def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
-        found: Step | tuple[Step, ...] = get_item(self.steps, index, "step")
-        return found
+        step: Step | tuple[Step, ...] = get_item(self.steps, index, "step")
+        return step
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row an operation: step, line, operation, result, touched, source."""
+        """One row for each operation: step, line, operation, result, touched, source."""
         return pl.DataFrame(
             [
                 (n, s.line, s.operation, s.result, s.touched, s.source)
@@ -144,7 +158,13 @@ class Ran(Sequence[Step], Displayed):
         )
 
     def json(self) -> str:
-        """The whole run as JSON."""
+        """Return the run as JSON.
+
+        Returns
+        -------
+        str
+            An object with the event, the hash and the steps with their rows.
+        """
         steps = [
             {
                 "operation": s.operation,
@@ -166,9 +186,8 @@ class Ran(Sequence[Step], Displayed):
 
     def __repr__(self) -> str:
         by = f", proposed by memory {self.memory}" if self.memory is not None else ""
-        operations = "1 operation" if len(self) == 1 else f"{len(self)} operations"
-        memories = "1 memory" if self.touched == 1 else f"{self.touched:,} memories"
-        head = f"{operations} [{self.hash[:12]}], {memories} touched{by}"
+        counts = count_of(len(self), "operation"), count_of(self.touched, "memory")
+        head = f"{counts[0]} [{self.hash[:12]}], {counts[1]} touched{by}"
         return printable(
             "\n".join([head, *(f"  {step.operation:<14} {step.result}" for step in self.steps)])
         )
@@ -182,9 +201,26 @@ class Ran(Sequence[Step], Displayed):
 
 @dataclass(frozen=True)
 class Proposal(Displayed):
-    """What a memory would do if someone consented; nothing has been done.
+    """The operations of a memory, which run only with consent.
 
-    ``problem`` says why its text cannot be run (a later version may have written it); then there is no ``program``.
+    Attributes
+    ----------
+    memory
+        The id of the memory.
+    text
+        The text of the operations.
+    program
+        The checked operations; None if the text cannot be run.
+    problem
+        The reason why the text cannot be run, for example a later version of the language.
+
+    Examples
+    --------
+    >>> lab = memlab.open()
+    >>> hit = lab.remember("On release day", kind="procedure", operations='(recall "release")')
+    >>> lab.upkeep.operations.proposals(hit)
+    (memory 1 proposes, on your consent:
+      reads    (recall "release"),)
     """
 
     memory: int
@@ -194,7 +230,7 @@ class Proposal(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row an operation: memory_id, line, operation, does (reads, adds, decides), doc, source."""
+        """One row for each operation: memory_id, line, operation, does, doc, source."""
         calls = self.program.calls if self.program is not None else ()
         return pl.DataFrame(
             [
@@ -215,7 +251,7 @@ class Proposal(Displayed):
     def __repr__(self) -> str:
         head = f"memory {self.memory} proposes"
         if self.program is None:
-            return printable(f"{head} what cannot be run: {self.problem}")
+            return printable(f"{head} operations that cannot be run: {self.problem}")
         lines = [f"  {c.operation.does:<8} {clip(c.source, _SHOWN)}" for c in self.program.calls]
         return printable("\n".join([f"{head}, on your consent:", *lines]))
 
@@ -230,9 +266,6 @@ class Proposal(Displayed):
         )
 
 
-# Operations carried out one after the other by the verbs of a lab.
-
-
 def run_program(
     lab: OperableLab,
     program: Program,
@@ -242,20 +275,22 @@ def run_program(
     memory: int | None = None,
     consent: bool = False,
 ) -> Ran:
-    """Run what was read and checked.
+    """Run checked operations one after the other.
 
-    ``record`` checks the ids, writes first that the program is run, and returns the event; ``memory`` is the one that
-    proposed it; ``consent`` allows what is otherwise proposed only. Every operation is durable by itself. If one fails,
-    those before it stay, and the error says which it was.
+    ``record`` checks the ids, records the run, and returns its event. ``memory`` is the memory that
+    proposed the operations. ``consent`` allows operations that are otherwise only proposed. Each
+    operation is durable on its own: if one fails, the earlier ones stay, and the error names it.
     """
     for what, value in (("operations", fuel.operations), ("memories", fuel.memories)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"The fuel of {what} is a whole number of at least 1, not {value!r}.")
+            raise InputError(
+                f"The fuel of {what} must be a whole number of at least 1, not {value!r}."
+            )
     if len(program) > fuel.operations:
         last = program.calls[fuel.operations]
         raise last.error(
             PolicyLimitError,
-            f"There are {len(program)} operations, and the fuel is {fuel.operations}.",
+            f"There are {len(program)} operations, and the fuel allows {fuel.operations}.",
         )
     event = record()
     steps: list[Step] = []
@@ -264,14 +299,14 @@ def run_program(
         before = (
             "Nothing was done."
             if number == 1
-            else f"What came before it ({number - 1}) is done and stays."
+            else f"The operations before it ({number - 1}) are done and stay."
         )
         needs = call.operation.needs(lab, call.arguments)
         if touched + needs > fuel.memories:
             raise call.error(
                 PolicyLimitError,
-                f"It may touch {needs:,} memories, and {fuel.memories - touched:,} of the fuel of {fuel.memories:,} "
-                f"are left. {before}",
+                f"It may touch {needs:,} memories, and {fuel.memories - touched:,} of the allowed "
+                f"{fuel.memories:,} are left. {before}",
             )
         try:
             outcome = call.operation.verb(lab, {**call.arguments, "consent": consent})
@@ -296,7 +331,14 @@ def run_program(
 
 
 class LabOperations:
-    """``lab.upkeep.operations``: run S-expressions that call the verbs of a lab, and see what memories propose."""
+    """``lab.upkeep.operations``: run operations as text, and list what memories propose.
+
+    Examples
+    --------
+    >>> lab = memlab.open()
+    >>> lab.upkeep.operations.run('(remember "tabs")').touched
+    1
+    """
 
     def __init__(self, lab: OperableLab, core: Core) -> None:
         self._lab, self._core = lab, core
@@ -309,17 +351,42 @@ class LabOperations:
         consent: bool = False,
         fuel: Fuel | None = None,
     ) -> Ran:
-        """Run operations such as ``(remember "tabs" "preference" 0.8 "30d")``: a text, a file, or what a memory holds.
+        """Run operations, such as ``(remember "tabs" "preference" 0.8 "30d")``.
 
-        All of them are checked before the first is run: names, arity, types, limits and ids. A memory's operations run
-        only with ``consent=True``; a proposal runs as it was shown, whatever the memory holds by now. Those of memories
-        that are recalled meanwhile do not run. ``fuel`` bounds how many operations there may be and how many memories
-        they touch. The operations and their arguments: docs/reference/operations.md. The run is an event, and so is
-        whatever it does.
+        All names, arguments, types, limits and ids are checked before the first operation runs. The
+        operations of a memory run only with ``consent=True``; a proposal runs as it was displayed,
+        even if the memory changed. Operations of memories that are recalled meanwhile do not run.
+        The run is an event, and so is each change. docs/reference/operations.md lists the
+        operations.
 
-        Raises a PolicyError with line and caret; InputError without consent.
+        Parameters
+        ----------
+        operations
+            The text of the operations, a ``Path`` to a file with them, a memory or its id, or a
+            proposal.
+        consent
+            Whether to run the operations of a memory, and operations that are otherwise only
+            proposed.
+        fuel
+            The limits of the run; by default 1,000 operations and 10,000 memories.
 
-        >>> lab.upkeep.operations.run('(recall "how should I indent?" 3) (stats)')  # doctest: +SKIP
+        Returns
+        -------
+        Ran
+            The steps with their results.
+
+        Raises
+        ------
+        PolicyError
+            If the text is invalid; with line and caret.
+        InputError
+            If the operations of a memory are run without consent, or a file or memory has none.
+
+        Examples
+        --------
+        >>> lab = memlab.open()
+        >>> print(lab.upkeep.operations.run('(remember "tabs" "preference") (recall "tabs?" 1)')[1].result)
+        #1 tabs
         """
         if isinstance(operations, str):
             return self._run(read_program(operations), fuel, consent)
@@ -334,7 +401,7 @@ class LabOperations:
         else:
             proposals = self.proposals(operations)
             if not proposals:
-                raise InputError(f"{operations!r} holds no operations: there is nothing to run.")
+                raise InputError(f"{operations!r} has no operations, so there is nothing to run.")
             proposal = proposals[0]
         if proposal.program is None:
             raise InputError(
@@ -342,16 +409,18 @@ class LabOperations:
             )
         if consent is not True:
             raise InputError(
-                f"{proposal}\nTo run this, consent: lab.upkeep.operations.run({proposal.memory}, consent=True)."
+                f"{proposal}\nTo run this, call lab.upkeep.operations.run({proposal.memory}, consent=True)."
             )
         return self._run(proposal.program, fuel, consent, proposal.memory)
 
     def _run(
         self, program: Program, fuel: Fuel | None, consent: bool, memory: int | None = None
     ) -> Ran:
+        """Run a checked program with its event in the journal."""
         store = self._core.store
 
         def record() -> int:
+            """Check ids and words against the lab, and write the event in the same transaction."""
             body = {
                 "memory": memory,
                 "operations": [call.name for call in program.calls],
@@ -380,42 +449,47 @@ class LabOperations:
         consent: bool = False,
         seed: Seed = 0,
     ) -> Adapted:
-        """Revert a policy that does worse, or install one that does better, as ``(adapt-policy)`` does.
+        """Roll back a policy that does worse, or install a better one.
 
-        Below 20 recalls with a judgement nothing is concluded.
+        ``(adapt-policy)`` does the same. Fewer than 20 judged recalls only show a clear fall.
 
         Parameters
         ----------
         missing
-            What missing feedback counts as, as in ``memlab.evaluate``: "zero", "censor", "inverse" or "bounds".
+            The treatment of missing feedback, as in ``memlab.evaluate``: "zero", "censor",
+            "inverse" or "bounds".
         horizon
-            The time that each recall has to earn, such as "7d". Recalls that are younger are left out.
+            The time in which a recall can earn, such as "7d". Younger recalls are left out.
         cluster
-            What belongs together and counts once: "day", "session", "decision" or a column of the decisions.
+            The unit of independent observations: "day", "session", "decision" or a column of the
+            decisions.
         estimator
             "snips" or "ht", as in ``memlab.evaluate``.
         level
-            The probability with which nothing is called better wrongly, for each way of comparing.
+            The confidence level of each way of comparing, in 0.5..0.999.
         reward_range
-            The smallest and the largest reward, where they are not 0 and 1.
+            The minimum and maximum reward, by default 0 and 1.
         consent
-            Whether to carry out the step. Without it, the step is proposed.
+            Whether to carry out the step. Otherwise it is proposed.
         seed
             The seed of the search for other numbers.
 
         Returns
         -------
         Adapted
-            What was done or proposed, and the evidence.
+            The change or the proposal, with the evidence.
 
         Raises
         ------
         InputError
-            For a horizon that is no span of time, and for a cluster that is no column of the log.
+            If ``horizon`` is no span of time.
+        UnknownName
+            If ``cluster`` is no column of the log.
 
         Examples
         --------
-        >>> lab.upkeep.operations.adapt_policy(missing="zero", cluster="day", horizon="1d")             # doctest: +SKIP
+        >>> memlab.open().upkeep.operations.adapt_policy(missing="zero", horizon="1d").action
+        'kept'
         """
         return adapt(
             self._lab,
@@ -439,10 +513,26 @@ class LabOperations:
         level: Annotated[float, Within(0.5, 0.999)] = 0.95,
         reward_range: tuple[float, float] | None = None,
     ) -> Adapted | None:
-        """Return the proposal to bring an earlier policy back, or None where the live one has not fallen.
+        """Return a proposal to restore an earlier policy, or None without a fall.
 
-        ``lab.feedback`` gives the proposal of the defaults, once, with the judgement that showed the fall. The
-        arguments are those of ``adapt_policy``; a log of successes alone needs ``missing="zero"``.
+        The active policy has fallen if an earlier one earned more while it was active.
+
+        ``lab.feedback`` returns the proposal with the defaults once, with the judgement that showed
+        the fall. A log of successes only requires ``missing="zero"``.
+
+        Parameters
+        ----------
+        missing
+            The treatment of missing feedback, as in ``memlab.evaluate``.
+        horizon
+            The time in which a recall can earn, such as "7d". Younger recalls are left out.
+        cluster
+            The unit of independent observations: "day", "session", "decision" or a column of the
+            decisions.
+        level
+            The confidence level, in 0.5..0.999.
+        reward_range
+            The minimum and maximum reward, by default 0 and 1.
 
         Returns
         -------
@@ -452,7 +542,12 @@ class LabOperations:
         Raises
         ------
         InputError
-            Where the log cannot be compared, such as rewards outside ``reward_range``.
+            If the log cannot be compared, for example because rewards are outside ``reward_range``.
+
+        Examples
+        --------
+        >>> memlab.open().upkeep.operations.check_fall() is None
+        True
         """
         return propose_revert(
             self._core.store,
@@ -465,24 +560,41 @@ class LabOperations:
 
     @checked
     def proposals(self, memories: Memories) -> tuple[Proposal, ...]:
-        """What these memories would do: hits of a recall, say, of which some hold operations. Nothing is run.
+        """Return the operations that memories propose. Nothing is run.
 
-        A memory holds operations when it is remembered with them, at most 100 in 20,000 characters:
-        ``lab.remember("On release day", kind="procedure", operations='(recall "release")')``. They are checked then.
+        ``lab.remember(..., operations='(recall "release")')`` stores operations with a memory, at
+        most 100 in 20,000 characters. They are checked when they are stored.
 
-        >>> lab.upkeep.operations.proposals(lab.recall("release day"))  # doctest: +SKIP
+        Parameters
+        ----------
+        memories
+            A memory, an id, or several, for example the hits of a recall.
+
+        Returns
+        -------
+        tuple of Proposal
+            One proposal for each memory with operations.
+
+        Examples
+        --------
+        >>> lab = memlab.open()
+        >>> hit = lab.remember("On release day", kind="procedure", operations='(recall "release")')
+        >>> lab.upkeep.operations.proposals(lab.recall("release day"))[0].text
+        '(recall "release")'
         """
-        found = []
+        proposals_found = []
         with self._core.reading() as state:
-            held = [
+            texts = [
                 (row + 1, state.notes["operations"].value_at(row))
                 for row in self._core.rows(memories)
             ]
-        for memory, text in held:
+        for memory, text in texts:
             if text is None:
                 continue
             try:
-                found.append(Proposal(memory, text, read_program(text, file=f"memory {memory}")))
+                proposals_found.append(
+                    Proposal(memory, text, read_program(text, file=f"memory {memory}"))
+                )
             except PolicyError as error:
-                found.append(Proposal(memory, text, None, str(error)))
-        return tuple(found)
+                proposals_found.append(Proposal(memory, text, None, str(error)))
+        return tuple(proposals_found)

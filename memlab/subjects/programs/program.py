@@ -1,4 +1,4 @@
-"""The operations, each with its parameters and the verb of a lab that it calls, and texts of them, checked whole."""
+"""The operations with their arguments and verbs, and the reading of programs."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from memlab.subjects.programs import arguments
 from memlab.subjects.programs.adapting import ESTIMATORS, MISSING, OperableLab, adapt
 from memlab.subjects.programs.arguments import Reader
 
+# The maximum characters of a memory's text in a result.
 _SHOWN = 60
 
 Arguments = Mapping[str, Any]
-"""By parameter; what was left out is None. ``consent``: whether the caller allows what needs it."""
+"""The arguments by parameter, None for omitted ones, and ``consent``."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an operation gave: a line, the value, the same as rows, and how many memories were touched."""
+    """The result of an operation as a line, a value and rows, with the touched memories."""
 
     line: str
     value: Any
@@ -44,10 +45,21 @@ class Outcome:
 class Operation:
     """One operation.
 
-    ``does`` says what a person consents to: reads, adds to the memory, or changes how it decides. ``verb`` carries it
-    out. ``required`` and ``optional`` are its arguments in order, each with what reads it; optional ones may be left
-    out at the end, be nil, or be given by name after the others, as in ``:horizon "1d"``.
-    ``needs`` is the least, or where it can be known the most, that it touches: asked before it is run.
+    Attributes
+    ----------
+    doc
+        The effect in a few words.
+    does
+        What a user consents to: "reads", "adds" (memories or edges) or "decides" (changes
+        policies).
+    verb
+        The function that carries out the operation.
+    required, optional
+        The arguments in order, each with its reader. Optional ones may be omitted at the end, be
+        nil, or follow by name, as in ``:horizon "1d"``.
+    needs
+        The minimum number of memories that the operation touches, or the maximum if it is known
+        before the run.
     """
 
     doc: str
@@ -59,7 +71,11 @@ class Operation:
 
     @property
     def parameters(self) -> dict[str, Reader]:
+        """The required and optional arguments."""
         return {**self.required, **self.optional}
+
+
+# The verbs of the operations, each with the lab and the arguments ``a``.
 
 
 def _remember(lab: OperableLab, a: Arguments) -> Outcome:
@@ -78,9 +94,9 @@ def _remember(lab: OperableLab, a: Arguments) -> Outcome:
 
 
 def _fact(lab: OperableLab, a: Arguments) -> Outcome:
-    what = "object" if a["sort"] == "object" else "value"
-    sure = {} if a["confidence"] is None else {"confidence": a["confidence"]}
-    memory = lab.facts.add(a["subject"], a["predicate"], **{what: a["value"]}, **sure)
+    field_name = "object" if a["sort"] == "object" else "value"
+    confidence = {} if a["confidence"] is None else {"confidence": a["confidence"]}
+    memory = lab.facts.add(a["subject"], a["predicate"], **{field_name: a["value"]}, **confidence)
     return Outcome(
         f"#{memory.id} {_shorten(memory.text)}", memory, [{"id": memory.id, "text": memory.text}], 1
     )
@@ -131,7 +147,10 @@ def _set_half_life(lab: OperableLab, a: Arguments) -> Outcome:
 
 
 def _with_half_life(live: Pack, days: float) -> Pack:
-    """The pack with another base-half-life in its text, under what was installed over it."""
+    """Return the active pack with another base-half-life in its text.
+
+    Policies that were installed over the pack stay.
+    """
     text, *inherited = live.sources
     pack = pack_from_sources((with_setting(text, "base-half-life", days), *inherited))
     for slot, policy in live.policies.items():
@@ -152,31 +171,31 @@ def _get_policy(lab: OperableLab, a: Arguments) -> Outcome:
 def _set_policy(lab: OperableLab, a: Arguments) -> Outcome:
     version = lab.policies.install(a["name"], a["code"], reason="set-policy-fn")
     row = {"slot": version.slot, "version": version.number, "hash": version.hash}
-    return Outcome(f"{version} is live", version, [row])
+    return Outcome(f"{version} is active", version, [row])
 
 
 def _adapt(lab: OperableLab, a: Arguments) -> Outcome:
-    asked = {name: a[name] for name in ADAPT_OPTIONS if a[name] is not None}
-    adapted = adapt(lab, consent=a["consent"], **asked)
+    options = {name: a[name] for name in ADAPT_OPTIONS if a[name] is not None}
+    adapted = adapt(lab, consent=a["consent"], **options)
     return Outcome(repr(adapted), adapted, adapted.frame.to_dicts())
 
 
 def _stats(lab: OperableLab, a: Arguments) -> Outcome:
-    found = lab.graph.stats(progress=False)
-    totals = found.frames["totals"]
+    stats = lab.graph.stats(progress=False)
+    totals = stats.frames["totals"]
     line = ", ".join(f"{value:g} {measure}" for measure, value in totals.iter_rows())
-    return Outcome(line, found, totals.to_dicts())
+    return Outcome(line, stats, totals.to_dicts())
 
 
 def _trace(lab: OperableLab, a: Arguments) -> Outcome:
-    found = lab.graph.trace(a["id"], 2 if a["depth"] is None else a["depth"])
-    paths = "1 path" if len(found.frame) == 1 else f"{len(found.frame)} paths"
-    return Outcome(paths, found, found.frame.to_dicts(), len(found.frame))
+    trace = lab.graph.trace(a["id"], 2 if a["depth"] is None else a["depth"])
+    paths = "1 path" if len(trace.frame) == 1 else f"{len(trace.frame)} paths"
+    return Outcome(paths, trace, trace.frame.to_dicts(), len(trace.frame))
 
 
 def _activate(lab: OperableLab, a: Arguments) -> Outcome:
-    given = {name: a[name] for name in ("steps", "decay", "threshold") if a[name] is not None}
-    frame = lab.graph.activate(a["seeds"], **given)
+    options = {name: a[name] for name in ("steps", "decay", "threshold") if a[name] is not None}
+    frame = lab.graph.activate(a["seeds"], **options)
     line = ", ".join(
         f"{row['name']} {row['activation']:.3g}" for row in frame.head(3).iter_rows(named=True)
     )
@@ -184,6 +203,7 @@ def _activate(lab: OperableLab, a: Arguments) -> Outcome:
 
 
 def _shorten(text: str) -> str:
+    """Return a text in one short line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _SHOWN else f"{flat[: _SHOWN - 1]}…"
 
@@ -196,9 +216,10 @@ ADAPT_OPTIONS: dict[str, Reader] = {
     "level": arguments.number(0.5, 0.999),
     "seed": arguments.integer(0, 2**32 - 1),
 }
-"""What ``(adapt-policy)`` takes, all of it optional, by place or by name: ``(adapt-policy "zero" :cluster "day")``."""
+"""The arguments of ``(adapt-policy)``, all optional, in order or by name: ``(adapt-policy "zero" :cluster "day")``."""
 
 
+# The order is that of the reference. ``needs`` is given only where an operation can exceed the fuel.
 OPERATIONS: dict[str, Operation] = {
     "remember": Operation(
         "remember a text",
@@ -222,7 +243,7 @@ OPERATIONS: dict[str, Operation] = {
         needs=lambda lab, a: 1,
     ),
     "recall": Operation(
-        "recall what answers a question",
+        "recall memories for a query",
         "reads",
         _recall,
         {"query": arguments.text},
@@ -238,40 +259,40 @@ OPERATIONS: dict[str, Operation] = {
         needs=lambda lab, a: 2,
     ),
     "feedback": Operation(
-        "say how a memory did",
+        "record whether a memory helped",
         "adds",
         _feedback,
         {"id": arguments.memory_id, "outcome": arguments.one_of(OUTCOMES)},
         needs=lambda lab, a: 1,
     ),
     "consolidate": Operation(
-        "replace what is old by summaries",
+        "replace old memories by summaries",
         "adds",
         _consolidate,
         needs=lambda lab, a: int(lab.upkeep.consolidation.run(dry_run=True).frame["count"].sum()),
     ),
     "decay!": Operation(
-        "set the days in which what is not recalled falls by half",
+        "set the half-life of memories in days",
         "decides",
         _set_half_life,
         {"half-life-days": arguments.number(1e-6, 1e9)},
     ),
-    "get-policy": Operation("show the policies that decide", "reads", _get_policy),
+    "get-policy": Operation("show the active policies", "reads", _get_policy),
     "set-policy-fn": Operation(
-        "put a policy into its slot",
+        "install a policy in its slot",
         "decides",
         _set_policy,
         {"name": arguments.slot, "code": arguments.code},
     ),
     "adapt-policy": Operation(
-        "propose what does better on the log and, on consent, install it or take the live one back",
+        "propose a better policy from the log; with consent, install it or roll back",
         "decides",
         _adapt,
         optional=ADAPT_OPTIONS,
     ),
-    "stats": Operation("show what the memory is like as a whole", "reads", _stats),
+    "stats": Operation("show statistics of all memories", "reads", _stats),
     "trace": Operation(
-        "show how a memory is joined to others",
+        "show the paths from a memory to others",
         "reads",
         _trace,
         {"id": arguments.memory_id},
@@ -293,21 +314,26 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-# Operations as text, read and checked whole before any is run. Data: nothing of it is ever executed as code.
+# The reading of programs. A text is data: it is checked completely, and never executed as code.
 
-
+# Limits of a text, so that reading it takes at most a second. A memory's text is read at every recall that shows it,
+# so its limits are smaller.
 MAX_CHARACTERS = 1_000_000
 MAX_OPERATIONS = 1_000
 _MAX_OF_A_MEMORY = 100
 _CHARACTERS_OF_A_MEMORY = 20_000
 _FORMS = 100_000
+# Readers of words that a lab may limit to those of the schema; and words for an omitted argument.
 _CLOSED = {arguments.kind: KINDS, arguments.relation: RELATIONS}
 _NOTHING = ("nil", "None")
 
 
 @dataclass(frozen=True)
 class Call:
-    """One operation with its arguments by name; what was left out is None."""
+    """One operation with its arguments by name, None for omitted ones.
+
+    ``_places`` has the form of each given argument.
+    """
 
     name: str
     operation: Operation
@@ -317,19 +343,18 @@ class Call:
     _form: Form = field(repr=False)
     _text: Text = field(repr=False)
     _places: dict[str, Form] = field(default_factory=dict, repr=False)
-    """The form of each argument that was given."""
 
     def error(
         self, kind: type[PolicyError], message: str, parameter: str | None = None
     ) -> PolicyError:
-        """An error with its caret under this operation, or under one of its arguments."""
+        """Return an error with its caret under the operation or under one of its arguments."""
         form = self._form if parameter is None else self._places.get(parameter, self._form)
         return self._text.error(kind, message, form)
 
 
 @dataclass(frozen=True)
 class Program:
-    """Operations in order, checked. ``hash`` is that of the text."""
+    """Checked operations in order, with the SHA-256 of their text."""
 
     calls: tuple[Call, ...]
     source: str
@@ -339,25 +364,32 @@ class Program:
         return len(self.calls)
 
     def check_ids(self, count: int) -> None:
-        """PolicyNameError for a memory that will not be there: ``count`` are, and those that the text remembers."""
+        """Raise PolicyNameError for an id that does not exist when the program runs.
+
+        There are ``count`` memories, and each operation that remembers adds one.
+        """
         for call in self.calls:
             for name, reader in call.operation.parameters.items():
                 if reader not in (arguments.memory_id, arguments.ids):
                     continue
                 value = call.arguments[name]
+                # The ids that earlier operations create are known, because ids are counted on.
                 wrong = next(
                     (id for id in (value if isinstance(value, list) else [value]) if id > count),
                     None,
                 )
                 if wrong is not None:
-                    known = f"There are {count}" if count else "There is none yet"
+                    state = f"There are {count}" if count else "There is none yet"
                     raise call.error(
-                        PolicyNameError, f"No memory has the id {wrong}. {known}.", name
+                        PolicyNameError, f"No memory has the id {wrong}. {state}.", name
                     )
             count += call.name in ("remember", "fact")
 
     def check_words(self) -> None:
-        """PolicyNameError for a kind or a relation that has no name here, for a lab that takes no others."""
+        """Raise PolicyNameError for a kind or relation outside the schema.
+
+        The check is for a lab that accepts no other words.
+        """
         for call in self.calls:
             for name, reader in call.operation.parameters.items():
                 words = _CLOSED.get(reader)
@@ -373,17 +405,38 @@ def read_program(
     limit: int = MAX_OPERATIONS,
     characters: int = MAX_CHARACTERS,
 ) -> Program:
-    """The operations of a text, every name, arity, type and limit checked.
+    """Read the operations of a text, and check all names, arguments, types and limits.
 
-    Raises a PolicyError with line, column and caret: PolicySyntaxError, PolicyNameError, PolicyTypeError or
-    PolicyLimitError.
+    Parameters
+    ----------
+    source
+        The text.
+    file
+        The name of its file, for messages.
+    limit
+        The maximum number of operations.
+    characters
+        The maximum number of characters.
 
+    Returns
+    -------
+    Program
+        The checked operations.
+
+    Raises
+    ------
+    PolicyError
+        A PolicySyntaxError, PolicyNameError, PolicyTypeError or PolicyLimitError, with line, column
+        and caret.
+
+    Examples
+    --------
     >>> [call.name for call in read_program('(remember "tabs" "preference" 0.8 "30d") (stats)').calls]
     ['remember', 'stats']
     """
     if not isinstance(source, str):
         raise InputError(
-            f'Operations are a text such as (recall "tabs?"), not {type(source).__name__}.'
+            f'Operations must be a text such as (recall "tabs?"), not {type(source).__name__}.'
         )
     text = Text(source, None, file or "operations")
     forms = read_forms(text, characters=characters, forms=_FORMS)
@@ -393,12 +446,12 @@ def read_program(
         raise text.error(
             PolicyLimitError, f"There are more than {limit:,} operations.", forms[limit]
         )
-    calls = tuple(_call(form, text) for form in forms)
+    calls = tuple(_read_call(form, text) for form in forms)
     return Program(calls, source, hashlib.sha256(source.encode()).hexdigest())
 
 
-def checked_operations(sources: Sequence[str | None]) -> None:
-    """A PolicyError for the first of these texts that a memory may not hold: it is checked when it is remembered."""
+def check_operations(sources: Sequence[str | None]) -> None:
+    """Raise a PolicyError for the first text that a memory cannot store as its operations."""
     for row, source in enumerate(sources):
         if source is not None:
             read_program(
@@ -409,27 +462,29 @@ def checked_operations(sources: Sequence[str | None]) -> None:
             )
 
 
-def _call(form: Form, text: Text) -> Call:
+def _read_call(form: Form, text: Text) -> Call:
+    """Read one operation and its arguments."""
+    # Two operations have checks beyond their arguments: a policy must compile, and an edge needs two memories.
     if form.kind != "call" or not form.head:
         raise text.error(
-            PolicySyntaxError, 'An operation is a form such as (recall "tabs?").', form
+            PolicySyntaxError, 'An operation must be a form such as (recall "tabs?").', form
         )
-    name, given = form.head, form.items[1:]
+    name, items = form.head, form.items[1:]
     operation = OPERATIONS.get(name)
     if operation is None:
         message = f'There is no operation "{name:.60}". {did_you_mean(name, OPERATIONS)}'
         raise text.error(PolicyNameError, message, form.items[0])
-    places = _placed(name, operation, given, form, text)
+    forms = _match_parameters(name, operation, items, form, text)
     arguments: dict[str, Any] = dict.fromkeys(operation.parameters)
-    for parameter, item in places.items():
+    for parameter, item in forms.items():
         if parameter in operation.optional and item.kind == "symbol" and item.text in _NOTHING:
             continue
         arguments[parameter] = operation.parameters[parameter](parameter, item, text)
     if name == "set-policy-fn":
-        _check_policy(arguments, given[1], text)
+        _check_policy(arguments, items[1], text)
     if name == "associate" and arguments["from"] == arguments["to"]:
         raise text.error(
-            PolicyTypeError, f"Memory {arguments['from']} cannot be joined to itself.", given[1]
+            PolicyTypeError, f"Memory {arguments['from']} cannot be joined to itself.", items[1]
         )
     return Call(
         name,
@@ -439,55 +494,68 @@ def _call(form: Form, text: Text) -> Call:
         text.line(form.start),
         form,
         text,
-        places,
+        forms,
     )
 
 
-def _placed(
-    name: str, operation: Operation, given: Sequence[Form], form: Form, text: Text
+def _match_parameters(
+    name: str, operation: Operation, items: Sequence[Form], form: Form, text: Text
 ) -> dict[str, Form]:
-    """The form of each parameter: in order, then optional ones by name, as in ``:horizon "1d"``."""
+    """Return the form of each parameter: in order, then optional ones by name."""
+    # Everything before the first name of an optional parameter is in order; after it come pairs of name and value.
     parameters = list(operation.parameters)
-    fewest, most = len(operation.required), len(parameters)
-    optional = "".join(f" [{one}]" for one in operation.optional)
+    minimum, maximum = len(operation.required), len(parameters)
+    optional = "".join(f" [{parameter}]" for parameter in operation.optional)
     shape = f"({' '.join([name, *operation.required])}{optional})"
-    named = next((at for at, item in enumerate(given) if _is_name(item, operation)), len(given))
-    if named > most:
-        count = "nothing" if not most else f"{most}" if most == fewest else f"{fewest} to {most}"
-        raise text.error(PolicyTypeError, f"{name} takes {count}: {shape}.", given[most])
-    if named < fewest:
-        raise text.error(PolicyTypeError, f"{parameters[named]} is missing: {shape}.", form)
-    places = dict(zip(parameters, given[:named], strict=False))
-    rest = list(given[named:])
+    positional = next(
+        (index for index, item in enumerate(items) if _is_name(item, operation)), len(items)
+    )
+    if positional > maximum:
+        count = (
+            "nothing"
+            if not maximum
+            else f"{maximum}"
+            if maximum == minimum
+            else f"{minimum} to {maximum}"
+        )
+        raise text.error(PolicyTypeError, f"{name} takes {count}: {shape}.", items[maximum])
+    if positional < minimum:
+        raise text.error(PolicyTypeError, f"{parameters[positional]} is missing: {shape}.", form)
+    forms = dict(zip(parameters, items[:positional], strict=False))
+    rest = list(items[positional:])
     for key, value in zip(rest[::2], [*rest[1::2], None], strict=False):
         if not _is_name(key, operation):
             expected = f"After :{rest[0].text} come names and values, such as :{rest[0].text} VALUE: {shape}."
             raise text.error(PolicyTypeError, expected, key)
         if value is None:
             raise text.error(PolicyTypeError, f":{key.text} has no value: {shape}.", key)
-        if key.text in places:
-            raise text.error(PolicyTypeError, f"{key.text} is given twice: {shape}.", key)
-        places[key.text] = value
-    return places
+        if key.text in forms:
+            raise text.error(PolicyTypeError, f":{key.text} occurs twice: {shape}.", key)
+        forms[key.text] = value
+    return forms
 
 
 def _is_name(item: Form, operation: Operation) -> bool:
-    """Whether a form names an optional parameter; other keywords are words, as in ``(feedback 1 :success)``."""
+    """Return whether a form names an optional parameter.
+
+    Other keywords are words, as in ``(feedback 1 :success)``.
+    """
     return item.kind == "keyword" and item.text in operation.optional
 
 
 def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:
+    """Raise a PolicyError for a policy that does not compile or names another slot."""
     from memlab.kernel.policies import get_slot
 
     slot, code = arguments["name"], arguments["code"]
     try:
         compile_policy(code, get_slot(slot).signature, name=slot)
-        named = slot_of(code)
+        declared_slot = slot_of(code)
     except PolicyError as error:
         raise text.error(
-            type(error), f"The policy {slot} does not hold. {error.message}", form
+            type(error), f"The policy {slot} is invalid. {error.message}", form
         ) from None
-    if named not in ("", slot):
+    if declared_slot not in ("", slot):
         raise text.error(
-            PolicyNameError, f"This is a policy of {named}, and {slot} is to be filled.", form
+            PolicyNameError, f"This is a policy of {declared_slot}, not of {slot}.", form
         )

@@ -1,4 +1,4 @@
-"""``lab.policies.watch``: every save of a file decides from the next recall on."""
+"""``lab.policies.watch``: every save of a file takes effect at the next recall."""
 
 from __future__ import annotations
 
@@ -23,21 +23,45 @@ from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.policies import LabPolicies
 
 _MOST_BYTES = 1_000_000
-"""A policy's text has 20,000 characters at most, a pack's 200,000."""
+"""The maximum size of a file. A policy has at most 20,000 characters, a pack 200,000."""
 
+# A watch may run for weeks; its last thousand changes are kept.
 _MAX_CHANGES = 1_000
 
 _EMPTY_READINGS = 25
-"""Readings in a row that have to find an empty file before it counts: many programs empty a file, then write it."""
+"""The number of equal readings after which an empty file counts: many programs empty a file before they write it."""
 
 
 @dataclass(frozen=True)
 class Change(Displayed):
-    """What a save led to.
+    """The effect of one save of a watched file.
 
-    ``outcome`` is "live" (it decides now), "same" (its meaning is that of the save before, or what is live already) or
-    "error" (it is broken or gone, and what was live stays so). ``hash`` is that of the pack or policy, where it could
-    be read.
+    Attributes
+    ----------
+    at
+        The time of the reading, in UTC.
+    outcome
+        "live" if the file is active now. "same" if it means the same as the last save or the
+        active version. "error" if it is invalid or missing; the active version then stays.
+    file
+        The name of the file.
+    what
+        The pack or the slot.
+    hash
+        The hash of the pack or policy; None for an unreadable file.
+    note
+        The pinned slots that the file does not change.
+    error
+        The error, for the outcome "error".
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "mine.hy"
+    >>> _ = path.write_text('(pack mine "Mine." :inherits memlab) (setting limit 5)')
+    >>> with memlab.open().policies.watch(path) as watch:
+    ...     watch.changes[0].outcome
+    'live'
     """
 
     at: datetime
@@ -51,8 +75,8 @@ class Change(Displayed):
     def __repr__(self) -> str:
         head = f"{self.at:%H:%M:%S} {self.file}"
         if self.error is not None:
-            return printable(f"{head}: not installed; what was live remains live\n{self.error}")
-        words = {"live": "is live", "same": "has not changed in meaning; nothing was installed"}[
+            return printable(f"{head}: not installed; the active version stays\n{self.error}")
+        words = {"live": "is active", "same": "means the same as before; nothing was installed"}[
             self.outcome
         ]
         return printable(
@@ -69,25 +93,52 @@ class Change(Displayed):
 OnChange = Callable[[Change], None]
 
 
-class _Look(NamedTuple):
-    """What a file held at one look: its bytes, or why there are none."""
+class _Reading(NamedTuple):
+    """The content of a file at one reading, or None with the reason."""
 
     content: bytes | None
     trouble: str = ""
 
 
 class Watch(Background, Displayed):
-    """A ``.hy`` file whose every save is used at once; made by ``lab.policies.watch``.
+    """A ``.hy`` file whose every save is installed at once.
 
-    ``stop`` it, or use it in a ``with``: what is live stays live, and a swap that has begun is finished first. A
-    thread reads the file every ``every`` seconds. A change counts when two readings in a row have found it, so that a
-    half-written file is let finish, and an empty file when 25 in a row have found it so; then its pack is used, or
-    its policy installed, as an event with the reason "saved FILE". A save that is broken changes nothing: the error
-    is shown at once, in a notebook below the cell and elsewhere on standard error, and is ``error`` until a save
-    mends it. A save whose hash is that of the one before (layout, comments and documentation do not count) changes
-    nothing, also if something else has been made live meanwhile.
+    ``lab.policies.watch`` creates it.
 
-    ``changes`` lists every save that was seen, the last thousand.
+    Call ``stop``, or use the watch in a ``with`` statement; the active version then stays, and a
+    started installation is completed. A thread reads the file every ``every`` seconds. A change
+    counts after two equal readings, so that a half-written file is not read, and an empty file
+    after 25. Its pack or policy is then installed, as an event with the reason "saved FILE".
+
+    An invalid save changes nothing. Its error is displayed at once, below the cell in a notebook
+    and otherwise on standard error, and is ``error`` until a valid save. A save with the hash of
+    the last one (layout, comments and documentation do not count) changes nothing, even if another
+    version became active meanwhile.
+
+    Parameters
+    ----------
+    policies
+        The policies of the lab.
+    path
+        The file.
+    slot
+        The slot of the policy in the file; None for a file with a pack.
+    clock
+        A function that returns the time in microseconds.
+    every
+        Seconds between two readings.
+    on_change
+        A function that is called with each change, instead of the display.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "mine.hy"
+    >>> _ = path.write_text('(pack mine "Mine." :inherits memlab) (setting limit 5)')
+    >>> lab = memlab.open()
+    >>> with lab.policies.watch(path) as watch:
+    ...     lab.policies.pack.name, watch.error
+    ('mine', None)
     """
 
     def __init__(
@@ -105,81 +156,75 @@ class Watch(Background, Displayed):
         self.path = Path(path).expanduser().absolute()
         self.slot = slot
         self._policies, self._clock = policies, clock
-        self._on_change = on_change or _Shown()
+        self._on_change = on_change or _ChangeDisplay()
         self._changes: list[Change] = []
         self._good: str | None = None
         self._error: MemlabError | None = None
-        self._looking = ThreadLock()
-        self._settled = self._before = _look(self.path)
+        # The thread and a call of ``look`` read in turn, because a change counts by the reading before.
+        self._reading = ThreadLock()
+        self._settled = self._before = _read_file(self.path)
         self._readings = 1
         if self._settled.content is None:
             near = [item.name for item in self.path.parent.glob("*.hy")]
             raise InputError(
                 f"{path} {self._settled.trouble}. {did_you_mean(self.path.name, near)}"
             )
-        self._changes.append(self._applied(self._settled.content, f"watching {self.path.name}"))
+        self._changes.append(self._apply(self._settled.content, f"watching {self.path.name}"))
         self._every = float(every)
         self._worker = Worker(
             f"watches {self.path.name}", self._step, delay=self._every, after_error=self._every
         )
         self._worker.start()
 
-    # -- what has been seen -----------------------------------------------------------------------------------
-
     @property
     def error(self) -> MemlabError | None:
-        """Why the file as it is now is not live, None if all is well."""
+        """The error of the current content of the file; None if it is active."""
         return self._error
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What each save led to, oldest first; the first is the file as it was when watching began."""
+        """The effect of each save, oldest first, starting with the file when the watch began."""
         return tuple(self._changes)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """``changes`` as a frame: ``at``, ``outcome``, ``hash``, ``note``, ``error``."""
-        rows = self.changes
-        return pl.DataFrame(
-            {
-                "at": [row.at for row in rows],
-                "outcome": [row.outcome for row in rows],
-                "hash": [row.hash for row in rows],
-                "note": [row.note for row in rows],
-                "error": [None if row.error is None else str(row.error) for row in rows],
-            },
-            schema={
-                "at": pl.Datetime("us", "UTC"),
-                "outcome": pl.String,
-                "hash": pl.String,
-                "note": pl.String,
-                "error": pl.String,
-            },
-        )
-
-    # -- watching ---------------------------------------------------------------------------------------------
+        """One row for each change: ``at``, ``outcome``, ``hash``, ``note``, ``error``."""
+        rows = [
+            (row.at, row.outcome, row.hash, row.note, row.error and str(row.error))
+            for row in self.changes
+        ]
+        texts = dict.fromkeys(("outcome", "hash", "note", "error"), pl.String)
+        schema: dict[str, Any] = {"at": pl.Datetime("us", "UTC"), **texts}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def look(self) -> Change | None:
-        """Read the file now: what the thread does time and again. Returns the change, if this reading settled one."""
-        with self._looking:
+        """Read the file now, as the thread does repeatedly.
+
+        Returns
+        -------
+        Change or None
+            The change, if this reading completed one.
+        """
+        with self._reading:
             if self._worker.stopping:
                 return None
-            found = _look(self.path)
-            if found != self._before:
-                self._before, self._readings = found, 1
+            reading = _read_file(self.path)
+            if reading != self._before:
+                self._before, self._readings = reading, 1
                 return None
             self._readings += 1
-            if found == self._settled or (
-                found.content == b"" and self._readings < _EMPTY_READINGS
+            if reading == self._settled or (
+                reading.content == b"" and self._readings < _EMPTY_READINGS
             ):
                 return None
-            change = self._taken(found)
+            change = self._apply_reading(reading)
             if isinstance(change.error, LabError):
-                # Not the file's fault, as when another process holds the lab: tried again at every look, reported once.
+                # The lab refused the installation, for example because another process is writing. It is tried again
+                # at every reading and reported once.
                 if type(change.error) is type(self._error):
                     return None
             else:
-                self._settled = found
+                self._settled = reading
             self._error = change.error
             self._changes.append(change)
             del self._changes[:-_MAX_CHANGES]
@@ -195,17 +240,17 @@ class Watch(Background, Displayed):
         head, _, _ = repr(self).partition("\n")
         return head, self._changes[-1]
 
-    # -- within -----------------------------------------------------------------------------------------------
-
     def _step(self) -> float:
+        """Read the file, and return the seconds until the next reading."""
         self.look()
         return self._every
 
-    def _taken(self, found: _Look) -> Change:
+    def _apply_reading(self, reading: _Reading) -> Change:
+        """Install the content of a reading; errors are returned as a change."""
         try:
-            if found.content is None:
-                raise InputError(f"{self.path.name} {found.trouble}.")
-            return self._applied(found.content, f"saved {self.path.name}")
+            if reading.content is None:
+                raise InputError(f"{self.path.name} {reading.trouble}.")
+            return self._apply(reading.content, f"saved {self.path.name}")
         except MemlabError as error:
             return Change(
                 from_micros(self._clock()),
@@ -215,9 +260,9 @@ class Watch(Background, Displayed):
                 error=error,
             )
 
-    def _applied(self, content: bytes, reason: str) -> Change:
-        """Make what the file holds live, unless it means what it meant or what is live already."""
-        text = _decoded(content, self.path.name)
+    def _apply(self, content: bytes, reason: str) -> Change:
+        """Install a content, unless it means the same as the last one or the active version."""
+        text = _decode(content, self.path.name)
         pack = None
         if self.slot is None:
             pack = pack_from_sources((text,), file=self.path.name)
@@ -226,12 +271,12 @@ class Watch(Background, Displayed):
             signature = get_slot(self.slot).signature
             what = self.slot
             hash = compile_policy(text, signature, name=self.slot, file=self.path.name).hash
-        held: list[str] = []
-        with self._policies.seen() as versions:
-            # The mutex is held: between this comparison and the swap no recall and no other swap of this process comes.
+        pinned: list[str] = []
+        with self._policies.reading() as versions:
+            # ``seen`` holds the lab's mutex, so no recall or installation of this process comes in between.
             if pack is not None:
                 same = versions.with_pins(pack).hash == versions.pack.hash
-                held = [
+                pinned = [
                     slot
                     for slot, pin in versions.pins.items()
                     if pack.policies[slot].hash != pin.policy.hash
@@ -244,13 +289,13 @@ class Watch(Background, Displayed):
             elif swap:
                 self._policies.install(what, text, reason=reason)
         self._good = hash
-        note = f"pinned, and so not from this file: {', '.join(held)}" if held else ""
+        note = f"pinned, so not changed by this file: {', '.join(pinned)}" if pinned else ""
         now = from_micros(self._clock())
         return Change(now, "live" if swap else "same", self.path.name, what, hash, note)
 
 
 class Watches:
-    """The watches of one lab: one for each file and slot."""
+    """The watches of one lab, one for each file and slot."""
 
     def __init__(self, core: Core) -> None:
         self._store, self._policies = core.store, LabPolicies(core)
@@ -259,10 +304,11 @@ class Watches:
     def start(
         self, path: str | Path, slot: str | None, *, every: float, on_change: OnChange | None
     ) -> Watch:
-        """Watch a file; a watch of the same file for the same slot ends."""
+        """Watch a file; an earlier watch of the same file and slot ends."""
         if self._store.journal.read_only:
             raise ReadOnlyLab(
-                f"{self._store.where} was opened with read_only=True: a save could not be used."
+                f"{self._store.where} was opened with read_only=True, so no save could be installed. "
+                "Open the lab for writing."
             )
         key = str(Path(path).expanduser().absolute()), slot
         if key in self._watches:
@@ -274,21 +320,24 @@ class Watches:
         return watch
 
     def stop(self) -> None:
-        """End every watch, and wait for swaps that have begun."""
+        """End every watch, and wait for started installations."""
         for watch in self._watches.values():
             watch.stop()
 
     def stop_soon(self) -> None:
-        """End every watch soon, without waiting: for a finalizer, which may run anywhere."""
+        """Let every watch end soon, without waiting.
+
+        A finalizer calls this, which may run in any thread.
+        """
         for watch in self._watches.values():
             watch.stop_soon()
 
 
-class _Shown:
-    """Shows changes: in a notebook one place below the cell, which the next change replaces; else errors on stderr."""
+class _ChangeDisplay:
+    """Displays changes: the latest one below the cell of a notebook, otherwise errors on stderr."""
 
     def __init__(self) -> None:
-        self._place: Any = None
+        self._handle: Any = None
 
     def __call__(self, change: Change) -> None:
         if not in_notebook():
@@ -297,29 +346,33 @@ class _Shown:
             return
         from IPython.display import display
 
-        if self._place is None:
-            self._place = display(change, display_id=True)  # type: ignore[no-untyped-call]
+        if self._handle is None:
+            self._handle = display(change, display_id=True)  # type: ignore[no-untyped-call]
         else:
-            self._place.update(change)
+            self._handle.update(change)
 
 
-def _look(path: Path) -> _Look:
-    """The file as it is. Reading a pack costs 14 microseconds, and unlike times and sizes, its bytes cannot deceive."""
+def _read_file(path: Path) -> _Reading:
+    """Return the content of a file.
+
+    Reading a pack takes 14 microseconds; times and sizes of files may miss a change, the content does not.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
-        return _Look(None, "is not there")
+        return _Reading(None, "is not there")
     except OSError as error:
-        return _Look(None, f"cannot be read: {error.strerror}")
+        return _Reading(None, f"cannot be read: {error.strerror}")
     if len(content) > _MOST_BYTES:
-        return _Look(None, f"is larger than {_MOST_BYTES:,} bytes")
-    return _Look(content)
+        return _Reading(None, f"is larger than {_MOST_BYTES:,} bytes")
+    return _Reading(content)
 
 
-def _decoded(content: bytes, file: str) -> str:
+def _decode(content: bytes, file: str) -> str:
+    """Return the text of a file with line feeds as line ends."""
     try:
-        # As text files are read: with one kind of line end, so that the same policy has the same hash everywhere.
+        # One kind of line end, so that a policy has the same hash on every system.
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise InputError(

@@ -1,1 +1,1 @@
-"""``lab.purge``: what goes, from where, checked before it goes; the receipt."""
+"""The subject purge: permanent removal of memories, its verification and its receipt."""

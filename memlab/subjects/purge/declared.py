@@ -1,4 +1,4 @@
-"""What purge declares to a lab."""
+"""What the subject purge adds to a lab: one accessor."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from memlab.kernel.verbs.declared import Declared, bind
 __all__ = ["DECLARED"]
 
 
+# The function is named as a string, so that its module is imported at the first purge.
 DECLARED = Declared(
     accessors={"purge": bind("memlab.subjects.purge.purge:purge", "core")},
 )

@@ -1,6 +1,6 @@
-"""Who bears which names: purged memories, memories that stay, or a person who declared them.
+"""Names in a journal by their bearers: purged memories, other memories, declarations.
 
-Read from all events of a journal, by what each field of theirs is declared to hold.
+The names are read from all events, by the declared role of each field.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import NAMES, Entities, Field, body_field, dump_field
 from memlab.subjects.purge.questions import ALL
 
-__all__ = ["HeldNames", "gather_names"]
+__all__ = ["NameBearers", "gather_names"]
 
+# Columns of a memory with names, and those whose names are entities.
 _NAMED_COLUMNS = frozenset(
     name for name, column in MEMORY.items() if column.storage in ("name", "list") or name == "ref"
 )
@@ -27,11 +28,19 @@ _ENTITY_COLUMNS = ("subject", "object")
 
 
 @dataclass
-class HeldNames:
-    """The names that purged memories ever had (``own``), that others had, and that a person or caller declared.
+class NameBearers:
+    """Names by their bearers.
 
-    ``others`` by who may see them. Those of entities once more, by themselves: ``own_entities``, ``entities`` of
-    others, ``by_hand``.
+    Attributes
+    ----------
+    own
+        The names that purged memories ever had.
+    others
+        The names of other memories, by the owner to whom the memory is private.
+    declared
+        The names that a user or a caller declared.
+    own_entities, entities, by_hand
+        The names of entities among ``own``, ``others`` and ``declared``.
     """
 
     own: set[str] = field(default_factory=set)
@@ -42,13 +51,13 @@ class HeldNames:
     by_hand: set[str] = field(default_factory=set)
 
     def add(self, name: str, *, mine: bool, entity: bool, owner: int = ALL) -> None:
-        """Add a name that a purged memory (``mine``) or another one bears."""
+        """Add a name of a purged memory (``mine``) or of another one."""
         (self.own if mine else self.others[owner]).add(name)
         if entity:
             (self.own_entities if mine else self.entities).add(name)
 
     def declare(self, names: Iterable[str], *, entity: bool) -> None:
-        """Add names that a person declared."""
+        """Add names that a user declared."""
         names = set(names)
         self.declared |= names
         if entity:
@@ -57,63 +66,69 @@ class HeldNames:
 
 def gather_names(
     events: Iterable[Event], ids: NDArray[np.int64], owners: NDArray[np.int64]
-) -> HeldNames:
-    """Return who bears which names.
+) -> NameBearers:
+    """Return the names in a journal by their bearers.
 
     Parameters
     ----------
     events
-        All events of the journal.
+        All events of the journal that may contain names.
     ids
-        The memories to purge.
+        The ids of the memories to purge.
     owners
-        To whom each memory is private, by row.
+        The owner to whom each memory is private, by row; see ``owners_of``.
     """
     gathering = _Gathering(ids, owners)
     for event in events:
         body = body_field(event.kind)
-        gathering.members(body, event.body, gathering.bearers(body, event.body))
+        gathering.add_members(body, event.body, gathering.bearers(body, event.body))
     return gathering.names
 
 
 class _Gathering:
-    """A walk through bodies; ``bearers`` are the memories that the names of a body or item belong to."""
+    """A walk through the bodies of events that collects names.
+
+    ``bearers`` are the ids of the memories to which the names of a body or item belong.
+    """
 
     def __init__(self, ids: NDArray[np.int64], owners: NDArray[np.int64]) -> None:
-        self.names = HeldNames()
+        self.names = NameBearers()
         self._ids, self._owners = ids, owners
         self._purged = frozenset(ids.tolist())
 
     def bearers(self, field: Field, value: Any) -> list[int]:
-        """Return the memories that a body or item names, where it has names that belong to them."""
+        """Return the ids of the memories in a body or item, if its names belong to them."""
         return sorted(set(field.ids(value))) if field.bears_names and field.names_memories else []
 
-    def members(self, field: Field, values: Mapping[str, Any], bearers: Sequence[int]) -> None:
+    def add_members(self, field: Field, values: Mapping[str, Any], bearers: Sequence[int]) -> None:
+        """Add the names in the members of a mapping."""
         for name, value in values.items():
             part = field.get(name)
             if value is not None and part.bears_names:
-                self.part(part, value, values, bearers)
+                self.add_part(part, value, values, bearers)
 
-    def part(
-        self, field: Field, value: Any, beside: Mapping[str, Any], bearers: Sequence[int]
+    def add_part(
+        self, field: Field, value: Any, siblings: Mapping[str, Any], bearers: Sequence[int]
     ) -> None:
+        """Add the names in a value; ``siblings`` are the members of the mapping that contains it."""
+        # One case for each role that a field may have. A mapping or item about memories has bearers of its own.
         if field.role in NAMES:
-            self._names(field, value, beside, bearers)
+            self._add_names(field, value, siblings, bearers)
         elif field.role == "mapping":
             own = self.bearers(field, value) if field.is_about_memories else bearers
             for key in value if field.keys and field.held == "memories" else ():
-                self._bear(key, own, entity=field.keys == "entity")
-            self.members(field, value, own)
+                self._add_name(key, own, entity=field.keys == "entity")
+            self.add_members(field, value, own)
         elif field.role in ("list", "tuple"):
             for number, item in enumerate(value):
                 inner = field.item(number)
                 if item is not None and inner.bears_names:
                     own = self.bearers(inner, item) if inner.is_about_memories else bearers
-                    self.part(inner, item, beside, own)
+                    self.add_part(inner, item, siblings, own)
         elif field.role == "rows":
             self._rows(field, value)
-        elif field.role == "columns" and "first" in beside:
-            self._columns(range(beside["first"], beside["first"] + beside["count"]), value)
+        elif field.role == "columns" and "first" in siblings:
+            self._columns(range(siblings["first"], siblings["first"] + siblings["count"]), value)
         elif field.role == "values":
             self._columns(value["ids"], value["columns"])
         elif field.role == "graph":
@@ -121,18 +136,21 @@ class _Gathering:
         elif field.role == "registers":
             self._registers(value)
 
-    def _names(
-        self, field: Field, value: Any, beside: Mapping[str, Any], bearers: Sequence[int]
+    def _add_names(
+        self, field: Field, value: Any, siblings: Mapping[str, Any], bearers: Sequence[int]
     ) -> None:
-        entity = field.role == "entity" or (field.role == "node" and beside.get("kind") == "entity")
+        """Add the names in a field of names."""
+        entity = field.role == "entity" or (
+            field.role == "node" and siblings.get("kind") == "entity"
+        )
         if field.held == "declared":
             self.names.declare(_strings(value), entity=entity)
         elif field.held == "memories":
             for name in _strings(value):
-                self._bear(name, bearers, entity=entity)
+                self._add_name(name, bearers, entity=entity)
 
-    def _bear(self, name: str, bearers: Collection[int], *, entity: bool) -> None:
-        """Add a name that these memories bear together: it is of a purged one if any of them is."""
+    def _add_name(self, name: str, bearers: Collection[int], *, entity: bool) -> None:
+        """Add a name of several memories together, as purged if any of them is."""
         if not self._purged.isdisjoint(bearers):
             self.names.add(name, mine=True, entity=entity)
             return
@@ -140,7 +158,7 @@ class _Gathering:
             self.names.add(name, mine=False, entity=entity, owner=owner)
 
     def _rows(self, field: Field, columns: Mapping[str, Any]) -> None:
-        """Each name in a row belongs to the memories of that row."""
+        """Add the names in parallel columns; those of a row belong to the memories of that row."""
         bearing = [part for name, part in columns.items() if field.get(name).role == "memory"]
         for name, part in columns.items():
             column = field.get(name)
@@ -151,28 +169,32 @@ class _Gathering:
             )
             for row, value in enumerate(part if isinstance(part, list) else ()):
                 ids = [memories[row] for memories in bearing if memories[row] is not None]
-                for one in _strings(value):
-                    self._bear(one, ids, entity=entity)
+                for text in _strings(value):
+                    self._add_name(text, ids, entity=entity)
 
-    def _columns(self, listed: Sequence[int], columns: Mapping[str, Any]) -> None:
-        numbers = np.asarray(listed, dtype=np.int64)
-        mine, of = np.isin(numbers, self._ids), self._owners[numbers - 1]
-        flags, owning = mine.tolist(), of.tolist()
-        stays = np.unique(of[~mine]).tolist()
+    def _columns(self, ids: Sequence[int], columns: Mapping[str, Any]) -> None:
+        """Add the names in columns of memories; a value that is no list holds for all of them."""
+        numbers = np.asarray(ids, dtype=np.int64)
+        mine, owner_of = np.isin(numbers, self._ids), self._owners[numbers - 1]
+        flags, owners = mine.tolist(), owner_of.tolist()
+        staying_owners = np.unique(owner_of[~mine]).tolist()
         for name in columns.keys() & _NAMED_COLUMNS:
-            given, entity = columns[name], name in _ENTITY_COLUMNS
-            if isinstance(given, list):
-                for value, gone, owner in zip(given, flags, owning, strict=True):
-                    for one in _strings(value):
-                        self.names.add(one, mine=gone, entity=entity, owner=owner)
-            elif given is not None:
+            column, entity = columns[name], name in _ENTITY_COLUMNS
+            if isinstance(column, list):
+                for value, gone, owner in zip(column, flags, owners, strict=True):
+                    for text in _strings(value):
+                        self.names.add(text, mine=gone, entity=entity, owner=owner)
+            elif column is not None:
                 if mine.any():
-                    self.names.add(given, mine=True, entity=entity)
-                for owner in stays:
-                    self.names.add(given, mine=False, entity=entity, owner=owner)
+                    self.names.add(column, mine=True, entity=entity)
+                for owner in staying_owners:
+                    self.names.add(column, mine=False, entity=entity, owner=owner)
 
     def _graph(self, graph: Mapping[str, Any]) -> None:
-        """Imported nodes: those of purged memories, and all others, whatever joins them."""
+        """Add the names of imported nodes.
+
+        A node that no edge joins to a purged memory counts as one of others.
+        """
         ends = list(zip(graph["source"], graph["target"], strict=True))
         mine = {
             end for pair in ends for end in pair if end < 0 and not self._purged.isdisjoint(pair)
@@ -185,15 +207,16 @@ class _Gathering:
                 self.names.add(name, mine=False, entity=kind == "entity")
 
     def _registers(self, registers: Mapping[str, Any]) -> None:
-        """Imported registers tell what was declared in the other lab."""
+        """Add the names in imported registers, where those of entities were declared."""
         for name, dumped in registers.items():
             if name == Entities.name:
                 self.names.declare(Entities.declared_in(dumped), entity=True)
             elif dump_field(name).bears_names:
-                self.part(dump_field(name), dumped, {}, self.bearers(dump_field(name), dumped))
+                self.add_part(dump_field(name), dumped, {}, self.bearers(dump_field(name), dumped))
 
 
 def _strings(value: Any) -> Iterator[str]:
+    """Yield the strings in a value and in its nested lists."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | tuple):

@@ -1,6 +1,6 @@
-"""What a purge takes out, and what stands in its place: aliases, cut texts, slates that hold the content no more.
+"""The plan of a purge: names to replace, texts to cut and logged queries to empty.
 
-What becomes of events is in ``rewriting``, and what a purge may change of the state in ``verifying``.
+``rewriting`` applies the plan to events, and ``verifying`` compares the states before and after.
 """
 
 from __future__ import annotations
@@ -33,29 +33,42 @@ from memlab.kernel.state import (
 from memlab.subjects.purge.names import gather_names
 from memlab.subjects.purge.questions import ALL, NOTHING, Quotes, owners_of, quotes_of
 
-__all__ = ["Cut", "PurgePlan", "cut_of", "plan_purge", "purging", "redact_slates", "tombstones_of"]
+__all__ = [
+    "Cut",
+    "PurgePlan",
+    "cut_of",
+    "plan_purge",
+    "purge_change",
+    "redact_slates",
+    "tombstones_of",
+]
 
+# The form of a placeholder: the number of the purge's event, and a running number.
 _PLACEHOLDER = re.compile(re.escape(PLACEHOLDER) + r"\d+-\d+\]")
 
 _PIECE = 12
-"""Characters of a text by which it is looked for within others; a shorter one is only found whole."""
+"""The length of the beginning by which a text is found within others; a shorter text is only found whole."""
 
 _AT_ONCE = 4_000
-"""Questions that are looked through together."""
+"""The number of logged queries that are searched together: one search costs as much as a hundred."""
 
 _UNREADABLE = {"where-text": "purged"}
-"""The filter of a recall that cannot be asked again."""
+"""The filter of a recall whose query was removed, so that the recall cannot be repeated."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Takes purged texts out of others: ``exact`` where they are the whole, ``pieces`` by how they begin."""
+    """Removes purged texts from other strings.
+
+    ``exact`` contains the texts themselves, and ``pieces`` the longer ones by their first
+    characters.
+    """
 
     exact: frozenset[str]
     pieces: Mapping[str, tuple[str, ...]]
 
     def __call__(self, content: str) -> str:
-        """A string without the purged texts that it is, begins or holds."""
+        """Return a string without purged texts; "" if it equals one or its beginning."""
         if normalize_text(content) in self.exact:
             return ""
         if len(content) < _PIECE or not self.pieces:
@@ -65,22 +78,19 @@ class Cut:
             text.startswith(begun) for text in self.pieces.get(content[:_PIECE], ())
         ):
             return ""
-        place = 0
-        while place <= len(content) - _PIECE:
-            found = next(
-                (
-                    t
-                    for t in self.pieces.get(content[place : place + _PIECE], ())
-                    if content.startswith(t, place)
-                ),
-                "",
-            )
-            content = content[:place] + content[place + len(found) :] if found else content
-            place += 0 if found else 1
+        position = 0
+        while position <= len(content) - _PIECE:
+            texts = self.pieces.get(content[position : position + _PIECE], ())
+            match = next((text for text in texts if content.startswith(text, position)), "")
+            content = content[:position] + content[position + len(match) :] if match else content
+            position += 0 if match else 1
         return content
 
     def note(self, column: str, note: str | None) -> str | None:
-        """A note without the purged texts; None where nothing is left, and for operations, of which no part is run."""
+        """Return a note without purged texts, or None if nothing is left.
+
+        Operations are code, so one that contains a purged text is removed as a whole.
+        """
         if note is None:
             return None
         left = self(note)
@@ -88,7 +98,7 @@ class Cut:
 
 
 def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
-    """What the texts of these rows are taken out of others by."""
+    """Return the Cut of the texts of some rows, each with and without its speaker."""
     texts = [text for text in state.texts.to_list(rows) if text]
     speakers = state.names["speaker"]
     attributed = [
@@ -104,10 +114,40 @@ def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
 
 @dataclass(frozen=True)
 class PurgePlan:
-    """What is to go: the texts of these memories, and the names that no other memory ever had and nobody declared.
+    """The content that a purge removes: texts of memories, and names that only they have.
 
-    A name that was declared stays unless it is a purged text as a whole. Entities are known by ``entity_key``, so that
-    every spelling of one has one alias; ``clusters`` are the names that tell what only purged memories said.
+    A declared name stays unless it equals a purged text. Entities are known by ``entity_key``, so
+    that all spellings of one have one placeholder.
+
+    Attributes
+    ----------
+    ids
+        The ids of the purged memories.
+    names
+        The names to replace, entities and clusters apart.
+    entities
+        The keys of the entities to replace.
+    clusters
+        The names of clusters that contain a word only purged memories said.
+    cut
+        Removes the purged texts from other strings.
+    created
+        The time of creation of each memory, by row.
+    mark
+        The number of the purge's event, which is part of each placeholder.
+    quotes
+        The words and characters by which a query quotes purged memories.
+    hidden
+        ``names`` and ``quotes`` by viewer, if private memories stay: their names count only for
+        their creators.
+    filters
+        The project, session or viewer that is purged as a whole, with all queries.
+    placeholders
+        The placeholders that the lab already has, perhaps from another lab.
+    emptied
+        The recalls whose queries were removed; filled by ``redact_slates``.
+    askers
+        The viewer of each recall, by decision; filled by ``redact_slates``.
     """
 
     ids: NDArray[np.int64]
@@ -116,74 +156,71 @@ class PurgePlan:
     clusters: frozenset[str]
     cut: Cut
     created: NDArray[np.int64]
-    """When each memory was remembered, by row."""
     mark: str
     quotes: Quotes = NOTHING
-    """What of a question tells of the purged memories."""
     hidden: Mapping[str, tuple[frozenset[str], Quotes]] = field(default_factory=dict)
-    """``names`` and ``quotes`` by viewer, where memories stay that are private: what those bear counts for their
-    creators alone."""
     filters: Mapping[str, str] = field(default_factory=dict)
-    """The project, session or viewer that goes as a whole: what was asked there goes too."""
-    taken: frozenset[str] = frozenset()
+    placeholders: frozenset[str] = frozenset()
     emptied: set[int] = field(default_factory=set)
-    """The recalls whose questions were taken out, filled by ``redact_slates``."""
     askers: dict[int, str] = field(default_factory=dict)
-    """As whom recalls were asked, by decision, filled by ``redact_slates``."""
     _aliases: dict[str, str] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def asked_by(self, viewer: str | None) -> PurgePlan:
-        """What goes of a recall that was asked as ``viewer``; of one that nobody in particular asked, this."""
+    def for_viewer(self, viewer: str | None) -> PurgePlan:
+        """Return the plan for the recalls of a viewer; None for a recall without one."""
         if viewer is None or not self.hidden:
             return self
         names, quotes = self.hidden.get(viewer, self.hidden[EVERYONE])
         return replace(self, names=names, quotes=quotes)
 
     def alias(self, name: str) -> str:
-        """What stands for a name from now on: the same for the same, so that what was joined by it stays joined.
+        """Return the placeholder of a name, the same one for every use of the name.
 
-        Never a placeholder that is there already: an import may have brought those of another lab.
+        The same placeholder keeps joined what the name joined. A name that already is a placeholder
+        stays, and no placeholder of another lab is used again.
         """
         if _PLACEHOLDER.fullmatch(name):
             return name
         while name not in self._aliases:
-            made = f"{PLACEHOLDER}{self.mark}-{next(self._numbers)}]"
-            if made not in self.taken:
-                self._aliases[name] = made
+            placeholder = f"{PLACEHOLDER}{self.mark}-{next(self._numbers)}]"
+            if placeholder not in self.placeholders:
+                self._aliases[name] = placeholder
         return self._aliases[name]
 
     def within(self, ids: Sequence[int]) -> list[int]:
-        """The places of purged memories among ``ids``."""
-        found: list[int] = np.flatnonzero(
+        """Return the positions of purged memories in ``ids``."""
+        positions: list[int] = np.flatnonzero(
             np.isin(np.asarray(ids, dtype=np.int64), self.ids)
         ).tolist()
-        return found
+        return positions
 
-    def named(self, name: str | None, field: str = "") -> str | None:
-        """The name, or what stands for it; ``field`` is whose name it is."""
+    def replace_name(self, name: str | None, field: str = "") -> str | None:
+        """Return a name of the field ``field``, or its placeholder if the name is purged."""
         matches = len(self.filters) == 1 and field in self.filters and self.filters[field] == name
         return self.alias(name) if name is not None and (matches or name in self.names) else name
 
     def name(self, role: str, name: str) -> str:
-        """The name, or what stands for it: that of a node, or one of the field ``role``."""
+        """Return a name or its placeholder; ``role`` is the kind of a node or a field."""
         if role in NODE_KINDS:
             return self.node(role, name)
-        return self.named(name, role) or name
+        return self.replace_name(name, role) or name
 
-    def takes(self, question: str, **filters: str | None) -> bool:
-        """Whether the words of a question go: they are or quote what is gone, or were asked of what goes."""
-        return self.takes_whole(question, **filters) or self.quotes.within(question)
+    def removes_query(self, query: str, **filters: str | None) -> bool:
+        """Return whether a query is removed: it equals or quotes purged texts, or its filters match."""
+        return self.removes_exactly(query, **filters) or self.quotes.within(query)
 
-    def takes_whole(self, question: str, **filters: str | None) -> bool:
-        """Whether a question goes that quotes nothing: it is what is gone, or was asked of what goes."""
+    def removes_exactly(self, query: str, **filters: str | None) -> bool:
+        """Return whether a query is removed apart from quotations: by equality or its filters."""
         matches = bool(self.filters) and all(
-            filters.get(name) == given for name, given in self.filters.items()
+            filters.get(name) == purged for name, purged in self.filters.items()
         )
-        return matches or normalize_text(question) in self.cut.exact
+        return matches or normalize_text(query) in self.cut.exact
 
     def node(self, kind: str, name: str, *, own: bool = False) -> str:
-        """What a node is called now; ``own`` says that a purged memory was joined to it."""
+        """Return the name of a node, or its placeholder.
+
+        ``own`` is true if an edge joined a purged memory to the node.
+        """
         if kind == "entity":
             key = _key(name)
             return self.alias(key) if own or key in self.entities else name
@@ -200,69 +237,79 @@ def plan_purge(
     filters: Mapping[str, str] | None = None,
     entity: Collection[str] = (),
 ) -> PurgePlan:
-    """What the purge of ``rows`` by the event ``seq`` takes out.
+    """Return the plan of the purge of ``rows`` by the event ``seq``.
 
-    ``filters`` names the project, session or viewer that goes as a whole, ``entity`` all names of the one that goes:
-    they go even where a person declared them, unless a memory that stays bears them.
+    ``filters`` names a project, session or viewer that is purged as a whole, ``entity`` all names
+    of a purged entity. The names of such an entity are replaced even if declared, unless another
+    memory has them.
     """
     ids = rows + 1
-    known, owners = _keys(entity), owners_of(state)
-    held, cut = gather_names(events, ids, owners), cut_of(state, rows)
-    every = held.own.union(held.declared, *held.others.values())
-    named_alike = {
-        name for name in held.declared if normalize_text(name) in cut.exact or _key(name) in known
+    entity_keys, owners = _keys(entity), owners_of(state)
+    bearers, cut = gather_names(events, ids, owners), cut_of(state, rows)
+    all_names = bearers.own.union(bearers.declared, *bearers.others.values())
+    purged_declarations = {
+        name
+        for name in bearers.declared
+        if normalize_text(name) in cut.exact or _key(name) in entity_keys
     }
-    # an entity is one under every spelling
-    others, declared = _keys(held.entities), _keys(held.by_hand - named_alike)
-    go = frozenset(held.own - held.declared | named_alike)
-    quotes, shown = quotes_of(state, rows, entity, owners), held.others[ALL]
+    # Entities are compared by key, because an entity is the same under every spelling.
+    others, declared = _keys(bearers.entities), _keys(bearers.by_hand - purged_declarations)
+    purged_names = frozenset(bearers.own - bearers.declared | purged_declarations)
+    quotes, public_names = quotes_of(state, rows, entity, owners), bearers.others[ALL]
     creators = state.names["creator"]
     hidden = {
-        viewer: (go - shown - held.others[creators.code(viewer)], found)
-        for viewer, found in quotes.items()
+        viewer: (purged_names - public_names - bearers.others[creators.code(viewer)], viewer_quotes)
+        for viewer, viewer_quotes in quotes.items()
         if viewer is not None
     }
     return PurgePlan(
         ids,
-        go.difference(*held.others.values()),
+        purged_names.difference(*bearers.others.values()),
         frozenset(
-            (_keys(held.own_entities) - declared | _keys(held.by_hand & named_alike)) - others
+            (_keys(bearers.own_entities) - declared | _keys(bearers.by_hand & purged_declarations))
+            - others
         ),
-        frozenset(_telling(state, rows)),
+        frozenset(_revealing_clusters(state, rows)),
         cut,
         np.array(state.numbers["created"].values),
         str(seq),
         quotes[None],
         hidden if (owners != ALL).any() else {},
         filters or {},
-        frozenset(name for name in every if _PLACEHOLDER.fullmatch(name)),
+        frozenset(name for name in all_names if _PLACEHOLDER.fullmatch(name)),
     )
 
 
 def _keys(names: Iterable[str]) -> set[str]:
+    """Return the keys of entities with these names."""
     return set(map(_key, names))
 
 
 def _key(name: str) -> str:
-    """What all spellings of an entity's name share; an imported name may be none, and stays what it is."""
+    """Return the key that all spellings of an entity's name share.
+
+    An invalid name of an import is its own key.
+    """
     try:
         return entity_key(name)
     except InputError:
         return name
 
 
-def _telling(state: State, rows: NDArray[np.int64]) -> set[str]:
-    """The names of clusters in which a word stands that only the memories in ``rows`` have said."""
-    found = set()
+def _revealing_clusters(state: State, rows: NDArray[np.int64]) -> set[str]:
+    """Return the names of clusters that contain a word only the memories in ``rows`` said."""
+    clusters = set()
     for name in state.nodes.vocabularies()["cluster"]:
-        posted = [held for held, _ in state.words.hits(state.words.query(name)).parts]
+        posted = [
+            rows_with_word for rows_with_word, _ in state.words.hits(state.words.query(name)).parts
+        ]
         if any(len(holders) and np.isin(holders, rows).all() for holders in posted):
-            found.add(name)
-    return found
+            clusters.add(name)
+    return clusters
 
 
-def purging(state: State, rows: NDArray[np.int64], now: int) -> tuple[Change, dict[str, Any]]:
-    """What the event of a purge changes in the state, and the tombstones that it leaves."""
+def purge_change(state: State, rows: NDArray[np.int64], now: int) -> tuple[Change, dict[str, Any]]:
+    """Return the change of the state by the event of a purge, and the tombstones in it."""
     edges = state.edges
     purged = np.zeros(len(state), dtype=np.bool_)
     purged[rows] = True
@@ -283,78 +330,90 @@ def purging(state: State, rows: NDArray[np.int64], now: int) -> tuple[Change, di
 
 
 def tombstones_of(state: State) -> Tombstones:
-    """What was purged from this lab: imports ask it."""
+    """Return the digests of purged texts, which imports compare."""
     return state.projection(Tombstones)
 
 
-# -- slates -----------------------------------------------------------------------------------------------------
-
-
 def redact_slates(slates: Iterable[tuple[int, bytes]], gone: PurgePlan) -> dict[int, bytes]:
-    """The slates of recalls that hold something of what is gone, by decision, without it.
+    """Return the slates with purged content, by decision, without that content.
 
-    A question that was or quotes a purged text, or was asked in a purged project or session, loses its words and its
-    vector, and cannot be asked again. Ids, features and scores stay.
+    A query that equals or quotes a purged text, or was asked in a purged project or session, loses
+    its words and its vector, and cannot be repeated. Ids, features and scores stay.
     """
-    found: dict[int, bytes] = {}
+    redacted: dict[int, bytes] = {}
     waiting: list[tuple[int, bytes, Question]] = []
     for decision, blob in slates:
         waiting.append((decision, blob, question_of(blob, decision=decision)))
         if len(waiting) == _AT_ONCE:
-            found |= _redacted(waiting, gone)
+            redacted |= _redact_batch(waiting, gone)
             waiting = []
-    return found | _redacted(waiting, gone)
+    return redacted | _redact_batch(waiting, gone)
 
 
-def _redacted(slates: Sequence[tuple[int, bytes, Question]], gone: PurgePlan) -> dict[int, bytes]:
-    viewers = [asked.filters.get("viewer") for _, _, asked in slates]
+def _redact_batch(
+    slates: Sequence[tuple[int, bytes, Question]], gone: PurgePlan
+) -> dict[int, bytes]:
+    """Return the slates of a batch that contain purged content, without it."""
+    viewers = [question.filters.get("viewer") for _, _, question in slates]
     gone.askers.update(
         {
-            decision: one
-            for (decision, *_), one in zip(slates, viewers, strict=True)
-            if one is not None
+            decision: asker
+            for (decision, *_), asker in zip(slates, viewers, strict=True)
+            if asker is not None
         }
     )
     quoting: set[int] = set()
-    for viewer in set(viewers):  # together: a question by itself would take as long as a hundred
+    # The queries of one viewer are searched together, because a single one would take as long as a hundred.
+    for viewer in set(viewers):
         queries = {
-            decision: one.query
-            for (decision, _, one), of in zip(slates, viewers, strict=True)
-            if of == viewer
+            decision: question.query
+            for (decision, _, question), asker in zip(slates, viewers, strict=True)
+            if asker == viewer
         }
-        quoting |= gone.asked_by(viewer).quotes.within_any(queries)
-    found = {}
-    for (decision, blob, asked), viewer in zip(slates, viewers, strict=True):
-        plan = gone.asked_by(viewer)
+        quoting |= gone.for_viewer(viewer).quotes.within_any(queries)
+    redacted = {}
+    for (decision, blob, question), viewer in zip(slates, viewers, strict=True):
+        plan = gone.for_viewer(viewer)
         changed = msgspec.structs.replace(
-            asked,
-            project=plan.named(asked.project, "project"),
-            session=plan.named(asked.session, "session"),
-            branch=plan.named(asked.branch),
-            filters=_filters(asked.filters, plan),
+            question,
+            project=plan.replace_name(question.project, "project"),
+            session=plan.replace_name(question.session, "session"),
+            branch=plan.replace_name(question.branch),
+            filters=_filters(question.filters, plan),
         )
-        where = {"project": asked.project, "session": asked.session, "viewer": viewer}
-        if asked.query and (decision in quoting or plan.takes_whole(asked.query, **where)):
+        where = {"project": question.project, "session": question.session, "viewer": viewer}
+        if question.query and (
+            decision in quoting or plan.removes_exactly(question.query, **where)
+        ):
             gone.emptied.add(decision)
             emptied = {
                 "query": "",
-                "vector": bytes(len(asked.vector)),
-                "filters": _unreadable(asked.filters, plan),
+                "vector": bytes(len(question.vector)),
+                "filters": _unreadable(question.filters, plan),
             }
             changed = msgspec.structs.replace(changed, **emptied)
-        if changed != asked:
-            found[decision] = with_question(blob, changed, decision=decision)
-    return found
+        if changed != question:
+            redacted[decision] = with_question(blob, changed, decision=decision)
+    return redacted
 
 
 def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Filters with which nothing is asked again. As whom it was asked stays: it says who may see the recall."""
+    """Return filters with which a recall cannot be repeated.
+
+    The viewer stays, because it decides who may see the recall.
+    """
     viewer = filters.get("viewer")
-    return {**_UNREADABLE, **({} if viewer is None else {"viewer": gone.named(viewer, "viewer")})}
+    return {
+        **_UNREADABLE,
+        **({} if viewer is None else {"viewer": gone.replace_name(viewer, "viewer")}),
+    }
 
 
 def _filters(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """What a caller admitted: names that are gone have placeholders; an expression that holds one is dropped."""
+    """Return the filters of a recall with placeholders for purged names.
+
+    An expression that contains a purged name or text is dropped.
+    """
     text = next(
         (filters[name] for name in ("where", "where-text") if isinstance(filters.get(name), str)),
         "",
@@ -364,10 +423,10 @@ def _filters(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
     ):
         return _unreadable(filters, gone)
     return {
-        name: [gone.named(word) for word in given]
-        if isinstance(given, list)
-        else gone.named(given, name)
-        if isinstance(given, str) and name != "where"
-        else given
-        for name, given in filters.items()
+        name: [gone.replace_name(word) for word in value]
+        if isinstance(value, list)
+        else gone.replace_name(value, name)
+        if isinstance(value, str) and name != "where"
+        else value
+        for name, value in filters.items()
     }

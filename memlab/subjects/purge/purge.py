@@ -1,4 +1,4 @@
-"""Purging: what goes, from the journal and every file made of it, and the receipt of that."""
+"""``lab.purge``: permanent removal of memories from the journal and all derived files."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from memlab.kernel.privacy import refuse
 from memlab.kernel.state import State
 from memlab.kernel.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
 from memlab.kernel.verbs.core import Core, Memories
-from memlab.kernel.verbs.corrections.editing import due_for_purge, joined_by_succession
-from memlab.subjects.purge.planning import plan_purge, purging, redact_slates
+from memlab.kernel.verbs.corrections.editing import due_for_purge, find_related
+from memlab.subjects.purge.planning import plan_purge, purge_change, redact_slates
 from memlab.subjects.purge.receipt import (
-    Chosen,
+    Choice,
     Purged,
     Receipt,
-    checked_choice,
-    chosen_by,
-    held_files,
-    receipt_of,
+    build_receipt,
+    check_choice,
+    choose_by_name,
+    list_derived_files,
     search_terms_of,
 )
-from memlab.subjects.purge.rewriting import events_that_may_hold, redact_event
-from memlab.subjects.purge.verifying import differences
+from memlab.subjects.purge.rewriting import redact_event, select_affected_events
+from memlab.subjects.purge.verifying import find_differences
 
 __all__ = ["purge"]
 
@@ -40,58 +40,62 @@ def purge(
     remove_exports: bool,
     reason: str,
 ) -> Purged:
-    """Remove memories for good, in one transaction, from the journal and from all that was made of it.
+    """Remove memories permanently, in one transaction, with everything derived from them.
 
     See ``Lab.purge``.
     """
-
-    checked_choice(
+    check_choice(
         memory, overdue, project=project, session=session, subject=subject, creator=creator
     )
     refuse(reason, "reason")
     store, journal = core.store, core.store.journal
     if not isinstance(journal, Journal) or journal.read_only:
-        raise ReadOnlyLab(f"{store.where} was opened with read_only=True.")
-    # nobody writes a file that is made of the journal until all of them are gone
+        raise ReadOnlyLab(
+            f"{store.where} was opened with read_only=True. Open the lab for writing to purge it."
+        )
+    # The lock on derived files is held until all of them are rewritten: a snapshot written meanwhile by another
+    # process would contain purged texts.
     with store.exclusive(), store.derived.hold(PURGE_TIMEOUT):
         rows: list[int] = []
 
         def verify(before: State, after: State) -> None:
-            found = differences(before, after, np.array(rows, dtype=np.int64))
-            if found:
+            """Raise LabError if the rewritten journal differs in more than the purged content."""
+            problems = find_differences(before, after, np.array(rows, dtype=np.int64))
+            if problems:
                 raise LabError(
-                    f"{store.where}: nothing was purged, as more than the purged content would change: {found[0]} "
-                    "Please report this."
+                    f"{store.where}: nothing was purged, because more than the purged content would change: "
+                    f"{problems[0]} Please report this."
                 )
 
         with store.writing(verify=verify) as tx:
             state, now = store.state, store.clock()
             _refuse_missing(state)
             if overdue:
-                chosen = Chosen(
+                chosen = Choice(
                     [
                         id - 1
                         for id in due_for_purge(state, store.versions.pack, now)["id"].to_list()
                     ]
                 )
             elif memory is not None:
-                chosen = Chosen(core.rows(memory))
+                chosen = Choice(core.rows(memory))
             else:
-                chosen = chosen_by(
+                chosen = choose_by_name(
                     state, project=project, session=session, subject=subject, creator=creator
                 )
             rows = [row for row in chosen.rows if state.names["status"].value_at(row) != "purged"]
-            review = joined_by_succession(state, rows, derived=True)
+            review = find_related(state, rows, derived=True)
             scrub = Scrub()
             if rows:
                 seq, purged = tx.head + 1, np.array(sorted(rows), dtype=np.int64)
-                # a log of years is read once: a recall or a judgement has nothing that could go
-                events = events_that_may_hold(journal.events())
+                # Most events of a long log are recalls and feedback, which contain nothing to purge. The rest is read
+                # once and kept for both passes.
+                events = select_affected_events(journal.events())
                 gone = plan_purge(
                     state, events, purged, seq=seq, filters=chosen.filters, entity=chosen.entity
                 )
                 wanted = search_terms_of(state, rows, gone, chosen.entity)
-                # slates first: they tell as whom the recalls were asked that events speak of
+                # Slates come first, because they contain the viewers of the recalls that events refer to.
                 slates = redact_slates(journal.slates(), gone)
                 bodies = {
                     event.seq: body
@@ -99,7 +103,7 @@ def purge(
                     if (body := redact_event(event, gone)) is not None
                 }
                 scrub = Scrub(bodies, slates, gone.ids.tolist())
-                change, tombstones = purging(state, purged, now)
+                change, tombstones = purge_change(state, purged, now)
                 tx.scrub(scrub)
                 tx.event(
                     "purge", {"reason": reason, "tombstones": tombstones, **change.body()}, at=now
@@ -108,10 +112,10 @@ def purge(
                 tx.meta(PURGING, str(seq))
         if rows:
             store.neighbours.forget()
-            held = held_files(store)
+            derived = list_derived_files(store)
             end_purge(journal, now=now)
             exports = {"remove_exports": remove_exports}
-            frame = receipt_of(store, gone, scrub, change, wanted, held, **exports)
+            frame = build_receipt(store, gone, scrub, change, wanted, derived, **exports)
             counts = (len(scrub.bodies), len(scrub.slates), len(gone.emptied))
     if not rows:
         return Purged((), 0, 0, 0, review, Receipt().frame(), reason)
@@ -120,9 +124,9 @@ def purge(
 
 
 def _refuse_missing(state: State) -> None:
-    """Raise MissingExtension where events of an extension that is not registered may hold what is purged."""
+    """Raise MissingExtension if events of an unknown extension may contain purged content."""
     if missing := state.missing_extensions:
         raise MissingExtension(
-            f"The lab has events of the extension {', '.join(sorted(missing))}, which is not registered here. A "
-            "purge has to know what they hold, so nothing was purged. Install the extension and open the lab again."
+            f"The lab has events of the extension {', '.join(sorted(missing))}, which is not registered here. "
+            "They may contain purged content, so nothing was purged. Install the extension and open the lab again."
         )

@@ -1,7 +1,7 @@
-"""Which logged questions quote what only purged memories said: a run of characters, or a name or number of theirs.
+"""Logged queries that quote purged memories: a run of characters, a name or a number.
 
-A question that shares either with a memory that stays says nothing of the purged ones, and is kept: with one that
-whoever asked may see, so that nobody learns from what is kept what others keep private.
+A query that a remaining memory contains as well is kept. Only memories that the viewer of the
+recall may see count, so that a kept query reveals nothing about private memories of others.
 """
 
 from __future__ import annotations
@@ -18,47 +18,56 @@ from memlab.kernel.state import EVERYONE, State, hidden_rows, normalize_text
 __all__ = ["ALL", "NOTHING", "Quotes", "owners_of", "quotes_of"]
 
 RUN = 12
-"""Characters in a row that a question shares with purged texts alone, in any case: two words or three. Of the turns of
-the conversation that comes with memlab, each purged by itself, questions that quote three words of it are found in 97
-of 100 cases and such that quote four in 99 (with 16: 58 and 95; the rest quote what another turn says too), and of
-6,616 pairs with a question about another turn 8 (with 10: 19, with 16: 4)."""
+"""The number of characters in a row that only purged texts share with a query, in any case: two or three words.
+
+Measured on the conversation that comes with memlab, each turn purged alone: of the queries that quote three words of
+the turn, 97% are found, of queries that quote four, 99% (with 16 characters: 58% and 95%). Of 6,616 pairs with a query
+about another turn, 8 are found wrongly (with 10 characters: 19, with 16: 4)."""
 
 _AT_ONCE = 10_000
-"""Texts that are hashed together: some megabytes."""
+"""The number of texts that are hashed together: a few megabytes."""
 
+# A word of two or more characters, and the first letter of a sentence, which is a capital in any case.
 _WORD = re.compile(r"\w[\w.@'\u2019-]*\w")
 _STARTS = re.compile(r"(?:^|[.!?:\"\u201c(\n]\s*)\w")
+# The multiplier of the rolling hash: 2**64 divided by the golden ratio, which spreads small codes over all bits.
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 ALL, NOBODY = -1, -2
-"""Owners that are no creator's code."""
+"""Owners other than the code of a creator: memories for everyone, and private memories without a creator."""
 
 Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class Quotes:
-    """What tells of purged memories: runs of characters by their hashes, ascending, and words in one case."""
+    """The marks by which purged memories are recognised in a query.
+
+    ``runs`` are hashes of runs of characters, ascending; ``words`` are case-folded names and
+    numbers.
+    """
 
     runs: Hashes
     words: frozenset[str]
 
-    def within(self, question: str) -> bool:
-        """Whether a question holds one of them."""
-        folded = _folded(question)
+    def within(self, query: str) -> bool:
+        """Return whether a query contains a run or a word."""
+        folded = _folded(query)
         if not self.words.isdisjoint(_WORD.findall(folded)):
             return True
-        found = _hashes([folded])
-        return bool(len(self.runs)) and bool((self.runs[_places(self.runs, found)] == found).any())
-
-    def within_any(self, questions: Mapping[int, str]) -> set[int]:
-        """Which of these questions hold one of them, by their keys."""
-        # a character that parts texts would be taken for the end of one
-        keys, folded = (
-            list(questions),
-            [_folded(one).replace("\0", "\1") for one in questions.values()],
+        hashes = _hashes([folded])
+        return bool(len(self.runs)) and bool(
+            (self.runs[_positions(self.runs, hashes)] == hashes).any()
         )
-        found = {
+
+    def within_any(self, queries: Mapping[int, str]) -> set[int]:
+        """Return the keys of the queries that contain a run or a word."""
+        # The texts are joined with zero characters for hashing, so none may contain one.
+        keys, folded = (
+            list(queries),
+            [_folded(query).replace("\0", "\1") for query in queries.values()],
+        )
+        quoting = {
             key
             for key, text in zip(keys, folded, strict=True)
             if not self.words.isdisjoint(_WORD.findall(text))
@@ -66,20 +75,23 @@ class Quotes:
         if len(self.runs) and keys:
             hashes = _hashes(folded)
             counts = [max(len(text) - RUN + 1, 0) for text in folded]
-            held = np.flatnonzero(self.runs[_places(self.runs, hashes)] == hashes)
-            found |= {
-                keys[place]
-                for place in np.searchsorted(np.cumsum(counts), held, side="right").tolist()
+            matches = np.flatnonzero(self.runs[_positions(self.runs, hashes)] == hashes)
+            quoting |= {
+                keys[number]
+                for number in np.searchsorted(np.cumsum(counts), matches, side="right").tolist()
             }
-        return found
+        return quoting
 
 
+# The marks of a purge that leaves queries alone.
 NOTHING = Quotes(np.empty(0, dtype=np.uint64), frozenset())
 
 
 def owners_of(state: State) -> NDArray[np.int64]:
-    """int64[rows]: to whom each memory is private, by the code of its creator; ``ALL`` where it is not, ``NOBODY``
-    where it has none.
+    """Return the owner of each memory as int64[rows].
+
+    The owner of a private memory is the code of its creator, or ``NOBODY`` without one; that of
+    others is ``ALL``.
     """
     hidden, codes = hidden_rows(state, EVERYONE), state.names["creator"].codes
     if hidden is None:
@@ -90,84 +102,103 @@ def owners_of(state: State) -> NDArray[np.int64]:
 def quotes_of(
     state: State, rows: NDArray[np.int64], names: Iterable[str], owners: NDArray[np.int64]
 ) -> Mapping[str | None, Quotes]:
-    """What only the memories in ``rows`` say, and ``names``, which tell of them whoever else says them.
+    """Return the marks that only the memories in ``rows`` have, by viewer.
 
-    By who asks: None sees all that stays, ``EVERYONE`` what is private to nobody, a creator what is theirs as well.
+    The viewer None sees all remaining memories, ``EVERYONE`` those that are private to nobody, and
+    a creator also their own. The words of ``names`` always count, whether or not other memories
+    contain them.
     """
+    # Remaining memories are compared once for each owner; a viewer's result combines ALL and the
+    # viewer as owner.
     texts = [text for text in state.texts.to_list(rows) if text]
     own = np.unique(_hashes(map(_folded, texts)))
-    told = {word for name in names for word in _WORD.findall(_folded(name)) if len(word) > 2}
-    stays = np.ones(len(state), dtype=np.bool_)
-    stays[rows] = False
-    holders = {int(owner): stays & (owners == owner) for owner in np.unique(owners[stays])}
-    shared = {owner: _shared(state, own, np.flatnonzero(held)) for owner, held in holders.items()}
-    said = {word: _sayers(state, word, holders) for word in _names_in(texts)}
+    name_words = {word for name in names for word in _WORD.findall(_folded(name)) if len(word) > 2}
+    remaining = np.ones(len(state), dtype=np.bool_)
+    remaining[rows] = False
+    holders = {int(owner): remaining & (owners == owner) for owner in np.unique(owners[remaining])}
+    shared_by = {
+        owner: _shared(state, own, np.flatnonzero(mask)) for owner, mask in holders.items()
+    }
+    owners_by_word = {word: _owners_of_word(state, word, holders) for word in _names_in(texts)}
 
-    def seen_by(seen: Collection[int]) -> Quotes:
+    def quotes_for(visible: Collection[int]) -> Quotes:
+        """Return the marks that no memory of the visible owners has."""
         common = np.zeros(len(own), dtype=np.bool_)
-        for owner in holders.keys() & seen:
-            common |= shared[owner]
+        for owner in holders.keys() & visible:
+            common |= shared_by[owner]
         words = {
-            word for word, sayers in said.items() if sayers is not None and sayers.isdisjoint(seen)
+            word
+            for word, owners in owners_by_word.items()
+            if owners is not None and owners.isdisjoint(visible)
         }
-        return Quotes(own[~common], frozenset(words | told))
+        return Quotes(own[~common], frozenset(words | name_words))
 
     vocabulary = state.names["creator"].vocabulary
-    found: dict[str | None, Quotes] = {None: seen_by(holders.keys()), EVERYONE: seen_by((ALL,))}
-    return found | {vocabulary[owner]: seen_by((ALL, owner)) for owner in holders if owner >= 0}
+    result: dict[str | None, Quotes] = {
+        None: quotes_for(holders.keys()),
+        EVERYONE: quotes_for((ALL,)),
+    }
+    return result | {vocabulary[owner]: quotes_for((ALL, owner)) for owner in holders if owner >= 0}
 
 
 def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the hashes the texts of ``rows`` have as well."""
+    """Return which of the hashes ``own`` also occur in the texts of ``rows``."""
     shared = np.zeros(len(own), dtype=np.bool_)
     for start in range(0, len(rows) if len(own) else 0, _AT_ONCE):
-        found = _hashes(
+        hashes = _hashes(
             _folded(text) for text in state.texts.to_list(rows[start : start + _AT_ONCE]) if text
         )
-        places = _places(own, found)
-        shared[places[own[places] == found]] = True
+        positions = _positions(own, hashes)
+        shared[positions[own[positions] == hashes]] = True
     return shared
 
 
 def _folded(text: str) -> str:
+    """Return a text as it is compared: in one normal form and one case."""
     return normalize_text(text).casefold()
 
 
 def _hashes(folded: Iterable[str]) -> Hashes:
-    """A hash for each ``RUN`` characters in a row of each text."""
+    """Return a hash for every ``RUN`` characters in a row of each text."""
     codes = np.frombuffer(
         "\0".join(folded).encode("utf-32-le", "surrogatepass"), dtype="<u4"
     ).astype(np.uint64)
     if len(codes) < RUN:
         return np.empty(0, dtype=np.uint64)
     count = len(codes) - RUN + 1
-    found, defined = np.zeros(count, dtype=np.uint64), np.ones(count, dtype=np.bool_)
-    for place in range(RUN):
-        found = found * _FACTOR + codes[place : place + count]
-        defined &= codes[place : place + count] != 0
-    return found[defined]
+    hashes, defined = np.zeros(count, dtype=np.uint64), np.ones(count, dtype=np.bool_)
+    for offset in range(RUN):
+        hashes = hashes * _FACTOR + codes[offset : offset + count]
+        defined &= codes[offset : offset + count] != 0
+    return hashes[defined]
 
 
-def _places(ascending: Hashes, found: Hashes) -> NDArray[np.int64]:
-    return np.minimum(np.searchsorted(ascending, found), len(ascending) - 1)
+def _positions(ascending: Hashes, hashes: Hashes) -> NDArray[np.int64]:
+    """Return for each hash the position in ``ascending`` where it would be."""
+    return np.minimum(np.searchsorted(ascending, hashes), len(ascending) - 1)
 
 
 def _names_in(texts: Collection[str]) -> Iterator[str]:
-    """Names of people, places and things, and numbers: words with a digit, or a capital where no sentence begins."""
+    """Yield the names and numbers in texts, case-folded.
+
+    A name is a word with a digit, or with a capital that does not begin a sentence.
+    """
     for text in texts:
-        starts = {found.end() - 1 for found in _STARTS.finditer(text)}
-        for found in _WORD.finditer(text):
-            word = found.group()
-            capital = word[0].isupper() and found.start() not in starts
+        starts = {match.end() - 1 for match in _STARTS.finditer(text)}
+        for match in _WORD.finditer(text):
+            word = match.group()
+            capital = word[0].isupper() and match.start() not in starts
             if len(word) > 2 and (capital or not word.isalpha() or word[1:] != word[1:].lower()):
                 yield word.casefold()
 
 
-def _sayers(state: State, word: str, holders: Mapping[int, NDArray[np.bool_]]) -> set[int] | None:
-    """Whose memories that stay say this word; None for a word that is not looked for."""
+def _owners_of_word(
+    state: State, word: str, holders: Mapping[int, NDArray[np.bool_]]
+) -> set[int] | None:
+    """Return the owners of remaining memories with a word; None if the word is not indexed."""
     posted = state.words.hits(state.words.query(word)).parts
     return (
-        {owner for owner, held in holders.items() if any(held[rows].any() for rows, _ in posted)}
+        {owner for owner, mask in holders.items() if any(mask[rows].any() for rows, _ in posted)}
         if posted
         else None
     )

@@ -1,4 +1,4 @@
-"""What a purge is asked to remove, and its receipt: what went from where, and what a search found afterwards."""
+"""The choice of memories to purge, and the receipt of a purge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 
 from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.kernel.base.display import Displayed
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Journal, Scrub
 from memlab.kernel.schema import MEMORY
@@ -25,16 +25,17 @@ from memlab.subjects.purge.planning import PurgePlan
 from memlab.subjects.purge.traces import SearchReport, SearchTerms, search_files, search_terms
 
 __all__ = [
-    "Chosen",
+    "Choice",
     "Purged",
     "Receipt",
-    "checked_choice",
-    "chosen_by",
-    "held_files",
-    "receipt_of",
+    "build_receipt",
+    "check_choice",
+    "choose_by_name",
+    "list_derived_files",
     "search_terms_of",
 ]
 
+# The columns of a receipt.
 _SCHEMA = {
     "step": pl.String,
     "what": pl.String,
@@ -43,21 +44,42 @@ _SCHEMA = {
     "bytes": pl.Int64,
     "how": pl.String,
 }
+# The maximum number of lines for each step in a terminal.
 _SHOWN = 20
+# Columns with names that other memories may have too. Origins are unique.
 _NAMES = [name for name, column in MEMORY.items() if column.storage == "name" and name != "origin"]
 
 
 @dataclass(frozen=True)
 class Purged(Displayed):
-    """The receipt of a purge: what was removed for good, from where, and what a search of all files found afterwards.
+    """The receipt of a purge.
 
-    ``events`` and ``slates`` count what was rewritten, ``questions`` the logged questions that lost their words.
-    ``review`` has what tells of it and is still there: memories that a purged one superseded or was superseded by, and
-    those derived from one (memory_id, of, how, status, text).
+    Attributes
+    ----------
+    ids
+        The ids of the purged memories.
+    events, slates
+        The number of rewritten events and slates.
+    questions
+        The number of logged queries that lost their words.
+    review
+        Remaining memories that may repeat purged content: those that superseded a purged one or
+        were superseded by it, and those derived from one. Columns: memory_id, of, how, status,
+        text.
+    frame
+        The receipt as a table without any purged content. Columns: ``step`` ("removed", "searched",
+        "found"), ``what``, ``where``, ``count``, ``bytes`` and ``how``. Keep it with
+        ``receipt.frame.write_csv(...)``.
+    reason
+        The reason that was given.
 
-    ``frame`` is the receipt itself, to be kept (``done.frame.write_csv(...)``): it names files and ids, and quotes
-    nothing of what went. Its columns are ``step`` ("removed", "searched", "found"), ``what``, ``where``, ``count``,
-    ``bytes`` and ``how``. ``found`` has the last step alone: where something of it is still held, by what.
+    Examples
+    --------
+    >>> lab = memlab.open()
+    >>> hit = lab.remember("My number is 555-0100.")
+    >>> receipt = lab.purge(hit, reason="asked to delete it")
+    >>> len(receipt), receipt.found.height
+    (1, 0)
     """
 
     ids: tuple[int, ...]
@@ -70,16 +92,17 @@ class Purged(Displayed):
 
     @property
     def found(self) -> pl.DataFrame:
-        """The rows of ``frame`` that say where something is still held; none if the search found nothing."""
+        """The rows of ``frame`` for places that still contain purged content."""
         return self.frame.filter(step="found").drop("step", "bytes")
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def __str__(self) -> str:
-        look = f", {self.review.height:,} to review" if self.review.height else ""
+        review = f", {self.review.height:,} to review" if self.review.height else ""
         lines = [
-            f"Purged {len(self):,} memories from {self.events:,} events and {self.slates:,} slates{look}"
+            f"Purged {count_of(len(self), 'memory')} from {count_of(self.events, 'event')} and "
+            f"{count_of(self.slates, 'slate')}{review}"
         ]
         for step in ("removed", "searched", "found"):
             rows = [
@@ -103,6 +126,7 @@ class Purged(Displayed):
 
 
 def _line(row: dict[str, Any]) -> str:
+    """Return a row of a receipt as a line of text."""
     size = "" if row["bytes"] is None else f", {row['bytes']:,} bytes"
     return " ".join(
         part
@@ -110,68 +134,67 @@ def _line(row: dict[str, Any]) -> str:
             f"{row['count']:,}",
             row["what"] + size,
             f"in {row['where']}" * bool(row["where"]),
-            _how(row),
+            f"({row['how']})" if row["how"] else "",
         )
         if part
     )
 
 
-def _how(row: dict[str, Any]) -> str:
-    return f"({row['how']})" if row["how"] else ""
-
-
-# -- what is asked ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
-class Chosen:
-    """What goes: the rows, what is asked of questions (project, session or viewer), and the names of an entity."""
+class Choice:
+    """The memories to purge.
+
+    ``filters`` name a project, session or viewer whose logged queries are purged too; ``entity`` the names of an entity.
+    """
 
     rows: list[int]
     filters: dict[str, str] = field(default_factory=dict)
     entity: tuple[str, ...] = ()
 
 
-def chosen_by(
+def choose_by_name(
     state: State,
     *,
     project: str | None,
     session: str | None,
     subject: str | None,
     creator: str | None,
-) -> Chosen:
-    """The memories that all of the names given have. UnknownName for one that no memory has."""
-    kept = np.ones(len(state), dtype=np.bool_)
+) -> Choice:
+    """Return the memories that have every given name; UnknownName for a name without memories."""
+    # A subject is matched under every name of its entity. Queries are only purged with a project, session or creator.
+    mask = np.ones(len(state), dtype=np.bool_)
     for column, name in (("project", project), ("session", session), ("creator", creator)):
         if name is not None:
             names = state.names[column]
-            mine = (
+            matching = (
                 names.codes == names.code(name)
                 if names.code(name) >= 0
                 else np.zeros(len(state), dtype=np.bool_)
             )
-            if not mine.any():
-                raise UnknownName(column, name, (one for one in names.vocabulary))
-            kept &= mine
+            if not matching.any():
+                raise UnknownName(column, name, names.vocabulary)
+            mask &= matching
     entity: tuple[str, ...] = ()
     if subject is not None:
         entity = _names_of(state, subject)
         keys, names = {entity_key(name) for name in entity}, state.names["subject"]
         codes = [code for code, name in enumerate(names.vocabulary) if entity_key(name) in keys]
-        mine = np.isin(names.codes, codes)
-        if not mine.any():
+        matching = np.isin(names.codes, codes)
+        if not matching.any():
             raise UnknownName("subject", subject, names.vocabulary)
-        kept &= mine
+        mask &= matching
     filters = (
         {} if subject is not None else {"project": project, "session": session, "viewer": creator}
     )
-    found: list[int] = np.flatnonzero(kept).tolist()
-    alone = entity if project is session is creator is None else ()
-    return Chosen(found, {name: one for name, one in filters.items() if one is not None}, alone)
+    rows: list[int] = np.flatnonzero(mask).tolist()
+    entity_names = entity if project is session is creator is None else ()
+    return Choice(
+        rows, {name: value for name, value in filters.items() if value is not None}, entity_names
+    )
 
 
 def _names_of(state: State, subject: str) -> tuple[str, ...]:
-    """All names of an entity, of those that were merged into it too; or the name itself, which no entity may bear."""
+    """Return all names of an entity, merged ones included; an unknown name alone."""
     entities = get_entities(state)
     number = entities.find_number(subject)
     if number is None:
@@ -180,27 +203,24 @@ def _names_of(state: State, subject: str) -> tuple[str, ...]:
     return (listed.name, *listed.aliases)
 
 
-def checked_choice(memory: object, overdue: object, **names: object) -> None:
-    """InputError unless exactly one way of choosing is given, by names that are texts."""
-    for name, given in names.items():
-        if given is not None and (not isinstance(given, str) or not given.strip()):
-            raise InputError(f"{name} is a name, not {given!r:.60}.")
+def check_choice(memory: object, overdue: object, **names: object) -> None:
+    """Raise InputError unless memories are chosen in exactly one way."""
+    for name, value in names.items():
+        if value is not None and (not isinstance(value, str) or not value.strip()):
+            raise InputError(f"{name} must be a name, not {value!r:.60}.")
     if not isinstance(overdue, bool):
-        raise InputError(f"overdue is True or False, not {overdue!r:.60}.")
-    if sum((memory is not None, any(given is not None for given in names.values()), overdue)) != 1:
+        raise InputError(f"overdue must be True or False, not {overdue!r:.60}.")
+    if sum((memory is not None, any(value is not None for value in names.values()), overdue)) != 1:
         raise InputError(
-            "purge takes exactly one of memories, overdue=True, and names: project=, session=, subject= and creator=, "
-            "which narrow each other."
+            "purge takes exactly one of: memories, overdue=True, or names (project=, session=, subject=, creator=, "
+            "which may be combined)."
         )
-
-
-# -- the receipt ------------------------------------------------------------------------------------------------------
 
 
 def search_terms_of(
     state: State, rows: Sequence[int], gone: PurgePlan, entity: Iterable[str]
 ) -> SearchTerms:
-    """What to search for once it is gone; asked of the state that still has it."""
+    """Return the search terms of a purge, from the state before it."""
     purged = np.array(rows, dtype=np.int64)
     stays = np.setdiff1d(np.arange(len(state)), purged)
     texts = {row + 1: text for row in rows if (text := state.texts.value_at(row))}
@@ -208,23 +228,23 @@ def search_terms_of(
         {"id": stays + 1, "text": state.texts.to_list(stays)},
         schema={"id": pl.Int64, "text": pl.String},
     )
-    borne: set[str] = set()
+    other_names: set[str] = set()
     for name in _NAMES:
         names = state.names[name]
-        borne.update(
+        other_names.update(
             names.vocabulary[code] for code in np.unique(names.codes[stays]).tolist() if code >= 0
         )
     origins = {
         origin for row in rows if (origin := state.names["origin"].value_at(row)) is not None
     }
-    alone = gone.filters.values() if len(gone.filters) == 1 else ()
-    names_gone = {*gone.names, *gone.clusters, *alone, *entity} - origins
-    return search_terms(texts, sorted(names_gone), others, borne)
+    filter_names = gone.filters.values() if len(gone.filters) == 1 else ()
+    names_gone = {*gone.names, *gone.clusters, *filter_names, *entity} - origins
+    return search_terms(texts, sorted(names_gone), others, other_names)
 
 
-def held_files(store: Store) -> list[tuple[str, Path, int]]:
-    """What a lab keeps beside its journal, by kind, folder and count: a purge rebuilds it, or removes it."""
-    journal, found = store.journal, []
+def list_derived_files(store: Store) -> list[tuple[str, Path, int]]:
+    """Return the files that a purge removes or rebuilds: the kind, the folder and the count."""
+    journal, derived = store.journal, []
     if store.folder is not None:
         for what, folder, pattern in (
             ("snapshots", "snapshots", "*"),
@@ -233,47 +253,50 @@ def held_files(store: Store) -> list[tuple[str, Path, int]]:
             count = sum(
                 not path.name.startswith(".") for path in (store.folder / folder).glob(pattern)
             )
-            found.append((what, store.folder / folder, count))
+            derived.append((what, store.folder / folder, count))
     if isinstance(journal, Journal):
-        found += [
-            ("backups", one.path, 1)
-            for place in list_backup_folders(journal)
-            for one in list_backups(place)
+        derived += [
+            ("backups", backup.path, 1)
+            for folder in list_backup_folders(journal)
+            for backup in list_backups(folder)
         ]
-    return found
+    return derived
 
 
 @dataclass
 class Receipt:
-    """The rows of a receipt as they are gathered."""
+    """The rows of a receipt while they are collected."""
 
     rows: list[tuple[str, str, str, int, int | None, str]] = field(default_factory=list)
 
-    def removed(self, what: str, count: int, where: object = "", how: str = "") -> None:
+    def add_removed(self, what: str, count: int, where: object = "", how: str = "") -> None:
+        """Add a row about removed content."""
         self.rows.append(("removed", what, str(where), count, None, how))
 
-    def found(self, what: str, where: object, how: str, count: int = 1) -> None:
+    def add_trace(self, what: str, where: object, how: str, count: int = 1) -> None:
+        """Add a row about content that is still present."""
         self.rows.append(("found", what, str(where), count, None, how))
 
     def frame(self) -> pl.DataFrame:
+        """Return the rows in the order of the steps."""
         steps = ("removed", "searched", "found")
         ordered = sorted(self.rows, key=lambda row: steps.index(row[0]))
         return pl.DataFrame(ordered, schema=_SCHEMA, orient="row")
 
 
-def receipt_of(
+def build_receipt(
     store: Store,
     gone: PurgePlan,
     scrub: Scrub,
     change: Change,
-    wanted: SearchTerms,
-    held: Iterable[tuple[str, Path, int]],
+    terms: SearchTerms,
+    derived: Iterable[tuple[str, Path, int]],
     *,
     remove_exports: bool,
 ) -> pl.DataFrame:
-    """Bring the mirrors in step, search every file of the lab and its copies, and tell all of it.
+    """Update mirrors, search the files of a lab and its copies, and return the receipt.
 
-    Needs the lock of files that are made of the journal, after the purge is complete in the lab's own files.
+    The caller holds the lock on derived files, after the purge is complete in the lab's own files.
     """
     receipt = Receipt()
     journal = "journal.db" if store.folder is not None else "memory"
@@ -286,102 +309,109 @@ def receipt_of(
         ("edges", len(change.unlink)),
         ("names", len({*gone.names, *gone.clusters})),
     ):
-        receipt.removed(what, count, journal)
-    for what, path, count in held:
-        receipt.removed(
+        receipt.add_removed(what, count, journal)
+    for what, path, count in derived:
+        receipt.add_removed(
             what,
             count,
             path,
-            "one of the lab as it is now in their place" if what == "backups" else "",
+            "replaced by one backup of the purged lab" if what == "backups" else "",
         )
-    roots = _copies_reached(store, receipt)
-    done = search_files([path for path, _ in roots], wanted)
-    _search(store, receipt, done, wanted, roots, remove_exports=remove_exports)
+    roots = _update_copies(store, receipt)
+    report = search_files([path for path, _ in roots], terms)
+    _report_search(store, receipt, report, terms, roots, remove_exports=remove_exports)
     return receipt.frame()
 
 
-def _copies_reached(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
-    """Every folder and file to search, each with what it is: the mirrors are in step from here on."""
+def _update_copies(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
+    """Update the mirrors, and return every folder and file to search with its kind."""
+    # A copy that cannot be reached is reported as found, because it may contain purged content.
     from memlab.io.formats import sweep_drafts
 
     roots = [] if store.folder is None else [(store.folder, "lab")]
     if isinstance(store.journal, Journal):
-        roots += [(place, "backup") for place in list_backup_folders(store.journal)]
+        roots += [(folder, "backup") for folder in list_backup_folders(store.journal)]
     mirrors = {
         path: problem for reach in list_hooks("copies") for path, problem in reach(store).items()
     }
     for path, problem in mirrors.items():
-        receipt.removed("mirrors", int(not problem), path, problem or "brought in step")
+        receipt.add_removed("mirrors", int(not problem), path, problem or "updated")
         if problem:
-            receipt.found("mirror", path, problem)
+            receipt.add_trace("mirror", path, problem)
         roots.append((path, "mirror"))
-    for one in list_copies(store.journal):
-        if one.kind == "export":
-            sweep_drafts(one.path)
-            if not one.path.exists():
-                receipt.found(
-                    "export", one.path, "not there: moved, renamed or removed since it was written"
+    for copy in list_copies(store.journal):
+        if copy.kind == "export":
+            sweep_drafts(copy.path)
+            if not copy.path.exists():
+                receipt.add_trace(
+                    "export", copy.path, "not there: it was moved, renamed or removed"
                 )
-            roots.append((one.path, "export"))
+            roots.append((copy.path, "export"))
     return roots
 
 
-def _search(
+def _report_search(
     store: Store,
     receipt: Receipt,
-    done: SearchReport,
-    wanted: SearchTerms,
+    report: SearchReport,
+    terms: SearchTerms,
     roots: Sequence[tuple[Path, str]],
     *,
     remove_exports: bool,
 ) -> None:
-    opaque = f"; {done.opaque:,} only as bytes" if done.opaque else ""
-    short = f"; {wanted.short:,} texts or names too short to look for" if wanted.short else ""
-    count = len(wanted.patterns) + len(wanted.values)
+    """Add the extent of the search, its traces and the removed exports to the receipt."""
+    # With remove_exports an export is removed at its first trace, and its other traces are then no longer reported.
+    opaque = f"; {report.opaque:,} only as bytes" if report.opaque else ""
+    short = f"; {terms.short:,} texts or names too short to search for" if terms.short else ""
+    count = len(terms.patterns) + len(terms.values)
     receipt.rows.append(
         (
             "searched",
             "files",
             "",
-            done.files,
-            done.bytes,
+            report.files,
+            report.bytes,
             f"for {count:,} pieces of texts and names{opaque}{short}",
         )
     )
     exports = {path for path, what in roots if what == "export"}
     removed: dict[Path, str] = {}
-    for one in done.found:
+    for trace in report.traces:
         root, what = next(
-            ((path, what) for path, what in roots if path == one.file or path in one.file.parents)
+            (
+                (path, what)
+                for path, what in roots
+                if path == trace.file or path in trace.file.parents
+            )
         )
         if what == "export" and remove_exports and root not in removed:
-            removed[root] = _removed(store, root)
+            removed[root] = _remove_export(store, root)
         if not removed.get(root, "kept"):
             continue
-        kept = "an export, which is kept" if root in exports else ""
-        receipt.found(
-            one.what,
-            one.file,
-            "; ".join(filter(None, (one.held, kept, removed.get(root)))),
-            one.count,
+        note = "an export, which is kept" if root in exports else ""
+        receipt.add_trace(
+            trace.what,
+            trace.file,
+            "; ".join(filter(None, (trace.part, note, removed.get(root)))),
+            trace.count,
         )
     for path, problem in removed.items():
-        receipt.removed("exports", int(not problem), path, problem)
-    same: dict[str, list[int]] = {}
-    for id, what in wanted.stated:
-        same.setdefault(what, []).append(id)
-    for what, ids in same.items():
+        receipt.add_removed("exports", int(not problem), path, problem)
+    stating: dict[str, list[int]] = {}
+    for id, what in terms.stated:
+        stating.setdefault(what, []).append(id)
+    for what, ids in stating.items():
         more = f" and {len(ids) - 3:,} more" if len(ids) > 3 else ""
-        receipt.found(
+        receipt.add_trace(
             what,
             f"memory {', '.join(map(str, ids[:3]))}{more}",
-            "says as much, and stays",
+            "contains it too, and was not purged",
             len(ids),
         )
 
 
-def _removed(store: Store, path: Path) -> str:
-    """Remove an export; why it could not be, or nothing."""
+def _remove_export(store: Store, path: Path) -> str:
+    """Remove an export; return the error message, or ""."""
     from memlab.io.formats import remove_export
 
     try:

@@ -1,9 +1,10 @@
-"""Event bodies without what a purge takes out.
+"""Bodies of events without purged content.
 
-A body keeps its form, so that the fold goes on: rows, numbers and words of closed vocabularies stay, names and texts of
-purged memories are null. Where a name stands for an edge (a tag, an entity), a placeholder takes its place, because
-later events know edges by number; the purge itself then removes those edges. Names are never cut: they stay, or have a
-placeholder, the same one wherever they stand. What a field holds is read from its declaration.
+A body keeps its structure, so that the fold still works. Rows, numbers and words of closed
+vocabularies stay; names and texts of purged memories become null. A name that defines an edge (a
+tag, an entity) becomes a placeholder, because later events refer to edges by number; the purge then
+removes those edges. A name is never cut: it stays or becomes a placeholder, the same one
+everywhere. The declared role of a field decides.
 """
 
 from __future__ import annotations
@@ -20,342 +21,366 @@ from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import EVERYONE, NAMES, Entities, Field, body_field, dump_field
 from memlab.subjects.purge.planning import PurgePlan
 
-__all__ = ["events_that_may_hold", "redact_event", "without_redactable"]
+__all__ = ["redact_event", "select_affected_events", "without_redactable"]
 
+# Columns of a memory with content, and those among them that may quote other memories.
 _CONTENT = frozenset(
     name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list")
 )
 _NOTES = frozenset(name for name, column in MEMORY.items() if column.storage == "note")
 
 _VOCABULARY = re.compile(r"[a-z][a-z0-9_-]*")
-"""What may be a word that code knows: a label of this form stays."""
+"""The form of words that code may use: a label of this form stays."""
 
-Beside = Mapping[str, Any]
-"""The other members of the mapping in which a value stands."""
+Siblings = Mapping[str, Any]
+"""The members of the mapping that contains a value."""
 
 
-def events_that_may_hold(events: Iterable[Event]) -> list[Event]:
-    """Return the events with fields that say who bears which names, or that a purge may change."""
-    known: dict[tuple[str, ...], bool] = {}
-    found = []
+def select_affected_events(events: Iterable[Event]) -> list[Event]:
+    """Return the events that may contain names, or fields that a purge rewrites."""
+    affected: dict[tuple[str, ...], bool] = {}
+    selected = []
     for event in events:
         shape = (event.kind, *event.body)
-        if shape not in known:
+        if shape not in affected:
             fields = map(body_field(event.kind).get, event.body)
-            known[shape] = any(field.bears_names or field.rewritten for field in fields)
-        if known[shape]:
-            found.append(event)
-    return found
+            affected[shape] = any(field.bears_names or field.rewritten for field in fields)
+        if affected[shape]:
+            selected.append(event)
+    return selected
 
 
 def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
-    """The body of an event without what is gone; None if it holds nothing of it."""
+    """Return the body of an event without purged content; None if it has none."""
     declared = body_field(event.kind)
     decision = event.body.get(declared.decision) if declared.decision else None
-    body = _members(declared, event.body, gone, decision)
+    body = _redact_members(declared, event.body, gone, decision)
     return None if body == event.body else body
 
 
-# -- mappings and lists -----------------------------------------------------------------------------------------------
-
-
-def _members(
-    field: Field, values: Beside, gone: PurgePlan, decision: int | None = None
+def _redact_members(
+    field: Field, values: Siblings, gone: PurgePlan, decision: int | None = None
 ) -> dict[str, Any]:
-    """Return the members of a mapping without what is gone; ``decision`` is the recall that the event speaks of."""
+    """Return the members of a mapping without purged content.
+
+    ``decision`` is the recall that the event belongs to.
+    """
     body: dict[str, Any] = {}
     for name, value in values.items():
         part = field.get(name)
-        # what was asked as somebody is seen by them alone; of a recall that nobody in particular asked, by all
+        # Only the viewer of a recall sees what belongs to it, so names that the viewer knows otherwise are kept.
         plan = (
-            gone.asked_by(gone.askers.get(decision, EVERYONE))
+            gone.for_viewer(gone.askers.get(decision, EVERYONE))
             if part.asker and decision is not None
             else gone
         )
         key = name if not field.keys or name in field.fields else gone.name(field.keys, name)
-        body[key] = _part(part, value, values, plan)
+        body[key] = _redact(part, value, values, plan)
     return body
 
 
-def _part(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+def _redact(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+    """Return a value without purged content, by the role of its field."""
     if value is None or not field.rewritten:
         return value
-    return _REDACT[field.role](field, value, beside, gone)
+    return _REDACT[field.role](field, value, siblings, gone)
 
 
-def _mapping(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
-    body = _members(field, value, gone)
-    asked = field.asks
-    if asked is None:
+# The functions below redact a value of one role each; the table _REDACT at the end assigns them.
+
+
+def _mapping(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+    """Redact a mapping; the query in it is removed with its vectors."""
+    body = _redact_members(field, value, gone)
+    query_field = field.asks
+    if query_field is None:
         return body
     for name, part in value.items():
-        if field.get(name) is asked and isinstance(part, str):
-            if _is_taken(field, value, gone):
-                body[name] = "" if asked.role == "text" else None
+        if field.get(name) is query_field and isinstance(part, str):
+            if _is_query_removed(field, value, gone):
+                body[name] = "" if query_field.role == "text" else None
             if body[name] != part:
-                body |= _without_vectors(field, value)
+                body |= _zero_vectors(field, value)
     return body
 
 
-def _is_taken(field: Field, value: Beside, gone: PurgePlan) -> bool:
-    """Return whether the question in a mapping goes, by its words and by where and as whom it was asked."""
+def _is_query_removed(field: Field, value: Siblings, gone: PurgePlan) -> bool:
+    """Return whether the query in a mapping is removed, by its words and its filters."""
     filters: dict[str, str | None] = {"project": None, "session": None, "viewer": None}
-    question = ""
+    query = ""
     for name, part in value.items():
         own = field.get(name)
         if own.asked:
-            question = part or ""
+            query = part or ""
         elif own.role in ("project", "session"):
             filters[own.role] = part
         elif own.role == "creator":
             filters["viewer"] = part
-    return gone.takes(question, **filters)
+    return gone.removes_query(query, **filters)
 
 
-def _without_vectors(field: Field, value: Beside) -> dict[str, bytes]:
+def _zero_vectors(field: Field, value: Siblings) -> dict[str, bytes]:
+    """Return the vectors of a mapping as zeros."""
     return {
         name: bytes(len(part)) for name, part in value.items() if field.get(name).role == "vector"
     }
 
 
-def _list(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> list[Any]:
-    items = [item for item in value if not (field.drops and _goes(field.items[0], item, gone))]
-    found: list[Any] = []
+def _list(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list[Any]:
+    """Redact the items of a list, and drop those about purged memories where the field says so."""
+    items = [
+        item for item in value if not (field.drops and _is_dropped(field.items[0], item, gone))
+    ]
+    redacted: list[Any] = []
     for item in items:
-        part = _part(field.items[0], item, beside, gone)
-        found += part if field.items[0].role == "values" else [part]
-    return found
+        part = _redact(field.items[0], item, siblings, gone)
+        # A change of purged memories becomes two, of their rows and of the others.
+        redacted += part if field.items[0].role == "values" else [part]
+    return redacted
 
 
-def _goes(field: Field, item: Any, gone: PurgePlan) -> bool:
-    """Return whether an item goes as a whole: its memory is purged, or its question is taken."""
+def _is_dropped(field: Field, item: Any, gone: PurgePlan) -> bool:
+    """Return whether an item is dropped: its memory is purged or its query is removed."""
     if not field.names_memories or not isinstance(item, Mapping | list | tuple):
         return False
     parts = item.items() if isinstance(item, Mapping) else enumerate(item)
     own = [
         part
         for name, part in parts
-        if _inner(field, name).role == "memory" and isinstance(part, int)
+        if _member_field(field, name).role == "memory" and isinstance(part, int)
     ]
     if gone.within(own):
         return True
-    return field.asks is not None and isinstance(item, Mapping) and _is_taken(field, item, gone)
+    return (
+        field.asks is not None
+        and isinstance(item, Mapping)
+        and _is_query_removed(field, item, gone)
+    )
 
 
-def _inner(field: Field, name: Any) -> Field:
+def _member_field(field: Field, name: Any) -> Field:
+    """Return the field of a member by its name, or of an item by its position."""
     return field.get(name) if field.role == "mapping" else field.item(name)
 
 
-def _tuple(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> list[Any]:
-    return [_part(field.item(place), part, beside, gone) for place, part in enumerate(value)]
+def _tuple(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list[Any]:
+    """Redact the items of a tuple."""
+    return [_redact(field.item(index), part, siblings, gone) for index, part in enumerate(value)]
 
 
-def _rows(field: Field, columns: Any, beside: Beside, gone: PurgePlan) -> dict[str, Any]:
-    """Parallel columns: a node that a purged memory is joined to has a placeholder in that row."""
-    places: set[int] = set()
+def _rows(field: Field, columns: Any, siblings: Siblings, gone: PurgePlan) -> dict[str, Any]:
+    """Redact parallel columns; a node next to a purged memory becomes a placeholder in that row."""
+    purged_rows: set[int] = set()
     for name, part in columns.items():
         if field.get(name).role == "memory" and isinstance(part, list):
-            places |= set(gone.within(part))
+            purged_rows |= set(gone.within(part))
     body = dict(columns)
     for name, part in columns.items():
         column = field.get(name)
         if column.role == "node" and isinstance(part, list):
             kind = columns["kind"]
             body[name] = [
-                gone.node(kind, called, own=place in places) for place, called in enumerate(part)
+                gone.node(kind, node_name, own=row in purged_rows)
+                for row, node_name in enumerate(part)
             ]
         else:
-            body[name] = _part(column, part, columns, gone)
+            body[name] = _redact(column, part, columns, gone)
     return body
 
 
-# -- strings ----------------------------------------------------------------------------------------------------------
+Redact = Callable[[Field, Any, Siblings, PurgePlan], Any]
+"""A function that redacts a value: its field, the value, its siblings and the plan of the purge."""
 
 
-def _text(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
-    if isinstance(value, list):
-        return [_text(field, one, beside, gone) for one in value]
-    if not isinstance(value, str):
-        return value
-    return "" if field.of and _is_gone(beside.get(field.of), gone) else gone.cut(value)
+def _for_each_string(redact: Redact) -> Redact:
+    """Extend a function for strings to nested lists of strings; other values stay."""
+
+    def redact_all(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+        if isinstance(value, list):
+            return [redact_all(field, item, siblings, gone) for item in value]
+        return redact(field, value, siblings, gone) if isinstance(value, str) else value
+
+    return redact_all
+
+
+@_for_each_string
+def _text(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+    """Redact a text or a list of texts: "" if it describes purged memories, else cut."""
+    return "" if field.of and _is_gone(siblings.get(field.of), gone) else gone.cut(value)
 
 
 def _is_gone(subject: Any, gone: PurgePlan) -> bool:
-    """Return whether what a text speaks of is purged: a memory, all of some memories, or a name."""
+    """Return whether the subject of a text is purged: a memory, all of a list, or a name."""
     if isinstance(subject, str):
         return gone.node("tag", subject) != subject
     ids = [subject] if isinstance(subject, int) else subject
     return isinstance(ids, list) and bool(ids) and len(gone.within(ids)) == len(ids)
 
 
-def _note(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
-    if isinstance(value, list):
-        return [_note(field, one, beside, gone) for one in value]
-    if not isinstance(value, str):
-        return value
-    return None if field.of and _is_gone(beside.get(field.of), gone) else gone.cut.note("", value)
+@_for_each_string
+def _note(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+    """Redact a note or a list of notes: None if nothing is left."""
+    return None if field.of and _is_gone(siblings.get(field.of), gone) else gone.cut.note("", value)
 
 
-def _label(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
-    """A string is cut, unless it may be a word of a vocabulary."""
-    if isinstance(value, list):
-        return [_label(field, one, beside, gone) for one in value]
-    if isinstance(value, str) and field.of and _is_gone(beside.get(field.of), gone):
+@_for_each_string
+def _label(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+    """Redact a label or a list of labels; a label that may be a word of a vocabulary stays."""
+    if field.of and _is_gone(siblings.get(field.of), gone):
         return ""
-    return value if not isinstance(value, str) or _VOCABULARY.fullmatch(value) else gone.cut(value)
+    return value if _VOCABULARY.fullmatch(value) else gone.cut(value)
 
 
-def _undeclared(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
-    """Strings anywhere in a value: a name that goes has a placeholder, others are cut. Keys stay."""
+def _undeclared(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+    """Redact every string in a value: purged names become placeholders, others are cut, keys stay."""
     if isinstance(value, list):
-        return [_undeclared(field, one, beside, gone) for one in value]
+        return [_undeclared(field, item, siblings, gone) for item in value]
     if isinstance(value, Mapping):
-        return {name: _undeclared(field, part, beside, gone) for name, part in value.items()}
+        return {name: _undeclared(field, part, siblings, gone) for name, part in value.items()}
     if isinstance(value, str) and value in gone.names and not _VOCABULARY.fullmatch(value):
         return gone.alias(value)
-    return _label(field, value, beside, gone)
+    return _label(field, value, siblings, gone)
 
 
-def _vector(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
+def _vector(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+    """Keep a vector; the mapping that contains it decides."""
     return value
 
 
-def _name(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> Any:
-    if isinstance(value, list):
-        return [_name(field, one, beside, gone) for one in value]
-    if not isinstance(value, str):
-        return value
-    return gone.name(str(beside.get("kind", "")) if field.role == "node" else field.role, value)
+@_for_each_string
+def _name(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+    """Replace purged names by placeholders in a name or a list of names."""
+    return gone.name(str(siblings.get("kind", "")) if field.role == "node" else field.role, value)
 
 
-# -- parts that the fold of the state reads ---------------------------------------------------------------------------
-
-
-def _added(field: Field, columns: Any, beside: Beside, gone: PurgePlan) -> Any:
-    if "first" not in beside:
+def _added(field: Field, columns: Any, siblings: Siblings, gone: PurgePlan) -> Any:
+    """Redact the columns of added memories."""
+    if "first" not in siblings:
         return columns
-    return _columns(range(beside["first"], beside["first"] + beside["count"]), columns, gone)
+    return _columns(range(siblings["first"], siblings["first"] + siblings["count"]), columns, gone)
 
 
-def _changed(field: Field, part: Any, beside: Beside, gone: PurgePlan) -> list[dict[str, Any]]:
-    return _set(part, gone)
+def _count(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> int:
+    """Reduce a count of memories by the purged ones."""
+    memories, left = _counted(field, siblings, gone)
+    return int(value) - len(memories) + len(left)
 
 
-def _count(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> int:
-    taken, left = _counted(field, beside, gone)
-    return int(value) - len(taken) + len(left)
-
-
-def _newest(field: Field, value: Any, beside: Beside, gone: PurgePlan) -> int:
-    taken, left = _counted(field, beside, gone)
-    if len(left) == len(taken):
+def _newest(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> int:
+    """Return the newest time of the remaining memories."""
+    memories, left = _counted(field, siblings, gone)
+    if len(left) == len(memories):
         return int(value)
     created = gone.created[np.array(sorted(left), dtype=np.int64) - 1]
     return int(created.max()) if left else NEVER
 
 
-def _counted(field: Field, beside: Beside, gone: PurgePlan) -> tuple[set[int], set[int]]:
-    """Return the memories that the part ``of`` names, and those of them that are left."""
+def _counted(field: Field, siblings: Siblings, gone: PurgePlan) -> tuple[set[int], set[int]]:
+    """Return the memories that a count refers to, and those of them that remain."""
     part = _PARTS.get(field.of)
-    taken = set(part.ids(beside.get(field.of)))
-    return taken, taken.difference(gone.ids.tolist())
+    memories = set(part.ids(siblings.get(field.of)))
+    return memories, memories.difference(gone.ids.tolist())
 
 
 _PARTS = body_field("")
-"""The parts that any event may carry."""
+"""The fields that an event of any kind may have."""
 
 
-def _columns(listed: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Columns of remembered rows: what is content of a purged one is null, its tags have placeholders."""
-    places = gone.within(listed)
-    kept: dict[str, Any] = {}
-    for name, given in columns.items():
+def _columns(ids: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
+    """Return columns of memories: null for content of purged ones, placeholders for their tags."""
+    purged = gone.within(ids)
+    redacted: dict[str, Any] = {}
+    for name, column in columns.items():
         if name not in _CONTENT:
-            kept[name] = given
+            redacted[name] = column
             continue
-        values = list(given) if isinstance(given, list) else [given] * len(listed)
-        for place in places:
-            values[place] = _aliased(values[place], gone) if name == "tags" else None
+        values = list(column) if isinstance(column, list) else [column] * len(ids)
+        for index in purged:
+            values[index] = _aliased(values[index], gone) if name == "tags" else None
         if name in _NOTES:
             values = [gone.cut.note(name, value) for value in values]
-        if isinstance(given, list) or places:
-            kept[name] = values
+        if isinstance(column, list) or purged:
+            redacted[name] = values
         else:
-            kept[name] = values[0] if values else given
-    return kept
+            redacted[name] = values[0] if values else column
+    return redacted
 
 
 def _aliased(tags: Sequence[str] | None, gone: PurgePlan) -> list[str] | None:
+    """Return placeholders for the tags of a purged memory."""
     return None if tags is None else [gone.alias(tag) for tag in tags]
 
 
-def _set(part: Mapping[str, Any], gone: PurgePlan) -> list[dict[str, Any]]:
-    """What a change sets, without the content of purged memories. Tags stay together: each makes an edge, in order."""
+def _split_change(
+    field: Field, part: Any, siblings: Siblings, gone: PurgePlan
+) -> list[dict[str, Any]]:
+    """Return a change without content of purged memories, as one part or two."""
+    # Values of purged memories are removed from content, so content and other columns have different ids then. Tags
+    # stay with the other columns, because each tag creates an edge and later events refer to edges by number.
     ids, columns = part["ids"], part["columns"]
-    places = frozenset(gone.within(ids))
-    left = [place for place in range(len(ids)) if place not in places]
+    purged = frozenset(gone.within(ids))
+    left = [index for index in range(len(ids)) if index not in purged]
     whole: dict[str, Any] = {}
     content: dict[str, Any] = {}
-    for name, given in columns.items():
+    for name, column in columns.items():
         if name not in _CONTENT:
-            whole[name] = given
+            whole[name] = column
         elif name == "tags":
             whole[name] = [
-                _aliased(tags, gone) if place in places else tags
-                for place, tags in enumerate(given)
+                _aliased(tags, gone) if index in purged else tags
+                for index, tags in enumerate(column)
             ]
         else:
-            values = [given[place] for place in left] if isinstance(given, list) else given
+            values = [column[index] for index in left] if isinstance(column, list) else column
             if name in _NOTES:
                 if isinstance(values, list):
-                    values = [gone.cut.note(name, one) for one in values]
+                    values = [gone.cut.note(name, note) for note in values]
                 else:
                     values = gone.cut.note(name, values)
             content[name] = values
-    if not places:
+    if not purged:
         return [{"ids": ids, "columns": {name: (whole | content)[name] for name in columns}}]
     parts = [
         {"ids": ids, "columns": whole},
-        {"ids": [ids[place] for place in left], "columns": content},
+        {"ids": [ids[index] for index in left], "columns": content},
     ]
     return [part for part in parts if part["ids"] and part["columns"]]
 
 
-# -- imports ----------------------------------------------------------------------------------------------------------
+def _graph(field: Field, graph: Any, siblings: Siblings, gone: PurgePlan) -> dict[str, Any]:
+    """Redact imported edges: those of purged memories lead to placeholders.
 
-
-def _imported(field: Field, graph: Any, beside: Beside, gone: PurgePlan) -> dict[str, Any]:
-    return _graph(graph, gone)
-
-
-def _graph(graph: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Imported edges: a purged memory's lead to placeholders, and a node that only such had is called by one."""
+    A node that only purged memories had becomes a placeholder itself.
+    """
     nodes = [[kind, gone.node(kind, name)] for kind, name in graph["nodes"]]
     source, target = list(graph["source"]), list(graph["target"])
     purged = frozenset(gone.ids.tolist())
     moved: dict[int, int] = {}
-    for here, there in ((source, target), (target, source)):
-        for number, (one, other) in enumerate(zip(here, there, strict=True)):
-            if one in purged and other < 0:
-                if other not in moved:
-                    kind, name = graph["nodes"][-other - 1]
-                    called = [kind, gone.node(kind, name, own=True)]
-                    moved[other] = other
-                    if called != nodes[-other - 1]:
-                        nodes.append(called)
-                        moved[other] = -len(nodes)
-                there[number] = moved[other]
+    for starts, ends in ((source, target), (target, source)):
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            if start in purged and end < 0:
+                if end not in moved:
+                    kind, name = graph["nodes"][-end - 1]
+                    placeholder = [kind, gone.node(kind, name, own=True)]
+                    moved[end] = end
+                    if placeholder != nodes[-end - 1]:
+                        nodes.append(placeholder)
+                        moved[end] = -len(nodes)
+                ends[number] = moved[end]
     return {**graph, "nodes": nodes, "source": source, "target": target}
 
 
-def _registers(field: Field, registers: Any, beside: Beside, gone: PurgePlan) -> dict[str, Any]:
-    found = {name: _part(dump_field(name), dumped, {}, gone) for name, dumped in registers.items()}
-    if Entities.name in registers and "graph" in beside:
-        lost = _lost_mentions(beside["graph"], gone)
-        found[Entities.name] = Entities.count_fewer(
-            found[Entities.name], registers[Entities.name], lost
+def _registers(field: Field, registers: Any, siblings: Siblings, gone: PurgePlan) -> dict[str, Any]:
+    """Redact imported registers; entities lose the mentions by purged memories."""
+    redacted = {
+        name: _redact(dump_field(name), dumped, {}, gone) for name, dumped in registers.items()
+    }
+    if Entities.name in registers and "graph" in siblings:
+        lost = _lost_mentions(siblings["graph"], gone)
+        redacted[Entities.name] = Entities.count_fewer(
+            redacted[Entities.name], registers[Entities.name], lost
         )
-    return found
+    return redacted
 
 
 def _lost_mentions(graph: Mapping[str, Any], gone: PurgePlan) -> Counter[str]:
@@ -370,7 +395,8 @@ def _lost_mentions(graph: Mapping[str, Any], gone: PurgePlan) -> Counter[str]:
     )
 
 
-_REDACT: Mapping[str, Callable[[Field, Any, Beside, PurgePlan], Any]] = {
+# One function for each role that a field may have.
+_REDACT: Mapping[str, Redact] = {
     "mapping": _mapping,
     "list": _list,
     "tuple": _tuple,
@@ -381,20 +407,17 @@ _REDACT: Mapping[str, Callable[[Field, Any, Beside, PurgePlan], Any]] = {
     "undeclared": _undeclared,
     "vector": _vector,
     "columns": _added,
-    "values": _changed,
+    "values": _split_change,
     "memory-count": _count,
     "newest-time": _newest,
-    "graph": _imported,
+    "graph": _graph,
     "registers": _registers,
     **dict.fromkeys(NAMES, _name),
 }
 
 
-# -- what is compared -------------------------------------------------------------------------------------------------
-
-
 def without_redactable(field: Field, value: Any) -> Any:
-    """Return a value without whatever a purge may change of it: the rest of a dump is equal before and after."""
+    """Return a value without the parts that a purge may change, for a comparison."""
     if value is None or not field.rewritten:
         return value
     if field.role == "mapping" and isinstance(value, Mapping):
@@ -403,5 +426,5 @@ def without_redactable(field: Field, value: Any) -> Any:
     if field.role == "list":
         return [] if field.drops else [without_redactable(field.items[0], item) for item in value]
     if field.role == "tuple":
-        return [without_redactable(field.item(place), part) for place, part in enumerate(value)]
+        return [without_redactable(field.item(index), part) for index, part in enumerate(value)]
     return None

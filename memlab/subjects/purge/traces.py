@@ -1,8 +1,9 @@
-"""Searching files for what was purged: as bytes, and in what they decode to where they are compressed or lie in pages.
+"""The search for purged texts in files, as bytes and in decoded content.
 
-A text is looked for by pieces of up to ``PIECE`` characters that no format writes otherwise, so a part of it is found
-too. What memories that stay say as well is no trace: it is listed, and not looked for. What may be a word of a
-vocabulary (``town``) or is very short is looked for as a whole value only, all else anywhere.
+A text is searched for by pieces of up to ``PIECE`` characters that no format escapes, so a part of
+it is found too. A piece that remaining memories contain is no trace: it is reported and not
+searched for. A piece that may be a word of a vocabulary ("town"), or is very short, is searched for
+as a whole value only.
 """
 
 from __future__ import annotations
@@ -27,32 +28,42 @@ from memlab.errors import MemlabError
 from memlab.kernel.journal import FILE
 from memlab.kernel.slates import decode, is_sealed, question_of
 
-__all__ = ["Found", "SearchReport", "SearchTerms", "search_files", "search_terms"]
+__all__ = ["SearchReport", "SearchTerms", "Trace", "search_files", "search_terms"]
 
 PIECE = 32
-"""Characters of a piece at most."""
+"""The maximum number of characters in a piece."""
 
-_ANYWHERE, _LEAST = 6, 2
-"""Bytes from which something is looked for anywhere, and as a whole value: among a hundred million bytes of vectors,
-five are found by chance once in ten thousand times."""
+_ANYWHERE, _MINIMUM = 6, 2
+"""The minimum bytes of a pattern, and of a whole value. Among a hundred million bytes of vectors, five given bytes occur
+at random once in ten thousand times."""
 
+# Bytes that are searched at a time, which bounds the memory.
 _AT_ONCE = 16_000_000
 _FEW = 64
-"""Pieces up to which it pays to ask first whether any of them is there at all."""
+"""The number of patterns up to which a plain search for any of them comes first, because it is faster."""
 
 _UNWRITTEN = re.compile('["\\\\<&\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]+')
-"""What some format escapes."""
+"""Characters that some format escapes, so that a text with them may be written in another form."""
 
+# The form of words that code may use, and the minimum characters of a piece: two or three words.
 _VOCABULARY = re.compile(r"[a-z][a-z0-9_-]*")
 _RUN = 12
 
 
 @dataclass(frozen=True)
 class SearchTerms:
-    """What to look for: ``patterns`` by bytes, each with what it tells of; ``values`` count as whole values only.
+    """The bytes to search for.
 
-    ``stated`` are the memories that stay and say as much, with what that tells of. ``short`` counts texts and names
-    that are too short to be looked for.
+    Attributes
+    ----------
+    patterns
+        Bytes to find anywhere, with a description of their source.
+    values
+        Bytes to find as whole values only, with a description of their source.
+    stated
+        The ids of remaining memories that contain a purged piece, with its source.
+    short
+        The number of texts and names that are too short to search for.
     """
 
     patterns: Mapping[bytes, str]
@@ -61,53 +72,59 @@ class SearchTerms:
     short: int = 0
 
     def hits(self, blobs: Iterable[bytes]) -> list[Counter[bytes]]:
-        """How often each pattern, and each value between the marks of a format, occurs in each of these."""
+        """Return how often each pattern and each whole value occurs in each blob."""
         wanted = {pattern.decode("latin-1"): pattern for pattern in self.patterns}
         wanted |= {
             mark.decode("latin-1"): value for value in self.values for mark in _marked(value)
         }
         blobs = list(blobs)
         if len(wanted) <= _FEW:
-            # a tenth of the time that the search for many takes, which has to make text of bytes
+            # This takes a tenth of the time of the search below, which decodes the bytes first.
             together = b"\n".join(blobs)
-            if not any(one.encode("latin-1") in together for one in wanted):
+            if not any(pattern.encode("latin-1") in together for pattern in wanted):
                 return [Counter() for _ in blobs]
-        held = pl.Series([blob.decode("latin-1") for blob in blobs], dtype=pl.String)
-        found = held.str.extract_many(list(wanted), overlapping=True)
-        return [Counter(wanted[one] for one in some) for some in found.to_list()]
+        decoded = pl.Series([blob.decode("latin-1") for blob in blobs], dtype=pl.String)
+        matches = decoded.str.extract_many(list(wanted), overlapping=True)
+        return [Counter(wanted[text] for text in texts) for texts in matches.to_list()]
 
-    def source_of(self, one: bytes) -> str:
-        """What a pattern or value tells of."""
-        return self.patterns.get(one) or self.values[one]
+    def source_of(self, pattern: bytes) -> str:
+        """Return the description of the text or name that a pattern or value comes from."""
+        return self.patterns.get(pattern) or self.values[pattern]
 
 
 @dataclass(frozen=True)
-class Found:
-    """Where a trace is: the file, what it tells of, and what of the file holds it."""
+class Trace:
+    """A trace of purged content: the file, the source of the content, and the part of the file."""
 
     file: Path
     what: str
-    held: str
+    part: str
     count: int = 1
 
 
 @dataclass
 class SearchReport:
-    """How much was searched, and what was found. ``opaque`` counts files whose form was not read, only their bytes."""
+    """The extent of a search and its traces.
+
+    ``opaque`` counts files that could not be decoded and were searched as bytes only.
+    """
 
     files: int = 0
     bytes: int = 0
     opaque: int = 0
-    found: list[Found] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
 
 
 def search_terms(
     texts: Mapping[int, str], names: Iterable[str], stays: pl.DataFrame, borne: Collection[str]
 ) -> SearchTerms:
-    """What to look for of purged ``texts``, by memory, and ``names``.
+    """Return the search terms for purged ``texts``, by id, and purged ``names``.
 
-    ``stays`` has the ``id`` and ``text`` of every memory that stays, ``borne`` the names that those have.
+    ``stays`` has the ``id`` and ``text`` of every remaining memory, ``borne`` the names that they
+    have.
     """
+    # Pieces that remaining memories contain, and names that they have, are removed from the terms
+    # at the end.
     patterns: dict[str, str] = {}
     values: dict[str, str] = {}
     short = 0
@@ -115,16 +132,18 @@ def search_terms(
         pieces = list(_pieces(text))
         short += not pieces
         for piece in pieces:
-            (patterns if _telling(piece) else values)[piece] = f"text of memory {id}"
+            (patterns if _is_distinctive(piece) else values)[piece] = f"text of memory {id}"
     for name in names:
-        (patterns if _telling(name) else values).setdefault(name, "a name")
-    same = (
+        (patterns if _is_distinctive(name) else values).setdefault(name, "a name")
+    stating = (
         stays.select("id", pl.col("text").str.extract_many(list(patterns), overlapping=True))
         if patterns
         else None
     )
     rows = (
-        () if same is None else same.explode("text").drop_nulls().unique(maintain_order=True).rows()
+        ()
+        if stating is None
+        else stating.explode("text").drop_nulls().unique(maintain_order=True).rows()
     )
     shared = {piece for _, piece in rows} | {name for name in values if name in borne}
     return SearchTerms(
@@ -132,19 +151,20 @@ def search_terms(
         {
             name.encode(): what
             for name, what in values.items()
-            if name not in shared and len(name.encode()) >= _LEAST
+            if name not in shared and len(name.encode()) >= _MINIMUM
         },
         tuple(dict.fromkeys((id, patterns[piece]) for id, piece in rows)),
-        short + sum(len(name.encode()) < _LEAST for name in values),
+        short + sum(len(name.encode()) < _MINIMUM for name in values),
     )
 
 
-def _telling(word: str) -> bool:
-    """Whether its bytes tell of it wherever they stand."""
+def _is_distinctive(word: str) -> bool:
+    """Return whether a word's bytes identify it anywhere in a file."""
     return len(word.encode()) >= _ANYWHERE and _VOCABULARY.fullmatch(word) is None
 
 
 def _pieces(text: str) -> Iterator[str]:
+    """Yield the pieces of a text without characters that a format may escape."""
     runs = [run.strip() for run in _UNWRITTEN.split(text)]
     longest = max(map(len, runs), default=0)
     for run in runs:
@@ -155,19 +175,17 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _marked(value: bytes) -> tuple[bytes, ...]:
-    """A whole value in JSON, in msgpack, and among those of a table."""
+    """Return a value as it is delimited in JSON, in MessagePack and in decoded tables."""
     return b'"%b"' % value, msgspec.msgpack.encode(value.decode()), b"\0%b\0" % value
 
 
-# -- files ------------------------------------------------------------------------------------------------------------
-
-Held = Iterator[tuple[str, bytes]]
-"""The parts of a file: what each is, and its bytes."""
+FileParts = Iterator[tuple[str, bytes]]
+"""The parts of a file, each with a description and its bytes."""
 
 
-def search_files(roots: Iterable[Path], wanted: SearchTerms) -> SearchReport:
-    """Look through every file at or below these paths, each once."""
-    done = SearchReport()
+def search_files(roots: Iterable[Path], terms: SearchTerms) -> SearchReport:
+    """Search every file at or below some paths, each file once."""
+    report = SearchReport()
     files = {
         file
         for root in roots
@@ -176,30 +194,33 @@ def search_files(roots: Iterable[Path], wanted: SearchTerms) -> SearchReport:
     }
     for file in sorted(files):
         try:
-            raw = _raw(file, wanted)
-            done.bytes += file.stat().st_size
-            done.files += 1
-            done.found += _found(file, raw, wanted, done)
+            raw = _count_raw(file, terms)
+            report.bytes += file.stat().st_size
+            report.files += 1
+            report.traces += _find_traces(file, raw, terms, report)
         except OSError as error:
-            done.found.append(Found(file, "not searched", error.strerror or str(error)))
-    return done
+            report.traces.append(Trace(file, "not searched", error.strerror or str(error)))
+    return report
 
 
-def _found(
-    file: Path, raw: Counter[bytes], wanted: SearchTerms, done: SearchReport
-) -> Iterator[Found]:
+def _find_traces(
+    file: Path, raw: Counter[bytes], terms: SearchTerms, report: SearchReport
+) -> Iterator[Trace]:
+    """Yield the traces in a file: in its decoded parts, and in bytes that belong to no part."""
     live: Counter[bytes] = Counter()
     traces: dict[tuple[str, str], list[str]] = {}
     try:
         for parts in _batched(_READERS.get(file.suffix, _contents)(file)):
-            for (held, blob), hits in zip(
-                parts, wanted.hits(blob for _, blob in parts), strict=True
+            for (part_name, blob), hits in zip(
+                parts, terms.hits(blob for _, blob in parts), strict=True
             ):
                 live.update(hits)
-                for one in hits:
-                    if one in wanted.patterns or _is_value(one.decode(), file, held, blob):
-                        kind, _, number = held.partition(" ")
-                        traces.setdefault((wanted.source_of(one), kind), []).append(number)
+                for pattern in hits:
+                    if pattern in terms.patterns or _is_value(
+                        pattern.decode(), file, part_name, blob
+                    ):
+                        kind, _, number = part_name.partition(" ")
+                        traces.setdefault((terms.source_of(pattern), kind), []).append(number)
     except (
         MemlabError,
         msgspec.MsgspecError,
@@ -208,60 +229,65 @@ def _found(
         zipfile.BadZipFile,
         ValueError,
     ):
-        done.opaque += 1
+        report.opaque += 1
     for (what, kind), numbers in traces.items():
         several = list(dict.fromkeys(numbers))
         more = f" and {len(several) - 3:,} more" if len(several) > 3 else ""
-        yield Found(file, what, f"{kind} {', '.join(several[:3])}{more}".strip(), len(several))
-    for one, count in raw.items():
-        # among raw bytes a value's marks prove nothing by themselves: keys and memlab's own words have them too
-        if count > live[one] and (one in wanted.patterns or live[one]):
-            yield Found(file, wanted.source_of(one), "free bytes", count - live[one])
+        yield Trace(file, what, f"{kind} {', '.join(several[:3])}{more}".strip(), len(several))
+    for pattern, count in raw.items():
+        # In raw bytes the delimiters of a value prove nothing, because keys and memlab's own words have them too.
+        if count > live[pattern] and (pattern in terms.patterns or live[pattern]):
+            yield Trace(file, terms.source_of(pattern), "free bytes", count - live[pattern])
 
 
-def _raw(file: Path, wanted: SearchTerms) -> Counter[bytes]:
-    """How often each occurs in the bytes of a file, which are read in parts that overlap."""
-    marks = [mark for value in wanted.values for mark in _marked(value)]
-    most = max(map(len, (*wanted.patterns, *marks)), default=1) - 1
-    found: Counter[bytes] = Counter()
+def _count_raw(file: Path, terms: SearchTerms) -> Counter[bytes]:
+    """Return how often each term occurs in the bytes of a file.
+
+    The file is read in blocks. The end of a block is searched with the next one, and its own matches are subtracted.
+    """
+    marks = [mark for value in terms.values for mark in _marked(value)]
+    overlap = max(map(len, (*terms.patterns, *marks)), default=1) - 1
+    counts: Counter[bytes] = Counter()
     tail = b""
-    with _bytes_of(file) as opened:
-        while part := opened.read(_AT_ONCE):
-            whole, again = wanted.hits([tail + part, tail])
-            found.update(whole)
-            found.subtract(again)
-            tail = (tail + part)[-most:] if most else b""
-    return found
+    with _bytes_of(file) as stream:
+        while block := stream.read(_AT_ONCE):
+            whole, again = terms.hits([tail + block, tail])
+            counts.update(whole)
+            counts.subtract(again)
+            tail = (tail + block)[-overlap:] if overlap else b""
+    return counts
 
 
-def _batched(parts: Held) -> Iterator[list[tuple[str, bytes]]]:
-    """Some megabytes of parts at a time."""
-    some: list[tuple[str, bytes]] = []
+def _batched(parts: FileParts) -> Iterator[list[tuple[str, bytes]]]:
+    """Yield the parts of a file in batches of a few megabytes."""
+    batch: list[tuple[str, bytes]] = []
     size = 0
     for part in parts:
-        some.append(part)
+        batch.append(part)
         size += len(part[1])
         if size > _AT_ONCE:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
-def _contents(file: Path) -> Held:
-    """A file that is what it says: its bytes."""
-    with _bytes_of(file) as opened:
-        yield "file", opened.read()
+def _contents(file: Path) -> FileParts:
+    """Yield a file of an unknown or plain format as one part."""
+    with _bytes_of(file) as stream:
+        yield "file", stream.read()
 
 
 @contextmanager
 def _bytes_of(file: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file. Those of a database come from another process: to close its file drops every lock that
-    SQLite holds on it in this one (POSIX), and who opens the lab next would take the log for one that nobody writes.
+    """Open a file for reading bytes, a database through another process.
+
+    Closing a database file drops every POSIX lock that SQLite holds on it in this process. The next
+    process to open the lab would then take the write-ahead log for an abandoned one.
     """
     if not file.name.startswith(FILE):
-        with file.open("rb") as opened:
-            yield opened
+        with file.open("rb") as stream:
+            yield stream
         return
     with subprocess.Popen(
         ["cat", "--", str(file)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -277,14 +303,15 @@ _CELLS = {
     "vector": "first_id",
     "segment": "upto, name",
 }
-"""What of a journal's tables may hold words; the rest is hashes and numbers, and is looked at as bytes of the file."""
+"""The columns of the journal's tables that may contain words; the rest is searched as bytes of the file."""
 
+# What rows of a table are called in a receipt.
 _CALLED = {"payload": "memory", "slate": "recall"}
 
 
-def _database(file: Path) -> Held:
-    """The cells of a database."""
-    # what is closed for good, as a backup, is read without making anything beside it
+def _database(file: Path) -> FileParts:
+    """Yield the cells of a database."""
+    # A database without a log, such as a backup, is opened as immutable, so that SQLite creates no files next to it.
     closed = not file.with_name(f"{file.name}-wal").exists()
     uri = f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if closed else ''}"
     with closing(sqlite3.connect(uri, uri=True)) as connection:
@@ -304,23 +331,23 @@ def _database(file: Path) -> Held:
                         yield f"{_CALLED.get(table, table)} {str(key)[:12]}", blob
 
 
-def _table(file: Path) -> Held:
-    """The columns of a Parquet file."""
+def _table(file: Path) -> FileParts:
+    """Yield the columns of a Parquet file."""
     for column in pl.read_parquet(file):
-        held = column
-        while held.dtype.base_type() is pl.List:
-            held = held.explode()
-        if held.dtype == pl.String:
-            yield f"column {column.name}", _listed(held.drop_nulls().unique())
-        elif held.dtype.base_type() in (pl.Struct, pl.Object, pl.Binary, pl.Categorical, pl.Enum):
-            yield f"column {column.name}", str(held.to_list()).encode()
+        values = column
+        while values.dtype.base_type() is pl.List:
+            values = values.explode()
+        if values.dtype == pl.String:
+            yield f"column {column.name}", _listed(values.drop_nulls().unique())
+        elif values.dtype.base_type() in (pl.Struct, pl.Object, pl.Binary, pl.Categorical, pl.Enum):
+            yield f"column {column.name}", str(values.to_list()).encode()
 
 
-def _archive(file: Path) -> Held:
-    """The members of an archive, and of NumPy's."""
-    with zipfile.ZipFile(file) as opened:
-        for name in opened.namelist():
-            data = opened.read(name)
+def _archive(file: Path) -> FileParts:
+    """Yield the members of an archive, NumPy arrays of strings decoded."""
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            data = archive.read(name)
             if name.endswith(".npy"):
                 array = np.load(io.BytesIO(data), allow_pickle=False)
                 data = _listed(map(str, array.ravel())) if array.dtype.kind == "U" else data
@@ -328,15 +355,17 @@ def _archive(file: Path) -> Held:
 
 
 def _listed(words: Iterable[str]) -> bytes:
+    """Return words as bytes, each between zero bytes."""
     return b"\0%b\0" % "\0".join(words).encode()
 
 
+# How files are decoded, by suffix; others are one part.
 _READERS = {".db": _database, ".parquet": _table, ".npz": _archive, ".zip": _archive}
 
 
-def _is_value(name: str, file: Path, held: str, blob: bytes) -> bool:
-    """Whether a name is a value there: not a key, nor a word of memlab's own."""
-    kind = held.partition(" ")[0]
+def _is_value(name: str, file: Path, part_name: str, blob: bytes) -> bool:
+    """Return whether a name is a value in a part of a file, not a key or a word of memlab's own."""
+    kind = part_name.partition(" ")[0]
     if kind in ("event", "recall") or file.suffix == ".msgpack":
         try:
             decoded = (
@@ -344,7 +373,7 @@ def _is_value(name: str, file: Path, held: str, blob: bytes) -> bool:
             )
         except (MemlabError, msgspec.MsgspecError):
             return True
-        return any(name == one for one in _strings(decoded))
+        return any(name == text for text in _strings(decoded))
     return (
         kind != "schema"
         and re.search(rb'"%b"(?!\s*:)|\0%b\0' % ((re.escape(name.encode()),) * 2), blob) is not None
@@ -352,7 +381,7 @@ def _is_value(name: str, file: Path, held: str, blob: bytes) -> bool:
 
 
 def _slate(blob: bytes) -> dict[str, Any]:
-    """What the journal holds of a recall: the slate, or the question of one that is sealed."""
+    """Return the values of a slate, or of the query of a sealed one."""
     return (
         msgspec.structs.asdict(question_of(blob, decision=0))
         if is_sealed(blob)
@@ -361,6 +390,7 @@ def _slate(blob: bytes) -> dict[str, Any]:
 
 
 def _strings(value: Any) -> Iterator[str]:
+    """Yield the strings in a value and in its nested mappings and lists, keys apart."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -1,5 +1,6 @@
-"""What a purge may change of a state, and nothing else: asked of the journal as rewritten before it takes the place of
-the other.
+"""Verification of a purge: the new state may differ only in the purged content.
+
+The rewritten journal is folded and compared before it replaces the old one.
 """
 
 from __future__ import annotations
@@ -16,63 +17,67 @@ from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import Cut, cut_of
 from memlab.subjects.purge.rewriting import without_redactable
 
-__all__ = ["differences"]
+__all__ = ["find_differences"]
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 _SET = ("status", "changed", "superseded_by")
-"""What the event of a purge sets in the rows that it purges."""
+"""The columns that the event of a purge sets in purged rows."""
 
+# The code of the relation from a memory to an entity.
 _MENTIONS = RELATIONS.index("mentions")
 
 
-def differences(before: State, after: State, rows: Rows) -> list[str]:
-    """Where the state folded after a purge of ``rows`` is not the one ``before`` without their content, in sentences.
+def find_differences(before: State, after: State, rows: Rows) -> list[str]:
+    """Return sentences about unexpected differences after a purge of ``rows``.
 
-    Empty where all is well: memories that were not purged are the same but for notes that quoted a purged text; edges
-    keep numbers, ends, relations and weights, and those of purged memories are gone; names stand or have placeholders;
-    registers tell the same. Column by column: it costs about what a fold of the edges and columns does.
+    The list is empty if only purged content changed. Memories that were not purged may only lose
+    quotations of purged texts in notes. Edges must keep numbers, ends, relations and weights, and
+    those of purged memories must be gone. Names must be unchanged or replaced by placeholders, and
+    registers unchanged. The comparison goes column by column and costs about as much as a fold of
+    edges and columns.
     """
     if len(before) != len(after):
         return [f"There were {len(before):,} memories, and there are {len(after):,}."]
     gone = np.zeros(len(before), dtype=np.bool_)
     gone[rows] = True
     return [
-        *_of_memories(before, after, gone, cut_of(before, rows)),
-        *_of_edges(before, after, gone),
-        *_of_entities(before, after, gone),
-        *_of_registers(before, after),
+        *_compare_memories(before, after, gone, cut_of(before, rows)),
+        *_compare_edges(before, after, gone),
+        *_compare_entities(before, after, gone),
+        *_compare_registers(before, after),
     ]
 
 
-# -- memories ---------------------------------------------------------------------------------------------------
-
-
-def _of_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator[str]:
+def _compare_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator[str]:
+    """Yield differences in the columns of memories, one storage after the other."""
+    # Numbers first: NaN equals NaN here. Then uses, names, lists, notes, texts, words and vectors.
     for name, column in before.numbers.items():
         counted = ~gone if name in _SET else np.ones_like(gone)
         old, new = column.values, after.numbers[name].values
-        yield from _differences(name, counted & (old != new) & ~((old != old) & (new != new)))
-    yield from _differences("uses", (before.uses.values != after.uses.values).any(axis=1))
+        yield from _count_differences(name, counted & (old != new) & ~((old != old) & (new != new)))
+    yield from _count_differences("uses", (before.uses.values != after.uses.values).any(axis=1))
     for name, names in before.names.items():
         words = np.array(
             [after.names[name].code(word) for word in (*names.vocabulary, None)], dtype=np.int64
         )
         codes = after.names[name].codes
-        yield from _differences(name, ~gone & (words[names.codes] != codes))
+        yield from _count_differences(name, ~gone & (words[names.codes] != codes))
         if name == "status":
-            yield from _differences(name, gone & (codes != after.names[name].code("purged")))
+            yield from _count_differences(name, gone & (codes != after.names[name].code("purged")))
         elif MEMORY[name].storage == "name":
-            yield from _differences(f"{name} of a purged memory", gone & (codes >= 0))
+            yield from _count_differences(f"{name} of a purged memory", gone & (codes >= 0))
     for name, lists in before.lists.items():
         expected = {row: items for row, items in lists.items() if not gone[row]}
-        found = dict(after.lists[name].items())
-        if expected != found:
+        actual = dict(after.lists[name].items())
+        if expected != actual:
             rows = [
-                row for row in expected.keys() | found.keys() if expected.get(row) != found.get(row)
+                row
+                for row in expected.keys() | actual.keys()
+                if expected.get(row) != actual.get(row)
             ]
-            yield from _differences(name, np.isin(np.arange(len(gone)), rows))
+            yield from _count_differences(name, np.isin(np.arange(len(gone)), rows))
     for name, notes in before.notes.items():
         if notes.has_values or after.notes[name].has_values:
             differ = notes.series("").ne_missing(after.notes[name].series("")).to_numpy() | gone
@@ -81,15 +86,15 @@ def _of_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator
                 wrong[row] = after.notes[name].value_at(row) != (
                     None if gone[row] else cut.note(name, notes.value_at(row))
                 )
-            yield from _differences(name, wrong)
+            yield from _count_differences(name, wrong)
     for name, texts, now in (("text", before.texts, after.texts), ("ref", before.refs, after.refs)):
-        yield from _differences(
+        yield from _count_differences(
             name, ~gone & texts.series("").ne_missing(now.series("")).to_numpy()
         )
-        yield from _differences(
+        yield from _count_differences(
             f"{name} of a purged memory", gone & (now.series("").fill_null("") != "").to_numpy()
         )
-    yield from _differences("words", ~gone & (before.words.lengths != after.words.lengths))
+    yield from _count_differences("words", ~gone & (before.words.lengths != after.words.lengths))
     purged = np.flatnonzero(gone)
     if len(after.vectors) != len(before.vectors):
         yield f"There were {len(before.vectors):,} vectors, and there are {len(after.vectors):,}."
@@ -97,10 +102,9 @@ def _of_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator
         yield "A vector of a purged memory is still there."
 
 
-# -- edges ------------------------------------------------------------------------------------------------------
-
-
-def _of_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
+def _compare_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
+    """Yield differences in edges and in the names of nodes."""
+    # An edge is expected to be gone if either of its ends is a purged memory.
     old, new = before.edges, after.edges
     if len(old) != len(new):
         yield f"There were {len(old):,} edges, and there are {len(new):,}."
@@ -109,7 +113,7 @@ def _of_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
     memories = ends < len(gone)
     touched = (gone[np.where(memories, ends, 0)] & memories).any(axis=0)
     if wrong := int(np.count_nonzero(new.alive != (old.alive & ~touched))):
-        yield f"{wrong:,} edges are there that should not be, or are not."
+        yield f"{wrong:,} edges were wrongly kept or removed."
     for name in ("relation", "weight", "reinforcements", "created"):
         if wrong := int(np.count_nonzero(getattr(old, name) != getattr(new, name))):
             yield f"{wrong:,} edges have another {name}."
@@ -117,77 +121,82 @@ def _of_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
     if (node_kinds(ends) != node_kinds(ended)).any() or (ends != ended)[memories].any():
         yield "Edges have other ends."
         return
-    names, now = before.nodes.vocabularies(), after.nodes.vocabularies()
+    names, vocabularies = before.nodes.vocabularies(), after.nodes.vocabularies()
     for kind in NODE_KINDS[1:]:
         mine = (node_kinds(ends) == NODE_KINDS.index(kind)) & alive
         pairs = np.unique(
             np.stack([node_numbers(ends[mine]), node_numbers(ended[mine])], axis=1), axis=0
         )
-        was = [names[kind][number] for number in pairs[:, 0].tolist()]
-        is_ = [now[kind][number] for number in pairs[:, 1].tolist()]
+        old_names = [names[kind][number] for number in pairs[:, 0].tolist()]
+        new_names = [vocabularies[kind][number] for number in pairs[:, 1].tolist()]
         other = [
-            one
-            for one, two in zip(was, is_, strict=True)
-            if one != two and not two.startswith(PLACEHOLDER)
+            old_name
+            for old_name, new_name in zip(old_names, new_names, strict=True)
+            if old_name != new_name and not new_name.startswith(PLACEHOLDER)
         ]
         if other:
             yield f"{len(other):,} nodes of kind {kind} have another name, such as {other[0]!r}."
-        if len(set(was)) != len(was):
+        if len(set(old_names)) != len(old_names):
             yield f"Nodes of kind {kind} fell apart: one name has become several."
 
 
-# -- registers --------------------------------------------------------------------------------------------------
-
-
-def _of_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
-    """Entities that others mention stand as they stood. How often they are mentioned is a count of what is left."""
+def _compare_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
+    """Yield differences in entities that other memories mention, counts of mentions apart."""
+    # A merge into an entity that is gone cannot stay, so only merges into present entities are compared.
     old, new = _listed(before), _listed(after)
     edges = before.edges
     mentions = np.flatnonzero(edges.alive & (edges.relation == _MENTIONS))
     source, target = edges.source[mentions], edges.target[mentions]
-    held = target[(source < len(gone)) & ~gone[np.where(source < len(gone), source, 0)]]
-    named = set(before.nodes.names(np.unique(held)))
+    mentioned = target[(source < len(gone)) & ~gone[np.where(source < len(gone), source, 0)]]
+    required = set(before.nodes.names(np.unique(mentioned)))
     for column in ("subject", "object"):
         codes = np.unique(before.names[column].codes[~gone])
-        named |= {before.names[column].vocabulary[code] for code in codes.tolist() if code >= 0}
-    for name, was in old.items():
-        now = new.get(name)
-        if now is None:
-            if name in named:
+        required |= {before.names[column].vocabulary[code] for code in codes.tolist() if code >= 0}
+    for name, old_entity in old.items():
+        new_entity = new.get(name)
+        if new_entity is None:
+            if name in required:
                 yield f"The entity {name!r} is gone."
             continue
-        if now.type != was.type:
-            yield f"The entity {name!r} is of type {now.type}, and was of {was.type}."
-        if was.merged_into in new and now.merged_into != was.merged_into:
-            yield f"The entity {name!r} is merged into {now.merged_into!r}, and was into {was.merged_into!r}."
+        if new_entity.type != old_entity.type:
+            yield f"The entity {name!r} has the type {new_entity.type} instead of {old_entity.type}."
+        if old_entity.merged_into in new and new_entity.merged_into != old_entity.merged_into:
+            yield (
+                f"The entity {name!r} is merged into {new_entity.merged_into!r} "
+                f"instead of {old_entity.merged_into!r}."
+            )
     for name in new.keys() - old.keys():
-        yield f"There is an entity {name!r}, and was none."
+        yield f"There is a new entity {name!r}."
 
 
 def _listed(state: State) -> dict[str, EntitySummary]:
-    every = get_entities(state).summarize_all()
-    return {one.name: one for one in every if not one.name.startswith(PLACEHOLDER)}
+    """Return the entities by name, without placeholders."""
+    entities = get_entities(state).summarize_all()
+    return {entity.name: entity for entity in entities if not entity.name.startswith(PLACEHOLDER)}
 
 
-def _of_registers(before: State, after: State) -> Iterator[str]:
-    for name, one in before.projections.items():
+def _compare_registers(before: State, after: State) -> Iterator[str]:
+    """Yield differences in registers, without the values that a purge may change."""
+    # Entities are compared by name above; tombstones may only gain entries.
+    for name, projection in before.projections.items():
         if name in (Entities.name, Tombstones.name):
             continue
-        was, now = (
-            without_redactable(one.dumped, dumped.dump())
-            for dumped in (one, after.projections[name])
+        old_dump, new_dump = (
+            without_redactable(projection.dumped, dumped.dump())
+            for dumped in (projection, after.projections[name])
         )
-        if was != now:
-            yield f"The register {name} tells something else."
-    was, now = (state.projection(Tombstones).dump() for state in (before, after))
-    known = {key: set(hashes) for key, hashes in now["hashes"]}
-    if not set(was["origins"]) <= set(now["origins"]) or any(
-        not set(hashes) <= known.get(key, set()) for key, hashes in was["hashes"]
+        if old_dump != new_dump:
+            yield f"The register {name} differs."
+    old_dump, new_dump = (state.projection(Tombstones).dump() for state in (before, after))
+    hashes_after = {key: set(hashes) for key, hashes in new_dump["hashes"]}
+    if not set(old_dump["origins"]) <= set(new_dump["origins"]) or any(
+        not set(hashes) <= hashes_after.get(key, set()) for key, hashes in old_dump["hashes"]
     ):
-        yield "What was purged before is not known any more."
+        yield "Tombstones of an earlier purge are missing."
 
 
-def _differences(what: str, wrong: Flags) -> Iterator[str]:
+def _count_differences(what: str, wrong: Flags) -> Iterator[str]:
+    """Yield a sentence about the rows that differ in a column, if there are any."""
     count = int(np.count_nonzero(wrong))
     if count:
         yield f"{count:,} memories differ in {what}, the first of them memory {int(np.argmax(wrong)) + 1}."

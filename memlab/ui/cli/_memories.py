@@ -168,7 +168,7 @@ def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **optio
     explanations = [hit.explain() for hit in hits] if explain else []
     rows = [get_fields(hit, "rank", "id", "score", "text", "ref") for hit in hits]
     for row, explanation in zip(rows, explanations, strict=False):
-        row["terms"] = [{"term": term, "value": value} for term, value in explanation.terms]
+        row["terms"] = explanation.frame.to_dicts()
     summary = {
         "decision": hits.decision,
         "pack": hits.pack.name,

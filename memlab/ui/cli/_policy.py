@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from memlab.errors import InputError, PolicyError, UnknownName
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy, canonical, compile_policy, read_pack, slot_of
 from memlab.kernel.policies import SLOTS, Pack, get_slot, load_pack
 from memlab.subjects.lens import Explanation, diff_packs, diff_policies, highlight
@@ -286,7 +287,10 @@ def explain(
     explanations = {part.name: part.explain(item_values, aggregates=aggregates) for part in parts}
     report: dict[str, Any] = {}
     for name, explanation in explanations.items():
-        terms = [{"text": term.text, "value": term.value} for term in explanation.terms]
+        terms = [
+            {"text": term.text, "value": term.value, "label": term.label, "group": term.group}
+            for term in explanation.terms
+        ]
         branches = [{"text": branch.text, "taken": branch.taken} for branch in explanation.branches]
         report[name] = {"value": explanation.value, "terms": terms, "branches": branches}
     text = "\n\n".join(
@@ -314,7 +318,11 @@ def _format_explanation(name: str, explanation: Explanation) -> str:
         f"  {'taken' if branch.taken else 'not taken'}: {branch.text}"
         for branch in explanation.branches
     ]
-    lines += [f"  {term.value:+12.6g}  {term.text}" for term in explanation.terms]
+    terms = [term for term in explanation.terms if term.value]
+    lines += [f"  {term.value:+12.6g}  {term.label or term.text}" for term in terms]
+    hidden = len(explanation.terms) - len(terms)
+    if hidden:
+        lines.append(f"  {count_of(hidden, 'other term')} contributed nothing")
     return "\n".join([*lines, "", str(explanation.tree)])
 
 

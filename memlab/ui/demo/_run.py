@@ -1,4 +1,4 @@
-"""The demo, step by step: a few lines of the public API each."""
+"""The steps of the demo, each a few lines of the public API, and its page."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from memlab.subjects.drawing import (
     ORANGE,
     Draw,
     draw_ranks,
-    element,
+    draw_svg,
     render_page,
-    svg,
+    render_svg,
 )
 from memlab.subjects.opening import open_lab
 
@@ -51,14 +51,12 @@ __all__ = [
     "draw_terms",
     "draw_timeline",
     "draw_truth",
-    "page",
+    "render_demo",
     "run_demo",
 ]
 
 
-# What the demo shows, as objects of the public API.
-
-
+# The query of the demo, and the policy that it installs: half of the answer is outdated, which recency decides.
 QUESTION = "Should I offer Noor a coffee in the morning?"
 SLOT = "recall-score"
 SOURCE = """(fn [similarity lexical age-days]
@@ -69,10 +67,9 @@ SOURCE = """(fn [similarity lexical age-days]
 
 @dataclass(frozen=True)
 class DemoResult:
-    """The pages that were written and what they show.
+    """The pages of the demo, and what they show.
 
-    ``before`` and ``after`` are the refs of the turns that were recalled under either policy, best first. ``report``
-    and ``quarter`` are None unless the demo was a full one.
+    ``report`` and ``quarter`` are None unless the demo was a full one.
     """
 
     output: Path
@@ -95,32 +92,34 @@ class DemoResult:
 
     @property
     def before(self) -> tuple[str, ...]:
+        """Refs of the recalled turns under the first policy, best first."""
         return tuple(hit.ref or "" for hit in self.hits)
 
     @property
     def after(self) -> tuple[str, ...]:
+        """Refs of the recalled turns under the second policy, best first."""
         return tuple(hit.ref or "" for hit in self.hits_after)
 
     @property
     def hashes(self) -> Mapping[str, str]:
-        """Conversation, embedder, and each policy and pack that took part, by hash."""
-        found = {
+        """Hashes of the conversation, the embedder, policies and packs."""
+        hashes = {
             "conversation": hashlib.sha256(CONVERSATION.read_bytes()).hexdigest(),
             "embedder": self.embedder,
             f"policy {SLOT}, before": self.hits.pack.policies[SLOT].hash,
             f"policy {SLOT}, after": self.hits_after.pack.policies[SLOT].hash,
             "pack memlab, after": self.hits_after.pack.hash,
         }
-        found |= {f"pack {system.name}": system.hash for system in self.bench.systems}
+        hashes |= {f"pack {system.name}": system.hash for system in self.bench.systems}
         if self.quarter is not None:
-            found |= {
+            hashes |= {
                 "pack that logged the quarter": self.quarter.pack.hash,
                 "log of the quarter": self.quarter.digest,
             }
-        return found
+        return hashes
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON takes it; ``report`` and ``quarter`` only of a full demo."""
+        """Return the result for JSON; ``report`` and ``quarter`` only of a full demo."""
         values: dict[str, object] = {
             "output": str(self.output),
             "seconds": round(self.seconds, 2),
@@ -145,7 +144,9 @@ class DemoResult:
 
 Say = Callable[[str], None]
 
-_HOLDS_NOW, _HELD_ONCE = "D13:1", "D1:9"
+# Refs of the turn that answers the query now, and of the outdated one.
+_CURRENT, _OUTDATED = "D13:1", "D1:9"
+# Sizes of the printed steps: each takes a few lines of 80 columns.
 _LIMIT = 8
 _PRINTED = 3
 _TERMS = 6
@@ -160,20 +161,40 @@ def run_demo(
     progress: bool = False,
     world: World | None = None,
 ) -> DemoResult:
-    """Run the demo and write its page to ``output``: one file of HTML that asks for nothing else.
+    """Run the demo, and write its page: a single HTML file that loads nothing else.
 
-    ``full`` adds the simulated quarter, and the report of its evaluation beside the page as ``<stem>-evaluation.html``;
-    ``world`` is lived instead of the quarter. ``quiet`` prints no story; ``progress`` is shown on stderr.
+    Parameters
+    ----------
+    output
+        Path of the page.
+    full
+        Add the simulated quarter, and the report of its evaluation as ``<stem>-evaluation.html``.
+    quiet
+        Print nothing.
+    progress
+        Show progress bars on standard error.
+    world
+        World to simulate instead of the quarter.
 
-    Raises ``InputError`` when a page cannot be written, before anything else is done.
+    Returns
+    -------
+    DemoResult
+        What the page shows.
 
+    Raises
+    ------
+    InputError
+        If a page cannot be written; this is checked first.
+
+    Examples
+    --------
     >>> run_demo(quiet=True).output                                      # doctest: +SKIP
     PosixPath('memlab-demo.html')
     """
     start = perf_counter()
-    target = _writable(Path(output).expanduser())
-    report = _writable(target.with_name(f"{target.stem}-evaluation.html")) if full else None
-    # in a pipe, too, line by line
+    target = _create_file(Path(output).expanduser())
+    report = _create_file(target.with_name(f"{target.stem}-evaluation.html")) if full else None
+    # flushed, so that a pipe receives each line at once
     say: Say = (lambda line: None) if quiet else partial(print, flush=True)
     (labelled,) = read_locomo(CONVERSATION)
     talk = labelled.conversation
@@ -199,21 +220,24 @@ def run_demo(
 
         explanations = tuple(hit.explain() for hit in before)
         terms = sorted(
-            (term for term in explanations[0].terms if term[1]), key=lambda term: -abs(term[1])
+            ((label, value) for _, label, value in explanations[0].parts if value),
+            key=lambda term: -abs(term[1]),
         )
         say(
-            f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of {len(terms)} terms, above all"
+            f"3 explain   the first hit scores {explanations[0].score:.3f}, the sum of {len(terms)} terms; the largest:"
         )
         for text, value in terms[:_TERMS]:
             say(f"    {value:+.3f}  {clip(text, 100)}")
 
-        helped, stale = _find(before, _HOLDS_NOW), _find(before, _HELD_ONCE)
+        helped, stale = _find_hit(before, _CURRENT), _find_hit(before, _OUTDATED)
         lab.feedback(helped, "success")
         lab.feedback(stale, "fail")
-        say(f"4 feedback  rank {helped.rank} helped, rank {stale.rank} is out of date: both logged")
+        say(
+            f"4 feedback  rank {helped.rank} helped, rank {stale.rank} is outdated: both are logged"
+        )
 
         old_source = lab.policies[SLOT].source
-        lab.policies.install(SLOT, SOURCE, reason="what is new weighs more")
+        lab.policies.install(SLOT, SOURCE, reason="weight recent memories more")
         after = lab.recall(QUESTION, limit=_LIMIT, project=talk.name)
         say(f"5 swap      {SLOT} is now")
         for line in SOURCE.splitlines():
@@ -226,25 +250,25 @@ def run_demo(
         restored = lab.recall(QUESTION, limit=_LIMIT, project=talk.name)
         embedder = lab.io.embedder.fingerprint
 
-    # From here on seconds pass, so what they need is imported only now.
+    # imported here, because it delays the first lines of the demo
     from memlab.science.bench import bench_conversations
 
     bench = bench_conversations([labelled], dataset=talk.name, progress=progress)
     say(
-        f"6 bench     {bench.questions} questions with labels, {len(bench.systems)} systems, each on a lab of its own"
+        f"6 bench     {bench.questions} labelled questions, {len(bench.systems)} systems, each on its own lab"
     )
     metrics = ("recall@5", "recall@10", "ndcg@10")
     rows = [
         [
-            one.name,
-            *(f"{one.metrics[name]:.2f}" for name in metrics),
-            f"{one.latency_ms['p50']:.1f} ms",
+            system.name,
+            *(f"{system.metrics[name]:.2f}" for name in metrics),
+            f"{system.latency_ms['p50']:.1f} ms",
         ]
-        for one in bench.systems
+        for system in bench.systems
     ]
     _say_table(say, ["system", *metrics, "latency"], rows)
     say(
-        "    NAME-plus is the design NAME ranked as memlab ranks: for daily use. companion forgets what nobody recalls."
+        "    NAME-plus is the design NAME with the ranking of memlab. companion forgets memories that are not recalled."
     )
     quarter = None
     if full:
@@ -271,21 +295,22 @@ def run_demo(
         embedder,
         quarter,
     )
-    target.write_text(page(result), encoding="utf-8")
+    target.write_text(render_demo(result), encoding="utf-8")
     if report is not None:
-        say(f"the report of the evaluation: {report}")
+        say(f"report of the evaluation: {report}")
     result = replace(result, seconds=perf_counter() - start)
-    say(f"{result.seconds:.1f} s in all; wrote {target}")
+    say(f"{result.seconds:.1f} s in total; wrote {target}")
     return result
 
 
 def _say_quarter(quarter: Quarter, say: Say) -> None:
+    """Print the results of the simulated quarter."""
     agreed = quarter.agreement
     say(
-        f"7 live      {quarter.world.days} simulated days: {quarter.memories:,} memories, {quarter.recalls:,} recalls, "
-        f"{quarter.probes:,} probes, {quarter.answers:,} answers"
+        f"7 simulate  {quarter.world.days} days: {quarter.memories:,} memories, {quarter.recalls:,} recalls, "
+        f"{quarter.probes:,} exploration items, {quarter.answers:,} feedback events"
     )
-    say("8 evaluate  every pack on that log alone; mean reward per recall, 95% interval")
+    say("8 evaluate  every pack from the log alone; mean reward per recall, 95% interval")
     rows = [
         [
             row.policy,
@@ -297,65 +322,64 @@ def _say_quarter(quarter: Quarter, say: Say) -> None:
         ]
         for row in quarter.evaluation.rows
     ]
-    _say_table(say, ["pack", "value", "truth", "verdict"], rows)
+    _say_table(say, ["pack", "estimate", "true value", "verdict"], rows)
     say(
-        f"9 truth     {agreed.ordered} of {agreed.pairs} pairs in the true order, "
-        f"{agreed.holding} of {agreed.intervals} intervals hold the truth"
+        f"9 compare   {agreed.ordered} of {agreed.pairs} pairs in the true order, "
+        f"{agreed.holding} of {agreed.intervals} intervals contain the true value"
     )
 
 
-def _say_table(say: Say, heads: list[str], rows: list[list[str]]) -> None:
-    for line in text_table(heads, rows, left=(0, len(heads) - 1)):
+def _say_table(say: Say, columns: list[str], rows: list[list[str]]) -> None:
+    """Print a table."""
+    for line in text_table(columns, rows, left=(0, len(columns) - 1)):
         say(f"    {line}")
 
 
-def _find(hits: Hits, ref: str) -> Hit:
-    """The hit of a turn; the last one where the turn was not shown."""
+def _find_hit(hits: Hits, ref: str) -> Hit:
+    """Return the hit of a turn, or the last hit if it is not in the results."""
     return next((hit for hit in hits if hit.ref == ref), hits[-1])
 
 
-def _writable(target: Path) -> Path:
+def _create_file(target: Path) -> Path:
+    """Create a file, and return its path; InputError if that fails."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("a", encoding="utf-8"):
             pass
     except OSError as error:
         raise InputError(
-            f"The page cannot be written to {target}: {error.strerror}. Name another --output."
+            f"The page cannot be written to {target}: {error.strerror}. Give another --output."
         ) from None
     return target
 
 
-# The page of the demo: one file of HTML that asks for nothing else.
-
-
-# The figures of the page, as SVG that takes its ink from the page: readable on a light ground and on a dark one.
-#
-# Text stays text, in the page's own typeface. The same numbers give the same bytes.
+# The figures of the page are SVG in the colours and typeface of the page, readable in light and dark themes. The same
+# numbers give the same bytes.
 
 
 def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) -> Draw:
-    """Every candidate of a recall by when it was said and by its score; what was shown is filled."""
+    """Draw every candidate by time and score; results are filled."""
     pool = [
         (when[int(memory)], float(score))
         for memory, score in zip(hits.slate.ids, hits.slate.scores, strict=True)
     ]
-    shown = [(when[hit.id], hit.score) for hit in hits]
+    results = [(when[hit.id], hit.score) for hit in hits]
 
     def draw(axes: Axes) -> None:
+        """Draw on the axes."""
         import matplotlib.dates
 
-        dates: Any = matplotlib.dates  # which has no types
+        dates: Any = matplotlib.dates  # has no types
 
         axes.scatter(
-            *_columns(pool),
+            *_split_points(pool),
             s=16,
             facecolors="none",
             edgecolors=GREY,
             linewidths=0.8,
             label="considered",
         )
-        axes.scatter(*_columns(shown), s=30, color=BLUE, label="shown")
+        axes.scatter(*_split_points(results), s=30, color=BLUE, label="shown")
         for hit in marked:
             at: Any = when[hit.id]
             axes.scatter(
@@ -384,36 +408,39 @@ def draw_timeline(hits: Hits, when: dict[int, datetime], marked: Sequence[Hit]) 
     return draw
 
 
-def draw_moves(before: Hits, after: Hits, *, most: int = 8) -> Draw:
-    """The ranks of the hits under two policies, joined by lines."""
+def draw_moves(before: Hits, after: Hits, *, limit: int = 8) -> Draw:
+    """Draw the ranks of the hits under two policies, joined by lines."""
     old, new = (
-        {hit.id: hit.rank for hit in before[:most]},
-        {hit.id: hit.rank for hit in after[:most]},
+        {hit.id: hit.rank for hit in before[:limit]},
+        {hit.id: hit.rank for hit in after[:limit]},
     )
     texts = {hit.id: clip(hit.text, 42) for hit in (*before, *after)}
     rows = [(old.get(id), new.get(id), texts[id]) for id in sorted(old.keys() | new.keys())]
-    return draw_ranks(("before", "after"), rows, most=most)
+    return draw_ranks(("before", "after"), rows, maximum=limit)
 
 
 _LONGEST_TERM = 30
-"""Characters of a term in the legend: three columns of longer ones leave no room for the bars."""
+"""Maximum characters of a term in the legend: three columns of longer terms leave no room for the bars."""
 
 
 def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -> Draw:
-    """One bar a hit, best first: the terms that its score is the sum of, as the policy's source writes them.
+    """Draw one bar per hit, best first, as the sum of its terms.
 
-    A term has a colour of its own if it adds or takes much in any hit; those beyond the colours are one group.
+    A term has its own colour if it is large in any hit; all terms beyond the available colours are grey.
     """
-    rows = [dict(one.terms) for one in explanations]
+    # colours go to the terms with the largest value in any hit
+    rows = [{label: value for _, label, value in explanation.parts} for explanation in explanations]
     size = {
         term: max(abs(terms.get(term, 0.0)) for terms in rows) for terms in rows for term in terms
     }
     order = sorted((term for term in size if size[term] > 0), key=lambda term: -size[term])
 
     def draw(axes: Axes) -> None:
+        """Draw on the axes."""
+        # positive terms are stacked to the right of 0, negative ones to the left
         ends = {1: [0.0] * len(rows), -1: [0.0] * len(rows)}
         rest = len(order) - len(CYCLE)
-        for place, (term, colour) in enumerate(
+        for index, (term, colour) in enumerate(
             zip(order, [*CYCLE, *[GREY] * len(order)], strict=False)
         ):
             for row, terms in enumerate(rows):
@@ -424,7 +451,7 @@ def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -
                         row, value, left=ends[side][row], height=0.62, color=colour, linewidth=0
                     )
                     ends[side][row] += value
-            if place < len(CYCLE):
+            if index < len(CYCLE):
                 axes.barh([0], [0], color=colour, label=clip(term, _LONGEST_TERM))
         if rest > 0:
             axes.barh(
@@ -433,8 +460,8 @@ def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -
                 color=GREY,
                 label=clip(order[-1], _LONGEST_TERM) if rest == 1 else f"{rest} smaller terms",
             )
-        for row, (one, up) in enumerate(zip(explanations, ends[1], strict=True)):
-            axes.text(up + 0.012, row, f"{one.score:.2f}", va="center")
+        for row, (explanation, up) in enumerate(zip(explanations, ends[1], strict=True)):
+            axes.text(up + 0.012, row, f"{explanation.score:.2f}", va="center")
         names = [f"{clip(text, 44)}  {rank}" for rank, text in enumerate(texts, 1)]
         axes.set_yticks(range(len(rows)), names)
         axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -458,7 +485,11 @@ def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -
 
 
 def draw_truth(quarter: Quarter) -> Draw:
-    """Each pack by its true value and by what the log alone said, with its interval; on the line the two are one."""
+    """Draw the estimate of each pack with its interval against the true value.
+
+    Exact estimates are on the dashed line.
+    """
+    # withheld estimates are drawn hollow and without an interval
     rows = quarter.evaluation.rows
     valued = [
         (row.policy, quarter.truth[row.policy], row.value) for row in rows if row.value is not None
@@ -468,8 +499,10 @@ def draw_truth(quarter: Quarter) -> Draw:
     ]
 
     def draw(axes: Axes) -> None:
+        """Draw on the axes."""
+        # the axes cover all intervals, also those of withheld estimates, with room for labels
         ends = [end for _, true, value in valued for end in (true, value.low, value.high)]
-        ends += [end for _, true, found in withheld for end in (true, found)]
+        ends += [end for _, true, estimate in withheld for end in (true, estimate)]
         room = 0.06 * (max(ends) - min(ends))
         low, high = max(0.0, min(ends) - room), max(ends) + 2 * room
         axes.plot(
@@ -485,15 +518,21 @@ def draw_truth(quarter: Quarter) -> Draw:
                 solid_capstyle="round",
             )
             axes.scatter([true], [value.value], s=52, color=colour, zorder=3)
-        for _, true, found in withheld:
+        for _, true, estimate in withheld:
             axes.scatter(
-                [true], [found], s=46, facecolors="none", edgecolors=GREY, linewidths=1.6, zorder=3
+                [true],
+                [estimate],
+                s=46,
+                facecolors="none",
+                edgecolors=GREY,
+                linewidths=1.6,
+                zorder=3,
             )
         names = [(name, true, value.high) for name, true, value in valued]
-        names += [(f"{name}, withheld", true, found) for name, true, found in withheld]
+        names += [(f"{name}, withheld", true, estimate) for name, true, estimate in withheld]
         trues = [true for _, true, _ in names]
         left, right = min(trues) - 0.11, max(trues) + 0.13
-        _name_all(axes, sorted(names, key=lambda one: one[1]), near=0.055 * (right - left))
+        _label_points(axes, sorted(names, key=lambda label: label[1]), near=0.055 * (right - left))
         axes.set_xlim(left, right)
         axes.set_ylim(low, high)
         axes.set_xlabel("true value: mean reward per recall (top k)")
@@ -503,34 +542,42 @@ def draw_truth(quarter: Quarter) -> Draw:
     return draw
 
 
-def _name_all(axes: Axes, names: Sequence[tuple[str, float, float]], *, near: float) -> None:
-    """Write names above their points, given from left to right; of two that are near, each on its own side."""
-    for place, (name, x, y) in enumerate(names):
-        after = place > 0 and x - names[place - 1][1] < near
-        before = place + 1 < len(names) and names[place + 1][1] - x < near
+def _label_points(axes: Axes, names: Sequence[tuple[str, float, float]], *, near: float) -> None:
+    """Write labels above points, which are sorted from left to right.
+
+    Labels of two close points are placed on opposite sides.
+    """
+    for index, (name, x, y) in enumerate(names):
+        after = index > 0 and x - names[index - 1][1] < near
+        before = index + 1 < len(names) and names[index + 1][1] - x < near
         side = "center" if after == before else "right" if before else "left"
         axes.annotate(name, (x, y), xytext=(0, 6), textcoords="offset points", ha=side)
 
 
-def _columns(points: Sequence[tuple[datetime, float]]) -> tuple[Any, list[float]]:
+def _split_points(points: Sequence[tuple[datetime, float]]) -> tuple[Any, list[float]]:
+    """Return times and scores of points."""
     return [at for at, _ in points], [score for _, score in points]
 
 
+# Packages whose version can change a figure, and the width of figures in inches.
 _PACKAGES = ("hy", "polars", "numpy", "model2vec")
 _WIDTH = 8.2
 
 
-def page(story: DemoResult) -> str:
-    """The story as HTML, everything from texts escaped. Tables are what a notebook shows of the same objects."""
+def render_demo(story: DemoResult) -> str:
+    """Return the page as HTML, with all texts escaped.
+
+    Tables are those that a notebook shows for the same objects.
+    """
     talk, quarter = story.labelled.conversation, story.quarter
-    # The demo's lab numbers memories from 1, in the order of the conversation.
+    # memories are numbered from 1 in the order of the conversation
     when = {
         number: turn.at
         for number, turn in enumerate((turn for turn in talk.turns if turn.content), 1)
     }
-    shown: dict[str, Any] = {"hits": story.hits, "bench": story.bench}
+    tables: dict[str, Any] = {"hits": story.hits, "bench": story.bench}
     if quarter is not None:
-        shown["evaluation"] = quarter.evaluation
+        tables["evaluation"] = quarter.evaluation
     return render_page(
         Path(__file__).parent / "page.html",
         {},
@@ -538,49 +585,50 @@ def page(story: DemoResult) -> str:
         slot=SLOT,
         new_source=SOURCE,
         talk=talk,
-        excerpt=_excerpt(story),
+        excerpt=_select_excerpt(story),
         quarter=quarter,
-        back=_unprobed(story.restored) == _unprobed(story.hits),
-        figures={name: Markup(text) for name, text in _draw(story, when).items()},
-        tables={name: render_html(one) for name, one in shown.items()},
+        back=_list_ids(story.restored) == _list_ids(story.hits),
+        figures={name: Markup(text) for name, text in _draw_figures(story, when).items()},
+        tables={name: render_html(table) for name, table in tables.items()},
         versions=[("memlab", __version__), ("Python", platform.python_version())]
         + [(name, version(name)) for name in _PACKAGES],
     )
 
 
-def _draw(story: DemoResult, when: dict[int, datetime]) -> dict[str, str]:
-    """The figures as SVG, by name."""
-    drawn = {
+def _draw_figures(story: DemoResult, when: dict[int, datetime]) -> dict[str, str]:
+    """Return the figures as SVG by name."""
+    drawings = {
         "timeline": (draw_timeline(story.hits, when, [story.helped, story.stale]), 3.4),
         "moves": (draw_moves(story.hits, story.hits_after), 3.1),
         "terms": (draw_terms(story.explanations, [hit.text for hit in story.hits]), 3.6),
     }
     if story.quarter is not None:
-        drawn["truth"] = (draw_truth(story.quarter), 4.4)
-    found = {
-        name: svg(draw, name=name, width=_WIDTH, height=height)
-        for name, (draw, height) in drawn.items()
+        drawings["truth"] = (draw_truth(story.quarter), 4.4)
+    figures = {
+        name: draw_svg(draw, name=name, width=_WIDTH, height=height)
+        for name, (draw, height) in drawings.items()
     }
     if story.quarter is not None:
-        found["leaderboard"] = element(
+        figures["leaderboard"] = render_svg(
             story.quarter.evaluation.figure("leaderboard"), name="leaderboard"
         )
-    return found
+    return figures
 
 
-def _unprobed(hits: Hits) -> list[int]:
+def _list_ids(hits: Hits) -> list[int]:
+    """Return the ids of the hits without exploration items."""
     return [hit.id for hit in hits if not hit.probe]
 
 
-def _excerpt(story: DemoResult) -> list[tuple[Turn, bool]]:
-    """The turns around the two on which the demo hangs, and whether each is one of them."""
+def _select_excerpt(story: DemoResult) -> list[tuple[Turn, bool]]:
+    """Return the turns around the two main ones, with whether each is one of them."""
     turns = story.labelled.conversation.turns
     marked = {story.helped.ref, story.stale.ref}
     near = {
-        place
-        for at, turn in enumerate(turns)
+        index
+        for position, turn in enumerate(turns)
         if turn.ref in marked
-        for place in (at - 1, at, at + 1)
-        if 0 <= place < len(turns) and turns[place].session == turn.session
+        for index in (position - 1, position, position + 1)
+        if 0 <= index < len(turns) and turns[index].session == turn.session
     }
-    return [(turns[at], turns[at].ref in marked) for at in sorted(near)]
+    return [(turns[position], turns[position].ref in marked) for position in sorted(near)]

@@ -1,4 +1,4 @@
-"""The second half of the full demo: a simulated quarter with a log, judged offline and held against the truth."""
+"""The simulated quarter of the full demo, evaluated from its log."""
 
 from __future__ import annotations
 
@@ -24,19 +24,32 @@ LOGGING = """(pack probing "The default pack, with five probes in every recall."
 (setting limit 5)
 (setting probe-rate 1) (setting probes 5) (setting probe-depth 60) (setting probe-floor 0.5)
 """
-"""What is live in the quarter. It differs from the default pack in how much it shows and explores, not in its order.
+"""Active pack of the quarter: the ranking of the default pack with a smaller limit and more exploration.
 
-Of eleven designs that were tried on this world (one to six probes from 25 to 95 ranks), one under which all packs but
-`factgraph` pass their gates; the page says so.
+Eleven designs were tried on this world (one to six exploration items from 25 to 95 ranks). Under this one, all packs but
+`factgraph` pass their gates; the page says that it is a favourable choice.
 """
 
+# Feedback arrives within three days in this world; "memlab" is evaluated under the logging pack.
 HORIZON = "3d"
 _OURS = "memlab"
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How the offline values stand to the truth: pairs of policies in the true order, intervals that hold it."""
+    """Agreement of estimates with true values.
+
+    Attributes
+    ----------
+    pairs
+        Number of pairs of policies.
+    ordered
+        Pairs that are in the true order.
+    intervals
+        Number of intervals.
+    holding
+        Intervals that contain the true value.
+    """
 
     pairs: int
     ordered: int
@@ -46,7 +59,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Quarter:
-    """What was lived, what an evaluation made of the log alone, and what was true."""
+    """A simulated quarter: its log, the evaluation, and the true values."""
 
     logging: ClassVar[str] = LOGGING
     horizon: ClassVar[str] = HORIZON
@@ -65,6 +78,7 @@ class Quarter:
     seconds: float
 
     def to_dict(self) -> dict[str, object]:
+        """Return the quarter for JSON."""
         return {
             "world": self.world.name,
             "seed": self.world.seed,
@@ -89,28 +103,27 @@ class Quarter:
 def live_quarter(
     *, world: World | None = None, report: Path | None = None, progress: bool = False
 ) -> Quarter:
-    """Live the world (the bundled quarter unless given), evaluate every pack on its log, and ask for the truth.
+    """Simulate a world, evaluate every pack on its log, and compute the true values.
 
-    ``report`` is where the evaluation's own page goes; ``progress`` is shown on stderr.
+    ``world`` is the bundled quarter by default, ``report`` the path of the evaluation's page. ``progress`` shows
+    bars on standard error.
     """
     start = perf_counter()
     world = replace(WORLDS["differs"] if world is None else world, packs=((0, LOGGING),))
-    ours = load_pack(LOGGING)
-    # the plus packs rank as the default does: beside it their lines would hide one another
+    logging = load_pack(LOGGING)
+    # the plus packs rank as the default does, so that their points would overlap
     designs = [name for name in pack_names() if not name.endswith("-plus")]
-    packs: dict[str, str | Pack] = {name: ours if name == _OURS else name for name in designs}
+    packs: dict[str, str | Pack] = {name: logging if name == _OURS else name for name in designs}
     with live(world, progress=progress) as life:
         evaluation = evaluate(life.slates, packs, horizon=HORIZON, missing="censor")
         truth = {}
-        with bar(
-            progress, len(packs), unit="pack", desc="asking the simulator for the truth"
-        ) as step:
+        with bar(progress, len(packs), unit="pack", desc="computing true values") as step:
             for row in evaluation.rows:
                 truth[row.policy] = life.truth(packs[row.policy])
                 step(1)
         if report is not None:
             evaluation.report(report)
-        shown, probes = (
+        results, probes = (
             life.slates.exposures.select(pl.len(), pl.col("probe").sum().alias("probes"))
             .collect()
             .row(0)
@@ -119,10 +132,10 @@ def live_quarter(
         digest = _digest(life.slates)
     return Quarter(
         world,
-        ours,
+        logging,
         memories,
         len(life.questions),
-        shown,
+        results,
         probes,
         answers,
         evaluation,
@@ -134,17 +147,17 @@ def live_quarter(
 
 
 def agreement(evaluation: Evaluation, truth: Mapping[str, float]) -> Agreement:
-    """Over the policies that have a value."""
+    """Return the agreement of all policies with an estimate."""
     valued = [(row.value, truth[row.policy]) for row in evaluation.rows if row.value is not None]
     pairs = [(a[0].value - b[0].value, a[1] - b[1]) for a, b in combinations(valued, 2)]
     holding = sum(value.low <= true <= value.high for value, true in valued)
     return Agreement(
-        len(pairs), sum(found * true > 0 for found, true in pairs), len(valued), holding
+        len(pairs), sum(difference * true > 0 for difference, true in pairs), len(valued), holding
     )
 
 
 def _digest(slates: Slates) -> str:
-    """A sha256 of what was shown and of the feedback."""
+    """Return a SHA-256 of the results and the feedback."""
     digest = hashlib.sha256()
     for frame, order in (
         (slates.exposures, ["decision", "position"]),

@@ -1,4 +1,4 @@
-"""memlab inside IPython and Jupyter: ``%load_ext memlab``."""
+"""Extension of IPython and Jupyter: ``%load_ext memlab``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ if TYPE_CHECKING:
 __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 
 _replaced: dict[int, dict[tuple[str, str], Any]] = {}
-"""By shell, the magics whose place memlab's took, such as IPython's own ``%recall``; None where there was none."""
+"""Magics that memlab replaced, by shell, such as IPython's own ``%recall``; None for a new name."""
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Registers magics and completions. IPython calls it for ``%load_ext memlab``; the first ``%%hy`` loads Hy."""
-    from memlab.ui.notebook._magics import HyMagics, LabMagics, complete, keep_question_mark
+    """Register magics and completions.
+
+    IPython calls it for ``%load_ext memlab``. Hy itself is imported by the first ``%%hy``.
+
+    Parameters
+    ----------
+    shell
+        The shell of the notebook.
+    """
+    from memlab.ui.notebook._magics import HyMagics, LabMagics, add_completions, keep_question_mark
 
     magics = shell.magics_manager.magics
     kinds = (*HyMagics.magics.items(), *LabMagics.magics.items())
@@ -23,16 +31,22 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
         id(shell), {(kind, name): magics[kind].get(name) for kind, names in kinds for name in names}
     )
     shell.register_magics(HyMagics, LabMagics)
-    complete(shell)
+    add_completions(shell)
     if keep_question_mark not in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.append(keep_question_mark)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Takes magics and completions away again, and brings back the magics whose place they took."""
-    from memlab.ui.notebook._magics import complete_no_more, keep_question_mark
+    """Remove magics and completions, and restore the magics that they replaced.
 
-    complete_no_more(shell)
+    Parameters
+    ----------
+    shell
+        The shell of the notebook.
+    """
+    from memlab.ui.notebook._magics import keep_question_mark, remove_completions
+
+    remove_completions(shell)
     if keep_question_mark in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.remove(keep_question_mark)
     for (kind, name), before in _replaced.pop(id(shell), {}).items():

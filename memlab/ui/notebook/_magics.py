@@ -1,4 +1,4 @@
-"""Magics and completions: ``%%hy``, ``%%policy``, ``%recall``, ``%remember`` and ``%%memory``."""
+"""Magics and completions of notebooks: Hy code, policies and the verbs of a lab."""
 
 from __future__ import annotations
 
@@ -48,32 +48,32 @@ __all__ = [
     "HyMagics",
     "Installed",
     "LabMagics",
-    "complete",
-    "complete_no_more",
+    "add_completions",
+    "find_labs",
     "install_and_compare",
     "keep_question_mark",
-    "labs_of",
+    "remove_completions",
 ]
 
 
 @magics_class
 class HyMagics(Magics):
-    """Magics that execute what they get."""
+    """Magics that execute code."""
 
     @cell_magic
     def hy(self, line: str, cell: str) -> Any:
-        """Runs the cell as Hy code, **which can do whatever Python can**, and shows its last value.
+        """Run the cell as Hy code, **which can do everything that Python can**.
 
-        It reads and binds the names of the notebook: ``recall-score`` is ``recall_score`` in the next cell. The words
-        of ``memlab.dialect`` are there: ``(defpolicy name [a b] body)`` and ``(lambda (a b) body)`` give policies;
-        ``fn``, ``let``, ``defn`` and ``+`` are Hy's own. From a ``(pack ...)`` to the end of its cell ``defn`` is the
-        dialect's, as in a file.
+        The value of the last form is shown. The code uses the names of the notebook: ``recall-score`` is
+        ``recall_score`` in the next cell. The words of ``memlab.dialect`` are available: ``(defpolicy name [a b]
+        body)`` and ``(lambda (a b) body)`` create policies; ``fn``, ``let``, ``defn`` and ``+`` are those of Hy.
+        After a ``(pack ...)``, ``defn`` is that of the dialect until the end of the cell, as in a file.
         """
         if line.strip():
-            raise UsageError(f"%%hy takes nothing on its line, and here is {line.strip()!r}.")
+            raise UsageError(f"%%hy takes no arguments, not {line.strip()!r}. Write code below it.")
         shell = self.shell
         assert shell is not None
-        # with the cell's text where tracebacks look for it
+        # tracebacks look for the text of a cell in this cache
         name = shell.compile.cache(cell, shell.execution_count)
         try:
             body, last = _compile(cell, shell.user_module, name)
@@ -87,9 +87,9 @@ class HyMagics(Magics):
 
 
 def _compile(source: str, module: ModuleType, file: str) -> tuple[CodeType, CodeType]:
-    """A cell with the dialect's macros, as two code objects: what to execute, and its last expression.
+    """Compile a cell with the macros of the dialect.
 
-    What ``pack`` makes of ``defn`` ends with the cell.
+    Returns two code objects: the statements, and the last expression. A ``defn`` that ``pack`` replaced is restored.
     """
     import hy.macros
     from hy.compiler import hy_compile
@@ -103,7 +103,7 @@ def _compile(source: str, module: ModuleType, file: str) -> tuple[CodeType, Code
         tree = read_many(source, filename=file, skip_shebang=True)
         body, last = hy_compile(tree, module, get_expr=True, filename=file, source=source)
     except HyLanguageError as error:
-        if isinstance(error.__context__, PolicyError):  # a macro's, which says more
+        if isinstance(error.__context__, PolicyError):  # the error of a macro is more precise
             raise error.__context__ from None
         raise PolicySyntaxError(str(error).strip(), file=file) from error
     finally:
@@ -115,47 +115,50 @@ def _compile(source: str, module: ModuleType, file: str) -> tuple[CodeType, Code
 
 # -- magics of a lab --------------------------------------------------------------------------------------------------
 
+# Options of a line; a reason, which may contain spaces; a query that ends with a question mark.
 _OPTION = re.compile(r"--([\w-]+)(?:[=\s]\s*(\"[^\"]*\"|'[^']*'|\S+))?\s*")
 _REASON = re.compile(r"--reason[=\s]\s*(?:\"([^\"]*)\"|'([^']*)'|(.+?))\s*(?=--\w|$)")
-_ASKS = re.compile(r"\s*(?:[\w.\[\], ]+=\s*)?%(?:recall|remember)\s.*\?\s*")
+_QUERY_LINE = re.compile(r"\s*(?:[\w.\[\], ]+=\s*)?%(?:recall|remember)\s.*\?\s*")
 
 
 @magics_class
 class LabMagics(Magics):
-    """Magics that call the verbs of a lab: that which ``--lab`` names, or the only one in the notebook."""
+    """Magics that call the verbs of a lab: of ``--lab``, or of the only open one."""
 
     @cell_magic
     def policy(self, line: str, cell: str) -> Installed:
-        """``%%policy SLOT [--lab NAME] [--reason WHY]``: installs the cell as the policy of a slot.
+        """``%%policy SLOT [--lab NAME] [--reason WHY]``: install the cell as a policy.
 
-        It shows what moved on the ten questions that the lab was asked last. A broken policy changes nothing, and is
-        reported with the line of the cell and a caret. ``lab.policies.rollback(SLOT)`` takes it back.
+        It shows how the results of the ten latest queries change. An invalid policy changes nothing; the error
+        names the line in the cell. ``lab.policies.rollback(SLOT)`` undoes the installation.
         """
-        with _said_in_a_line():
-            reason = " ".join("".join(filter(None, one.groups())) for one in _REASON.finditer(line))
+        with _usage_errors():
+            reason = " ".join(
+                "".join(filter(None, match.groups())) for match in _REASON.finditer(line)
+            )
             before, rest = _read_options(_REASON.sub("", line), "%%policy", ("lab", "reason"))
             slot, _, rest = rest.partition(" ")
             after, rest = _read_options(rest.strip(), "%%policy", ("lab", "reason"))
             if not slot or rest:
                 raise InputError(
-                    "%%policy takes one slot on its line, such as: %%policy recall-score --reason WHY"
+                    "%%policy needs one slot, such as: %%policy recall-score --reason WHY"
                 )
             lab = self._lab((before | after).get("lab"))
             return install_and_compare(lab, slot, cell, first_line=2, reason=reason)
 
     @line_magic
     def recall(self, line: str) -> Hits:
-        """``%recall [--lab NAME] [--limit N] [--pack PACK] QUESTION``: what ``lab.recall`` shows, logged as that does.
+        """``%recall [--lab NAME] [--limit N] [--pack PACK] QUERY``: call ``lab.recall``.
 
-        With ``--pack`` another pack is asked, and nothing is logged. ``hits = %recall ...`` keeps the answer.
+        With ``--pack``, another pack is used and nothing is logged. ``hits = %recall ...`` keeps the result.
         """
-        with _said_in_a_line():
+        with _usage_errors():
             options, question = _read_options(line, "%recall", ("lab", "limit", "pack"))
             if not question:
-                raise InputError("%recall takes a question, such as: %recall tabs or spaces?")
+                raise InputError("%recall needs a query, such as: %recall tabs or spaces?")
             limit = options.get("limit")
             if limit is not None and not limit.isdecimal():
-                raise InputError(f"--limit is a whole number, not {limit!r}.")
+                raise InputError(f"--limit must be an integer, not {limit!r}.")
             lab = self._lab(options.get("lab"))
             return lab.recall(
                 question, limit=None if limit is None else int(limit), pack=options.get("pack")
@@ -163,12 +166,12 @@ class LabMagics(Magics):
 
     @line_magic
     def remember(self, line: str) -> Memory:
-        """``%remember [--lab NAME] [--kind KIND] [--project NAME] TEXT``: remembers one text, as it stands."""
-        with _said_in_a_line():
+        """``%remember [--lab NAME] [--kind KIND] [--project NAME] TEXT``: store a text."""
+        with _usage_errors():
             options, text = _read_options(line, "%remember", ("lab", "kind", "project"))
             if not text:
                 raise InputError(
-                    "%remember takes a text, such as: %remember --kind preference The user prefers tabs"
+                    "%remember needs a text, such as: %remember --kind preference The user prefers tabs"
                 )
             fields: dict[str, Any] = {
                 name: value for name, value in options.items() if name != "lab"
@@ -178,82 +181,92 @@ class LabMagics(Magics):
 
     @cell_magic
     def memory(self, line: str, cell: str) -> Ran:
-        """``%%memory [--lab NAME]``: runs the cell's operations, such as ``(recall "tabs?" 3) (stats)``.
+        """``%%memory [--lab NAME]``: run operations.
 
-        All are checked before the first is run: see ``lab.upkeep.operations.run``.
+        An operation is such as ``(recall "tabs?" 3)``. All are checked before the first one runs; see
+        ``lab.upkeep.operations.run``.
         """
-        with _said_in_a_line():
+        with _usage_errors():
             options, rest = _read_options(line, "%%memory", ("lab",))
             if rest:
                 raise InputError(
-                    f"%%memory takes its operations below its line, and here is {rest!r}."
+                    f"%%memory takes no arguments but --lab, not {rest!r}. Write operations below it."
                 )
-            # the magic's own line counts, so that errors name the line that the editor shows
+            # the line of the magic counts, so that errors name the line that the editor shows
             ran: Ran = self._lab(options.get("lab")).upkeep.operations.run("\n" + cell)
             return ran
 
     def _lab(self, name: str | None) -> Lab:
+        """Return the lab of a name, or the only open lab."""
         assert self.shell is not None
         names: Mapping[str, Any] = self.shell.user_ns
-        known = labs_of(names)
+        labs = find_labs(names)
         if name is not None:
             first, *rest = name.split(".")
-            found = names.get(first)
+            value = names.get(first)
             for part in rest:
-                found = getattr(found, part, None)
-            if not isinstance(found, Lab):
-                raise UnknownName("lab", name, known)
-            return found
-        if not known:
+                value = getattr(value, part, None)
+            if not isinstance(value, Lab):
+                raise UnknownName("lab", name, labs)
+            return value
+        if not labs:
             raise InputError("There is no lab in this notebook. Open one: lab = memlab.open()")
-        if len({id(lab) for lab in known.values()}) > 1:
+        if len({id(lab) for lab in labs.values()}) > 1:
             raise InputError(
-                f"There are several labs here: {', '.join(known)}. Say which: --lab {next(iter(known))}"
+                f"There are several labs here: {', '.join(labs)}. Choose one: --lab {next(iter(labs))}"
             )
-        return next(iter(known.values()))
+        return next(iter(labs.values()))
 
 
-def labs_of(names: Mapping[str, Any]) -> dict[str, Lab]:
-    """The open labs of a notebook by name. What IPython keeps of earlier outputs (``_``, ``_3``) does not count."""
-    found = {
+def find_labs(names: Mapping[str, Any]) -> dict[str, Lab]:
+    """Return the open labs of a notebook by name.
+
+    Outputs that IPython stores (``_``, ``_3``) are ignored.
+    """
+    labs = {
         name: value
         for name, value in names.items()
         if isinstance(value, Lab) and not name.startswith("_")
     }
-    return {name: lab for name, lab in found.items() if not lab.io.store.journal.closed}
+    return {name: lab for name, lab in labs.items() if not lab.io.store.journal.closed}
 
 
 def keep_question_mark(lines: list[str]) -> list[str]:
-    """A space after the last question mark of ``%recall tabs?``, which IPython takes for a call for help otherwise."""
-    return [f"{line.rstrip()} \n" if _ASKS.fullmatch(line) else line for line in lines]
+    """Append a space to ``%recall tabs?``.
+
+    IPython takes a final question mark for a request for help.
+    """
+    return [f"{line.rstrip()} \n" if _QUERY_LINE.fullmatch(line) else line for line in lines]
 
 
 @contextmanager
-def _said_in_a_line() -> Iterator[None]:
+def _usage_errors() -> Iterator[None]:
+    """Turn errors of memlab into one line without a traceback."""
     try:
         yield
     except MemlabError as error:
         raise UsageError(str(error)) from None
 
 
-def _read_options(line: str, magic: str, known: tuple[str, ...]) -> tuple[dict[str, str], str]:
-    """The options at the start of a line, and the rest of it as it stands."""
+def _read_options(line: str, magic: str, allowed: tuple[str, ...]) -> tuple[dict[str, str], str]:
+    """Return the options at the start of a line, and the rest of it."""
     options, rest = dict[str, str](), line.strip()
-    while (found := _OPTION.match(rest)) is not None:
-        name, value = found.groups()
-        if name not in known:
-            raise InputError(f"{magic} has no option --{name}. {did_you_mean(name, known)}")
+    while (match := _OPTION.match(rest)) is not None:
+        name, value = match.groups()
+        if name not in allowed:
+            raise InputError(f"{magic} has no option --{name}. {did_you_mean(name, allowed)}")
         if value is None:
             raise InputError(f"--{name} of {magic} needs a value.")
         options[name] = (
             value[1:-1] if value[0] in "\"'" and value[-1] == value[0] and len(value) > 1 else value
         )
-        rest = rest[found.end() :]
+        rest = rest[match.end() :]
     return options, rest
 
 
 # -- completion -------------------------------------------------------------------------------------------------------
 
+# Places at the end of a line, or in a cell, at which a name of memlab may be completed.
 _PACK = re.compile(
     r"""(?:\.(?:use|load_pack)\(\s*["']|^[^\n]*%recall\s(?:.*\s)?--pack[\s=]\s*)([\w-]*)$"""
 )
@@ -266,67 +279,82 @@ _IN_MEMORY = re.compile(r"\A%%memory\b[^\n]*\n")
 _WORD = re.compile(r"[^\s()\[\]{};\"'`~,:]*$")
 
 
-def complete(shell: InteractiveShell) -> None:
+def add_completions(shell: InteractiveShell) -> None:
     """Add the completions to a shell's completer."""
-    # IPython reads a property for completion only of types that are listed as harmless to read
-    _policy().allowed_getattr.add(Lab)
-    complete_no_more(shell, also_types=False)
+    # IPython evaluates a property for completion only if its type is listed as safe
+    _evaluation_policy().allowed_getattr.add(Lab)
+    remove_completions(shell, also_types=False)
 
     @context_matcher()  # type: ignore[untyped-decorator]
     def memlab_names(context: Any) -> dict[str, Any]:
-        return _completions(
-            context.full_text, context.text_until_cursor, lambda: labs_of(shell.user_ns)
+        """Return completions at the cursor."""
+        return _find_completions(
+            context.full_text, context.text_until_cursor, lambda: find_labs(shell.user_ns)
         )
 
     shell.Completer.custom_matchers.append(memlab_names)
 
 
-def complete_no_more(shell: InteractiveShell, *, also_types: bool = True) -> None:
-    """Take the completions away again."""
+def remove_completions(shell: InteractiveShell, *, also_types: bool = True) -> None:
+    """Remove the completions from a shell's completer."""
     if also_types:
-        _policy().allowed_getattr.discard(Lab)
+        _evaluation_policy().allowed_getattr.discard(Lab)
     matchers = shell.Completer.custom_matchers
-    matchers[:] = [one for one in matchers if getattr(one, "__module__", "") != __name__]
+    matchers[:] = [
+        matcher for matcher in matchers if getattr(matcher, "__module__", "") != __name__
+    ]
 
 
-def _policy() -> Any:
+def _evaluation_policy() -> Any:
+    """Return the policy by which IPython evaluates names for completion."""
     return EVALUATION_POLICIES["limited"]
 
 
-def _completions(cell: str, line: str, labs: Callable[[], Iterable[str]]) -> dict[str, Any]:
-    """What can stand at the end of ``line``, which stands in ``cell``; nothing where memlab is not asked."""
+def _find_completions(cell: str, line: str, labs: Callable[[], Iterable[str]]) -> dict[str, Any]:
+    """Return the completions of ``line``, the text of ``cell`` up to the cursor."""
+    # a name after an option completes first; otherwise the first line of the cell decides which words fit
     for pattern, kind, names in (
         (_PACK, "pack", pack_names),
         (_LAB, "lab", labs),
         (_SLOT, "slot", lambda: SLOTS),
     ):
-        if (found := pattern.search(line)) is not None:
-            return _offered(found[1], ((name, kind) for name in names()))
+        if (match := pattern.search(line)) is not None:
+            return _build_matches(match[1], ((name, kind) for name in names()))
     if line.startswith("%") or (word := _WORD.search(line)) is None:
         return {"completions": []}
     if (policy := _IN_POLICY.match(cell)) is not None:
-        words = [(one.name, "feature") for one in SLOTS[policy[1]].signature.inputs.values()]
-        return _offered(word[0], [*words, *((one[0], one[1]) for one in vocabulary())])
+        inputs = [(row.name, "feature") for row in SLOTS[policy[1]].signature.inputs.values()]
+        return _build_matches(word[0], [*inputs, *((entry[0], entry[1]) for entry in vocabulary())])
     if _IN_MEMORY.match(cell):
-        return _offered(word[0], ((name, "operation") for name in OPERATIONS))
+        return _build_matches(word[0], ((name, "operation") for name in OPERATIONS))
     return {"completions": []}
 
 
-def _offered(begun: str, names: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    found = [SimpleCompletion(name, type=kind) for name, kind in names if name.startswith(begun)]
-    return {"completions": found, "matched_fragment": begun, "suppress": bool(found)}
+def _build_matches(fragment: str, names: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the names that begin with a fragment as completions."""
+    matches = [
+        SimpleCompletion(name, type=kind) for name, kind in names if name.startswith(fragment)
+    ]
+    return {"completions": matches, "matched_fragment": fragment, "suppress": bool(matches)}
 
 
 # -- installed policies -----------------------------------------------------------------------------------------------
 
+# Recent queries that are compared; a table of each fits one screen of a notebook.
 _QUESTIONS = 10
 
 
 @dataclass(frozen=True)
 class Installed(Displayed):
-    """A ``version`` that was installed, and its ``moves``: by question and memory, ranks and scores before and after.
+    """An installed policy version, and how it changed the results of recent queries.
 
-    ``moves`` has what stands among the first eight before or after; a rank is null where it is never shown.
+    Attributes
+    ----------
+    version
+        The version.
+    moves
+        Ranks and scores before and after, by query and memory, of memories among the first eight. A rank is null
+        if the memory is not in the results.
     """
 
     version: Version
@@ -334,63 +362,64 @@ class Installed(Displayed):
     _sums: tuple[dict[str, Any], ...] = field(repr=False)
 
     def _lines(self) -> Iterator[str]:
-        for one in self._sums:
-            new = f"{one['new']} new in the top {TOP}" if one["new"] else f"the top {TOP} as before"
-            yield f"{one['question']}: {one['pairs']} of {one['of']} pairs reordered, {new}"
+        """Yield a summary of each query."""
+        for row in self._sums:
+            new = f"{row['new']} new in the top {TOP}" if row["new"] else f"the same top {TOP}"
+            yield f"{row['question']}: {row['pairs']} of {row['of']} pairs reordered, {new}"
 
-    def _head(self) -> str:
+    def _heading(self) -> str:
+        """Return the heading of the summaries."""
         if self._sums:
-            return (
-                f"{self.version} is live. On the {len(self._sums)} questions that were asked last:"
-            )
+            return f"{self.version} is active. Changes for the {len(self._sums)} latest queries:"
         if self.version.slot not in DECIDES_RANKS:
-            return f"{self.version} is live. {self.version.slot} decides no rank, so no answer moves by it alone."
-        return f"{self.version} is live. Nothing was asked yet that could move."
+            return f"{self.version} is active. {self.version.slot} does not change ranks directly."
+        return f"{self.version} is active. There are no queries to compare yet."
 
     def __repr__(self) -> str:
-        return printable("\n".join([self._head(), *(f"  {line}" for line in self._lines())]))
+        return printable("\n".join([self._heading(), *(f"  {line}" for line in self._lines())]))
 
     def _display(self) -> object:
+        """Return what a notebook shows."""
         parts: list[object] = []
-        for one, line in zip(self._sums, self._lines(), strict=True):
+        for row, line in zip(self._sums, self._lines(), strict=True):
             own = self.moves.filter(
-                (pl.col("question") == one["question"]) & (pl.col("rank_after") <= TOP)
+                (pl.col("question") == row["question"]) & (pl.col("rank_after") <= TOP)
             )
             rows = own.select("rank_after", "rank_before", "text").rows()
-            inside = table(
+            ranks = table(
                 "",
                 ("after", "before", "memory"),
                 [[a, "-" if b is None else b, text] for a, b, text in rows],
             )
-            parts.append(details(line, inside, opened=not parts))
-        return self._head(), box(parts)
+            parts.append(details(line, ranks, opened=not parts))
+        return self._heading(), box(parts)
 
 
 def install_and_compare(
     lab: Lab, slot: str, source: str, *, first_line: int = 1, reason: str = ""
 ) -> Installed:
-    """Install a policy, and compare the ranks of the lab's last questions before and after, without a trace of that.
+    """Install a policy, and compare the ranks of recent queries before and after.
 
-    Errors count the lines of ``source`` from ``first_line`` on; what they are about is not installed.
+    The comparison is not logged. Lines in errors count from ``first_line``; an invalid policy is not installed.
     """
     text = source.strip("\n")
-    placed = "\n" * (first_line - 1 + len(source) - len(source.lstrip("\n"))) + text
-    if (named := slot_of(placed)) not in ("", slot):
+    padded = "\n" * (first_line - 1 + len(source) - len(source.lstrip("\n"))) + text
+    if (policy_slot := slot_of(padded)) not in ("", slot):
         raise PolicyError(
-            f"This is a policy of {named}, and {slot} is to be filled: write %%policy {named}."
+            f"This is a policy of {policy_slot}, not of {slot}. Write %%policy {policy_slot}."
         )
-    draft = compile_policy(placed, get_slot(slot).signature, name=slot)
+    draft = compile_policy(padded, get_slot(slot).signature, name=slot)
     questions = latest_questions(lab, _QUESTIONS) if slot in DECIDES_RANKS else []
     ranks = Ranks(lab)
-    both = (
-        [ranks.under(slot, one, questions) for one in (lab.policies[slot], draft)]
+    rankings = (
+        [ranks.under(slot, policy, questions) for policy in (lab.policies[slot], draft)]
         if questions
         else [NOTHING] * 2
     )
-    frame = moved(*both)
-    # both are ranked before the new one is live: the questions are asked once, of the same state
+    frame = moved(*rankings)
+    # both are ranked before the installation, so that the queries use the same state of the lab
     moves = shown_moves(frame, ranks)
     version = lab.policies.install(slot, text, reason=reason)
-    asked = pl.Series(questions, dtype=pl.String)
-    named_moves = moves.with_columns(question=asked.gather(moves["question"]))
+    queries = pl.Series(questions, dtype=pl.String)
+    named_moves = moves.with_columns(question=queries.gather(moves["question"]))
     return Installed(version, named_moves, tuple(summed_moves(frame, questions)))

@@ -1,4 +1,4 @@
-"""The tutorials that come with memlab, as copies to work in."""
+"""The tutorials of memlab, copied to a folder to work in."""
 
 from __future__ import annotations
 
@@ -11,11 +11,21 @@ from memlab.errors import InputError, UnknownName
 __all__ = ["Copies", "copy_tutorials", "tutorial_names"]
 
 _ORIGINALS = Path(__file__).parent / "notebooks"
-"""In a checkout a link to the notebooks at its top, in a wheel the files themselves."""
+"""Folder of the notebooks: a link in a checkout, files in an installed package."""
 
 
 class Copies(NamedTuple):
-    """``folder`` with the tutorials in it: which were ``copied``, and which were there and ``kept`` as they are."""
+    """Result of copying tutorials.
+
+    Attributes
+    ----------
+    folder
+        The folder.
+    copied
+        Names of the copied files.
+    kept
+        Names of files that existed, and were not overwritten.
+    """
 
     folder: Path
     copied: tuple[str, ...]
@@ -23,31 +33,36 @@ class Copies(NamedTuple):
 
 
 def tutorial_names() -> tuple[str, ...]:
-    """The tutorials, in their order."""
+    """Return the names of the tutorials, in order."""
     return tuple(sorted(path.stem for path in _ORIGINALS.glob("*.ipynb")))
 
 
 def copy_tutorials(folder: Path, name: str | None = None) -> Copies:
-    """Copy all tutorials, or the one of this name or number, into a folder; no file there is overwritten.
+    """Copy all tutorials, or the one with a name or number, into a folder.
 
-    UnknownName for a name that no tutorial has, InputError for a folder that cannot be written.
+    Existing files are not overwritten. Raises UnknownName for an unknown tutorial, InputError if the folder is not
+    writable.
     """
-    known = tutorial_names()
-    asked = None if name is None else name.removesuffix(".ipynb")
-    chosen = [one for one in known if asked is None or asked in (one, one.partition("-")[0])]
+    names = tutorial_names()
+    requested = None if name is None else name.removesuffix(".ipynb")
+    chosen = [
+        tutorial
+        for tutorial in names
+        if requested is None or requested in (tutorial, tutorial.partition("-")[0])
+    ]
     if not chosen:
-        raise UnknownName("notebook", name, known)
-    copied, kept = [], []
+        raise UnknownName("notebook", name, names)
+    copied, existing = [], []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for one in chosen:
-            file = f"{one}.ipynb"
+        for tutorial in chosen:
+            file = f"{tutorial}.ipynb"
             try:
                 with (folder / file).open("xb") as to, (_ORIGINALS / file).open("rb") as original:
                     shutil.copyfileobj(original, to)
                 copied.append(file)
             except FileExistsError:
-                kept.append(file)
+                existing.append(file)
     except OSError as error:
         raise InputError(f"The notebooks cannot be copied to {folder}: {error.strerror}.") from None
-    return Copies(folder, tuple(copied), tuple(kept))
+    return Copies(folder, tuple(copied), tuple(existing))

@@ -209,6 +209,7 @@ def explained(found: ScoreExplanation) -> dict[str, Any]:
         "policy": found.policy,
         "hash": found.hash[:12],
         "features": features,
+        "order": found.order,
     }
     return {**about, "terms": found.frame, "tree": found.tree.frame}
 
@@ -231,9 +232,12 @@ def _rows(hits: Hits | None) -> pl.DataFrame:
 
 
 def _terms(why: list[ScoreExplanation]) -> pl.DataFrame:
-    rows = [(one.memory, text, value) for one in why for text, value in one.terms]
+    texts = dict.fromkeys(("label", "group"), pl.String)
+    rows = [(explanation.memory, *row) for explanation in why for row in explanation.frame.rows()]
     return pl.DataFrame(
-        rows, schema={"id": pl.Int32, "term": pl.String, "value": pl.Float64}, orient="row"
+        rows,
+        schema={"id": pl.Int32, "term": pl.String, "value": pl.Float64, **texts},
+        orient="row",
     )
 
 

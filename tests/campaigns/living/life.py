@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 import memlab
-from memlab.subjects.purge.verifying import differences
+from memlab.subjects.purge.verifying import find_differences
 from tests.campaigns.living.verbs import VERBS
 from tests.campaigns.living.words import Words, letters
 
@@ -181,7 +181,7 @@ class _Life:
             was, now = (
                 state.names["status"].series("").to_numpy() == "purged" for state in (before, after)
             )
-            wrong = differences(before, after, np.flatnonzero(now & ~was))
+            wrong = find_differences(before, after, np.flatnonzero(now & ~was))
             if wrong:
                 raise _Unlike("purge", "; ".join(wrong))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memlab.errors import InputError
 from memlab.kernel.policies import pack_names, pack_source
-from memlab.subjects.lens.highlight import highlight, tokens
+from memlab.subjects.lens.highlight import highlight, read_tokens
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 SOURCE = """(defpolicy recall-score [similarity age_days] ; by nearness
@@ -21,7 +21,7 @@ SOURCE = """(defpolicy recall-score [similarity age_days] ; by nearness
 
 
 def kinds(source: str, *features: str) -> dict[str, str]:
-    return {text: kind for kind, text in tokens(source, frozenset(features))}
+    return {text: kind for kind, text in read_tokens(source, frozenset(features))}
 
 
 def test_what_is_what() -> None:

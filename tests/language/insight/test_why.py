@@ -132,11 +132,12 @@ def test_text_frame_and_html() -> None:
         "  difference     memory 1   memory <2>   term",
         '     -3.0000       0.0000       3.0000 * (if (= kind "<b>") 3 0)',
         "     +2.0000       4.0000       2.0000   (* 2 x)",
-        "* without this term the order would turn",
-        'branches part at (= kind "<b>"): false | true',
+        "* without this term the order would reverse",
+        'branches differ at (= kind "<b>"): false | true',
         'features that differ: x 2 | 1, kind "fact" | "<b>"',
     ]
-    assert found.frame.columns == ["term", "a", "b", "difference", "branch", "features", "decides"]
+    columns = ["term", "a", "b", "difference", "branch", "features", "decides", "label", "group"]
+    assert found.frame.columns == columns
     page = Page(html_of(found))
     assert page.open == []
     assert "script" not in page.tags
