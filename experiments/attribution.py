@@ -38,9 +38,9 @@ from memlab.io.ingest import (
     read_locomo,
 )
 from memlab.kernel.slates import decode
-from memlab.subjects.attribution.attribution import cues_of
+from memlab.subjects.attribution.attribution import read_cues
 from memlab.subjects.attribution.cues import Answer
-from memlab.subjects.attribution.known import calibration
+from memlab.subjects.attribution.known import fit_calibration
 
 UNKNOWN = "I don't know."
 KINDS = ("as it is", "paraphrased", "unanswered")
@@ -213,7 +213,7 @@ def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Aske
                 )
                 found, credit = {}, {}
                 for kind, text in zip((*KINDS, SWAPPED), variants, strict=True):
-                    ids, found[kind] = cues_of(
+                    ids, found[kind] = read_cues(
                         lab.io.store,
                         lab.policies.pack,
                         slate,
@@ -455,7 +455,7 @@ def main() -> None:
     report(first, threshold)
     credit, used = flat(first, None)
     says = ~np.isnan(credit)
-    curve = calibration(policy.hash, np.clip(credit[says], 0, 1), used[says].astype(float))
+    curve = fit_calibration(policy.hash, np.clip(credit[says], 0, 1), used[says].astype(float))
     if given.fit:
         fit(first, FITTED)
         print(f"calibration on the three thirds, pairs of credit and chance of use\n{curve.body}")

@@ -103,7 +103,7 @@ def test_all_that_a_recall_showed_is_not_one_memory(kept):
 
 @pytest.mark.parametrize("relation", ["has-tag", "in-cluster", "mentions"])
 def test_edges_to_other_nodes_do_not_join_memories(kept, relation):
-    with pytest.raises(InputError, match="node of another kind"):
+    with pytest.raises(InputError, match="leads to a tag, a cluster or an entity"):
         kept.graph.link(1, 2, relation)
     assert kept.edges.is_empty()
 

@@ -59,9 +59,9 @@ def test_a_challenge_is_an_event_that_survives_reopening_and_ends(disk):
         (
             lambda lab: lab.challenge("cascade", design="lot"),
             InputError,
-            "all challengers share one design",
+            "use the same design",
         ),
-        (lambda lab: lab.challenge(lab.policies.pack), InputError, "is the live pack"),
+        (lambda lab: lab.challenge(lab.policies.pack), InputError, "is the active pack"),
         (lambda lab: lab.challenge("compagnon"), UnknownName, "companion"),
         (lambda lab: lab.policies.end_challenge("cascade"), UnknownName, "There is no challenger "),
         (lambda lab: lab.challenge("cascade", extra=0), InputError, "extra is a whole number"),

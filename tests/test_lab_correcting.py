@@ -201,11 +201,11 @@ def test_secrets_do_not_come_in_by_an_edit(lab):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "what to change"),
+        ({}, "to change"),
         ({"importance": 2}, "lies in 0..1"),
         ({"kind": "goatt"}, "kind"),
         ({"colour": "red"}, 'no field "colour"'),
-        ({"status": "active"}, "no field to edit"),
+        ({"status": "active"}, "status cannot be edited"),
         ({"at": "2026-01-01"}, "cannot be edited"),
         ({"text": " "}, "empty"),
         ({"tags": "x"}, "list of strings"),
@@ -287,7 +287,7 @@ def test_what_was_superseded_stays_out_while_what_took_its_place_is_in_use(lab, 
     lab.graph.link(2, 1, "supersedes")
     assert [row(lab, id)["status"] for id in (1, 2)] == ["superseded", status]
     before = lab.memories
-    with pytest.raises(InputError, match="superseded by memory 2, which is in use"):
+    with pytest.raises(InputError, match="superseded by memory 2, which is active"):
         lab.restore(1)
     assert lab.memories.equals(before)
     for leave in (
@@ -307,7 +307,7 @@ def test_what_was_superseded_stays_out_while_what_took_its_place_is_in_use(lab, 
 def test_what_is_deleted_cannot_be_edited_and_what_is_superseded_not_restored(lab):
     lab.remember("a")
     lab.edit(1, text="b")
-    with pytest.raises(InputError, match="superseded by memory 2, which is in use"):
+    with pytest.raises(InputError, match="superseded by memory 2, which is active"):
         lab.restore(1)
     lab.forget(2, how="delete")
     before = kinds(lab)

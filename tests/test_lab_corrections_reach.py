@@ -217,14 +217,14 @@ def test_what_is_purged_or_deleted_is_not_edited(lab):
     lab.forget(1, how="delete")
     unchanged(lab, lambda: lab.edit(1, text="other"), InputError, "deleted. Restore it first")
     lab.purge(1)
-    unchanged(lab, lambda: lab.edit(1, text="other"), InputError, "purged. Only its row is left")
+    unchanged(lab, lambda: lab.edit(1, text="other"), InputError, "purged. Its content is gone")
 
 
 def test_a_memory_of_another_lab_is_not_edited(lab):
     lab.remember("tabs")
     with memlab.open() as other:
         foreign = other.remember("the neighbour's text")
-        unchanged(lab, lambda: lab.edit(foreign, text="other"), InputError, "of another lab")
+        unchanged(lab, lambda: lab.edit(foreign, text="other"), InputError, "to another lab")
     unchanged(lab, lambda: lab.edit(7, text="other"), UnknownName, "memory")
 
 
@@ -250,6 +250,6 @@ def test_the_same_edit_twice_changes_nothing_and_says_so(lab, clock):
     for given in ({"text": "spaces", "importance": 0.9}, {"text": "spaces"}, {"tags": ["x"]}):
         again = lab.edit(1, **given)
         assert again.id == 2
-        assert again.notes[-1] == "Memory 2 is unchanged: it already says so."
+        assert again.notes[-1] == "Memory 2 is unchanged: it has these values already."
     assert lab.memories.equals(before)
     assert kinds(lab) == events

@@ -209,7 +209,7 @@ class TestRetracting:
 
     def test_only_facts(self, lab):
         lab.remember("Deploys go out on Tuesdays")
-        with pytest.raises(InputError, match="Memory 1 is no fact"):
+        with pytest.raises(InputError, match="Memory 1 is not a fact"):
             lab.facts.retract(1)
         with pytest.raises(UnknownName):
             lab.facts.retract(2)

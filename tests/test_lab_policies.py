@@ -302,7 +302,7 @@ class TestLooking:
         ]
         page = html_of(lab.policies)
         assert page.count("<tr>") == len(SLOTS) + 1
-        assert page.count("pinned") == 1
+        assert page.count(">pinned<") == 1
 
     def test_it_lists_the_slots(self, lab):
         assert list(lab.policies) == list(SLOTS)

@@ -25,7 +25,7 @@ from properties import examples
 import memlab
 from memlab.errors import InputError, LabBusy, LabError, PrivacyError, UnknownName
 from memlab.kernel.state import State
-from memlab.kernel.verbs.corrections.editing import in_place_of
+from memlab.kernel.verbs.corrections.editing import find_latest_version
 from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.purge.planning import tombstones_of
 from memlab.subjects.purge.traces import search_files, search_terms
@@ -732,7 +732,7 @@ def fold_of(lab, *cuts) -> State:
 
 
 def stands_for(lab, id: int) -> int:
-    return in_place_of(lab.io.store.state, id - 1) + 1
+    return find_latest_version(lab.io.store.state, id - 1) + 1
 
 
 def content_of(state: State):

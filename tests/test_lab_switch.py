@@ -185,11 +185,11 @@ def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consent
     lab.remember("deploys are frozen", project="old")
     lab.policies.use(NEEDED)
     with pytest.raises(
-        MemoryOff, match=r'off for the project "api" until somebody consents .*project=\'api'
+        MemoryOff, match=r'off for the project "api": the active pack needs consent .*project=\'api'
     ):
         lab.remember("deploys go out on Tuesdays", project="api")
     hits = lab.recall("deploys", project="api")
-    assert (len(hits), "until somebody consents" in hits.off, hits.decision) == (0, True, None)
+    assert (len(hits), "needs consent" in hits.off, hits.decision) == (0, True, None)
     clock.advance(hours=1)
     assert lab.agents.switch_on("api", reason="kick-off", by="ida").is_empty()
     head = lab.io.store.journal.head
@@ -203,7 +203,7 @@ def test_under_a_pack_that_needs_consent_a_project_is_off_until_somebody_consent
     lab.remember("deploys go out on Tuesdays", project="api")
     assert len(lab.recall("deploys", project="api")) == 1
     with pytest.raises(
-        MemoryOff, match=r"off for what belongs to no project .* lab.agents.switch_on\(\)"
+        MemoryOff, match=r"off for memories with no project: .* lab.agents.switch_on\(\)"
     ):
         lab.remember("deploys are announced")
     assert lab.recall("deploys").off is not None

@@ -93,7 +93,7 @@ class TestVerdict:
         hits = cascade.recall("the bakery opens", limit=2)
         verified = cascade.agents.verify(hits, hits[0])
         assert verified.frame.rows() == [(hits[0].id, True), *[(id, False) for id in hits.ids[1:]]]
-        assert "1 passed" in html_of(verified)
+        assert "1 accepted" in html_of(verified)
         tag = "<script>x</script>"
         assert "<script>" not in html_of(Verified(1, 1, (1,), (), 0, 0, tag, None))
 
@@ -143,7 +143,7 @@ class TestVerdict:
             ({"accepted": [1], "rejected": [1]}, "Memory 1 is both"),
             ({"accepted": [1, 2], "relations": {(1, 2): "like"}}, "like"),
             ({"accepted": [1, 2], "relations": {(1, 2): "has-tag"}}, "has-tag"),
-            ({"accepted": [1, 2], "relations": {(1, 1): "updates"}}, "joins two memories"),
+            ({"accepted": [1, 2], "relations": {(1, 1): "updates"}}, "needs two accepted memories"),
             ({"accepted": [1, 2], "relations": {(1, 3): "updates"}}, "no accepted memory.*3"),
             ({"accepted": lambda hits: ["x"]}, "x"),
         ],

@@ -58,7 +58,7 @@ class TestOneVerbForSeveral:
     @pytest.mark.parametrize("given", [{"kind": "fact"}, {"at": "2026-01-01"}])
     def test_several_say_their_own_fields(self, lab, given):
         for verb in (lab.remember, lab.agents("coder").remember):
-            with pytest.raises(InputError, match="say their own fields and times"):
+            with pytest.raises(InputError, match="take no fields or at="):
                 verb(["tabs"], **given)
         assert lab.memories.is_empty()
 
@@ -72,7 +72,7 @@ class TestOneVerbForSeveral:
         assert lab.feedback(1, "success").memory == 1
         rows = [{"memory": 1, "outcome": "fail"}, {"memory": 2, "reward": 1.0}]
         assert [one.memory for one in lab.feedback(rows)] == [1, 2]
-        with pytest.raises(InputError, match="give nothing beside them"):
+        with pytest.raises(InputError, match="take no other arguments"):
             lab.feedback(rows, "success")
 
 
@@ -120,7 +120,7 @@ class TestForget:
         [
             ({}, "takes memories"),
             ({"how": "deprecate", "reason": "x"}, "takes memories"),
-            ({"memory": 1, "reason": "x"}, "keeps no reason"),
+            ({"memory": 1, "reason": "x"}, "takes no reason="),
             ({"memory": 1, "project": "api"}, "takes no project"),
             ({"memory": 1, "session": "web"}, "takes no session"),
             ({"memory": 1, "how": "quarantine", "session": "web"}, "and no memories"),
@@ -134,7 +134,7 @@ class TestForget:
         assert set(kept.memories["status"]) == {"active"}
 
     def test_restore_takes_one_of_three(self, kept):
-        with pytest.raises(InputError, match="one of them"):
+        with pytest.raises(InputError, match="takes one of"):
             kept.restore(1, quarantine=3)
 
 

@@ -1,7 +1,8 @@
-"""Figures and pages in one style: SVG takes its ink from the page it stands in, and a page asks for nothing else.
+"""Figures and pages in one style.
 
-Text stays text, in the page's own typeface, and the same numbers give the same bytes. Blue and orange differ in
-every common kind of colour blindness, and shape says what colour says.
+SVG inherits its text colour and typeface from the page, and pages load nothing else. Text stays
+text, and equal numbers give equal bytes. Blue and orange differ in every common colour blindness,
+and shape repeats the information of colour.
 """
 
 from __future__ import annotations
@@ -30,46 +31,52 @@ __all__ = [
     "Draw",
     "OnAxes",
     "OnPanels",
+    "add_legend",
+    "draw_figure",
+    "draw_panels",
     "draw_ranks",
-    "drawn",
-    "element",
-    "legend_of",
-    "panelled",
+    "draw_svg",
     "render_page",
-    "svg",
+    "render_svg",
     "write_page",
 ]
 
 Draw = Callable[["Axes"], None]
+"""A function that draws one figure on matplotlib axes."""
 
 
-def _axes(value: Any) -> Any:
+def _check_axes(value: Any) -> Any:
+    """Return matplotlib axes; raise InputError for anything else."""
     from matplotlib.axes import Axes
 
     if not isinstance(value, Axes):
         raise InputError(
-            f"axes are matplotlib's, such as plt.subplots()[1], not {describe_value(value)}."
+            f"axes are axes of matplotlib, such as plt.subplots()[1], not {describe_value(value)}."
         )
     return value
 
 
-OnAxes = Annotated["Axes", Taken("axes of matplotlib", _axes)]
-"""Axes of the caller's, on which a figure of one panel is drawn."""
+OnAxes = Annotated["Axes", Taken("axes of matplotlib", _check_axes)]
+"""Axes of the caller, on which a figure of one panel is drawn."""
 
 
-def _several(value: Any) -> Any:
-    given = value.ravel() if hasattr(value, "ravel") else value
+def _check_panels(value: Any) -> Any:
+    """Return a list of matplotlib axes; raise InputError for anything else."""
+    values = value.ravel() if hasattr(value, "ravel") else value
     try:
-        return [_axes(one) for one in given]
+        return [_check_axes(axes) for axes in values]
     except TypeError:
         raise InputError(
             f"axes are a sequence, one for each panel, not {describe_value(value)}."
         ) from None
 
 
-OnPanels = Annotated["Sequence[Axes]", Taken("axes of matplotlib, one for each panel", _several)]
-"""Axes of the caller's, on which a figure of several panels is drawn; also as ``plt.subplots`` gives them."""
+OnPanels = Annotated[
+    "Sequence[Axes]", Taken("axes of matplotlib, one for each panel", _check_panels)
+]
+"""Axes of the caller for a figure of several panels, also as ``plt.subplots`` returns them."""
 
+# ``INK`` stands for the text colour of the page, which replaces it in SVG: no other element has it.
 INK = "#010203"
 GREY = "#8a8f98"
 BLUE = "#3b7dd8"
@@ -86,7 +93,7 @@ CYCLE = (
     "#6b8e23",
     "#4f6d7a",
 )
-"""The first six are Okabe and Ito's (2008), the first two in a shade of ours."""
+"""Colours of lines and bars; the first six are Okabe and Ito's (2008), two in another shade."""
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.size": 10.0,
@@ -104,20 +111,21 @@ STYLE: dict[Any, Any] = {
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
 }
+"""Settings of matplotlib for all figures."""
 
 
-def drawn(draw: Draw, *, width: float, height: float, axes: Axes | None = None) -> Figure:
-    """The figure with what ``draw`` puts on one pair of axes: on those given, or else of a new figure (inches)."""
+def draw_figure(draw: Draw, *, width: float, height: float, axes: Axes | None = None) -> Figure:
+    """Draw on the given axes or on a new figure of this size in inches; return the figure."""
     from matplotlib import rc_context
 
     with rc_context(STYLE):
         if axes is None:
             axes = _new_figure(figsize=(width, height)).add_subplot()
         draw(axes)
-    return _figure_of(axes)
+    return _get_figure(axes)
 
 
-def panelled(
+def draw_panels(
     draw: Callable[[Sequence[Axes]], None],
     count: int,
     *,
@@ -127,10 +135,11 @@ def panelled(
     axes: Sequence[Axes] | None = None,
     **layout: Any,
 ) -> Figure:
-    """The figure with what ``draw`` puts on ``count`` panels: on those given, or else of a new figure (inches).
+    """Draw on ``count`` panels, given or new; return the figure.
 
-    ``shape`` is rows and columns of the new figure, ``layout`` what its ``subplots`` take. InputError for another
-    number of axes, and for those of several figures.
+    ``shape`` is the number of rows and columns of a new figure, ``layout`` the arguments of its
+    ``subplots``; sizes are inches. Raises InputError for another number of axes, and for axes of
+    several figures.
     """
     from matplotlib import rc_context
 
@@ -142,26 +151,27 @@ def panelled(
                 spare.axis("off")
             panels = panels[:count]
         else:
-            if len(axes) != count or len({one.get_figure(root=True) for one in axes}) != 1:
+            if len(axes) != count or len({panel.get_figure(root=True) for panel in axes}) != 1:
                 grid = f"plt.subplots({shape[0]}, {shape[1]})[1]"
-                near = f", such as {grid}" if shape[0] * shape[1] == count else ""
+                example = f", such as {grid}" if shape[0] * shape[1] == count else ""
                 raise InputError(
-                    f"axes: {count} of one figure are needed, one for each panel{near}, not {len(axes)}."
+                    f"axes need one entry per panel, {count} of one figure{example}, not {len(axes)}."
                 )
             panels = list(axes)
         draw(panels)
-    return _figure_of(panels[0])
+    return _get_figure(panels[0])
 
 
-def _new_figure(**how: Any) -> Figure:
-    """Return a figure that renders as the last line of a cell, whether or not pyplot was ever imported."""
-    figure: Figure = _picture()(layout="constrained", **how)
+def _new_figure(**options: Any) -> Figure:
+    """Return a figure that renders in a notebook, even if pyplot was never imported."""
+    figure: Figure = _figure_class()(layout="constrained", **options)
     return figure
 
 
-@cache
-def _picture() -> type[Figure]:
-    from matplotlib.figure import Figure  # costs .3 seconds: imported where a figure is drawn
+@cache  # one class for the process: notebooks compare types
+def _figure_class() -> type[Figure]:
+    """Return a class of figures that displays itself as PNG."""
+    from matplotlib.figure import Figure  # the import takes 0.3 s
 
     class Picture(Figure):
         def _repr_png_(self) -> bytes:
@@ -172,37 +182,41 @@ def _picture() -> type[Figure]:
     return Picture
 
 
-def _figure_of(axes: Axes) -> Figure:
+def _get_figure(axes: Axes) -> Figure:
+    """Return the figure of some axes."""
     figure: Figure | None = axes.get_figure(root=True)
     assert figure is not None
     return figure
 
 
-def legend_of(
-    panels: Sequence[Axes], *, alone: bool, ncols: int, title: str | None = None, **how: Any
+def add_legend(
+    panels: Sequence[Axes], *, alone: bool, ncols: int, title: str | None = None, **options: Any
 ) -> None:
-    """One legend for all panels, whose lines are the same: below them, or ``alone``, on the caller's, in the first."""
+    """Add one legend for all panels below them, or with ``alone`` in the first panel.
+
+    ``alone`` is for axes of the caller, whose figure may have a legend.
+    """
     handles, names = panels[0].get_legend_handles_labels()
-    how |= {"frameon": False, "title": title}
+    options |= {"frameon": False, "title": title}
     if alone:
-        legend = panels[0].legend(handles, names, **how)
+        legend = panels[0].legend(handles, names, **options)
     else:
-        legend = _figure_of(panels[0]).legend(
-            handles, names, loc="outside lower center", ncols=ncols, **how
+        legend = _get_figure(panels[0]).legend(
+            handles, names, loc="outside lower center", ncols=ncols, **options
         )
-    if "fontsize" in how:
-        legend.get_title().set_fontsize(how["fontsize"])
+    if "fontsize" in options:
+        legend.get_title().set_fontsize(options["fontsize"])
     for text in legend.get_texts():
         text.set_parse_math(False)
 
 
-def svg(draw: Draw, *, name: str, width: float, height: float) -> str:
-    """The same as an element to stand in HTML."""
-    return element(drawn(draw, width=width, height=height), name=name)
+def draw_svg(draw: Draw, *, name: str, width: float, height: float) -> str:
+    """Return a drawing as an SVG element for HTML."""
+    return render_svg(draw_figure(draw, width=width, height=height), name=name)
 
 
-def element(figure: Figure, *, name: str) -> str:
-    """A figure as an element to stand in HTML; ``name`` makes its ids unique there."""
+def render_svg(figure: Figure, *, name: str) -> str:
+    """Return a figure as an SVG element for HTML; ``name`` makes its ids unique in the page."""
     from matplotlib import rc_context
 
     with rc_context({**STYLE, "svg.hashsalt": name}):
@@ -232,17 +246,19 @@ def draw_ranks(
     names: tuple[str, str],
     rows: Sequence[tuple[int | None, int | None, str]],
     *,
-    most: int,
+    maximum: int,
     below: str = "not shown",
     margin: float = 2.5,
     size: float | None = None,
 ) -> Draw:
-    """One line for each row (rank on the left, rank on the right, text): orange rises, blue falls.
+    """Return a drawing of rank changes: one line per row (left rank, right rank, text).
 
-    What has a rank on one side alone is joined to the foot, which is called ``below``. ``margin`` is the width of the
-    texts, that of the lines being 1; ``size`` is the texts' in points.
+    Orange lines rise, blue lines fall. A row with a rank on one side only ends at the bottom, which
+    is labelled ``below``. ``margin`` is the width of the texts relative to the lines, and ``size``
+    their font size in points.
     """
-    foot = most + 1.1
+    # Lines of rows on both sides are drawn above the thin ones that end at the bottom.
+    foot = maximum + 1.1
 
     def draw(axes: Axes) -> None:
         for left, right, text in rows:
@@ -274,9 +290,9 @@ def draw_ranks(
 
 
 def render_page(template: Path, filters: Mapping[str, Callable[..., Any]], **values: object) -> str:
-    """The page that ``template`` makes of ``values``, everything from texts escaped.
+    """Return the HTML that ``template`` renders from ``values``; texts are escaped.
 
-    A template has its neighbours to include, and ``layout.html``, what every page begins and ends with, to extend.
+    A template can include files next to it and extend ``layout.html``, which every page shares.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -292,7 +308,7 @@ def render_page(template: Path, filters: Mapping[str, Callable[..., Any]], **val
 
 
 def write_page(html: str, path: str | Path) -> Path:
-    """Write a page, its folders too, and return its path; InputError where that is not possible."""
+    """Write a page and missing folders, and return its path; raise InputError if impossible."""
     target = Path(path).expanduser()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
-"""Facts: memories that say of a subject, by a predicate, an object (an entity) or a value.
+"""Facts: memories that state an object (an entity) or a value of a subject and predicate.
 
-Two times belong to a fact. *When it holds*: from ``valid_from`` (else its creation) until just before ``valid_until``.
-*When it was known*: since ``created``. Questions about an instant go by the first, and use all that is known by now.
+A fact has two times. It is *valid* from ``valid_from`` (or its creation) until just before
+``valid_until``. It is *known* since ``created``. Queries about an instant use validity, and all
+that is known now.
 """
 
 from __future__ import annotations
@@ -33,25 +34,26 @@ from memlab.kernel.state import (
 
 __all__ = [
     "FactTimes",
+    "are_valid_at",
+    "build_facts_frame",
+    "compute_relevance",
     "fact_text",
-    "fact_times_of",
-    "facts_frame",
-    "facts_of",
-    "held_at",
-    "intervals",
-    "phrase",
-    "relevance",
-    "retracted",
-    "segments_of",
-    "with_status",
+    "find_facts",
+    "get_fact_times",
+    "have_status",
+    "phrase_fact",
+    "read_validity",
+    "retract",
+    "split_validity",
 ]
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 _TOOK_PART = (*RECALLABLE, "superseded")
-"""The statuses of what was true at some time; what was retracted or flagged never was."""
+"""The statuses of facts that were true at some time; retracted or deprecated ones never were."""
 
+# Signs of a verb in a predicate: a preposition at its end, an irregular past, an s that is no plural.
 _LINKS = frozenset(
     ["about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "to", "with"]
 )
@@ -61,9 +63,9 @@ _PARTS = re.compile(r"[-_\s]+")
 
 
 class FactTimes(Projection):
-    """Of a fact that was told more than once: the instants, and the gaps in which another value held.
+    """Instants at which a fact was stated again, and gaps in which another value was valid.
 
-    A ``link`` event whose body has ``fact_times`` gives both anew for some memories. Times are microseconds.
+    A ``link`` event with ``fact_times`` replaces both for some memories. Times are microseconds.
     """
 
     name: ClassVar[str] = "fact-times"
@@ -76,67 +78,70 @@ class FactTimes(Projection):
         self.gaps: dict[int, list[tuple[int, int]]] = {}
 
     def fold(self, event: Event) -> None:
-        for id, told, gaps in event.body.get("fact_times", ()):
-            self.told[id] = list(told)
+        """Replace the instants and gaps of the facts in an event."""
+        for id, instants, gaps in event.body.get("fact_times", ()):
+            self.told[id] = list(instants)
             self.gaps[id] = [(start, stop) for start, stop in gaps]
 
     def dump(self) -> Any:
+        """Return the instants and gaps as plain values."""
         return [
-            [id, told, [list(gap) for gap in self.gaps.get(id, [])]]
-            for id, told in self.told.items()
+            [id, instants, [list(gap) for gap in self.gaps.get(id, [])]]
+            for id, instants in self.told.items()
         ]
 
     def load(self, dumped: Any) -> None:
-        self.told = {id: list(told) for id, told, _ in dumped}
+        """Restore the instants and gaps from the result of ``dump``."""
+        self.told = {id: list(instants) for id, instants, _ in dumped}
         self.gaps = {id: [(start, stop) for start, stop in gaps] for id, _, gaps in dumped}
 
 
-def fact_times_of(state: State) -> FactTimes:
-    """Return when the facts of a state were told again."""
+def get_fact_times(state: State) -> FactTimes:
+    """Return the register of repeated facts."""
     return state.projection(FactTimes)
 
 
-def segments_of(start: int, stop: int, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the times within which a fact held: from start to stop without the gaps.
+def split_validity(start: int, stop: int, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the intervals in which a fact was valid: start to stop without the gaps.
 
-    >>> segments_of(1, 9, [(3, 4)])
+    >>> split_validity(1, 9, [(3, 4)])
     [(1, 3), (4, 9)]
     """
-    found, begins = [], start
+    segments, begins = [], start
     for low, high in sorted(gaps):
         if begins < low:
-            found.append((begins, low))
+            segments.append((begins, low))
         begins = max(begins, high)
-    return [*found, (begins, stop)] if begins < stop or not found else found
+    return [*segments, (begins, stop)] if begins < stop or not segments else segments
 
 
-def phrase(predicate: str, value: str) -> tuple[bool, str]:
-    """Whether a predicate is a verb, and it with its value as people say it: a verb, or a property after its name.
+def phrase_fact(predicate: str, value: str) -> tuple[bool, str]:
+    """Return whether a predicate is a verb, and the predicate with its value as a phrase.
 
-    The part after a colon says in which respect.
+    A verb precedes its value, a property its name. The part after a colon is a qualifier.
 
-    >>> phrase("lives-in", "Oslo"), phrase("prefers:theme", "dark"), phrase("status", "done")
+    >>> phrase_fact("lives-in", "Oslo"), phrase_fact("prefers:theme", "dark"), phrase_fact("status", "done")
     ((True, 'lives in Oslo'), (True, 'prefers dark (theme)'), (False, 'status done'))
     """
-    name, _, respect = predicate.partition(":")
+    name, _, qualifier = predicate.partition(":")
     words = _PARTS.split(name.strip("-_ ")) if name.strip("-_ ") else [predicate]
-    aside = " ".join(_PARTS.split(respect.strip("-_ ")))
-    words_of = f"{' '.join(words)} {value}"
-    return _is_verb(words), f"{words_of} ({aside})" if aside else words_of
+    suffix = " ".join(_PARTS.split(qualifier.strip("-_ ")))
+    text = f"{' '.join(words)} {value}"
+    return _is_verb(words), f"{text} ({suffix})" if suffix else text
 
 
 def fact_text(subject: str, predicate: str, value: str) -> str:
-    """A fact as a sentence, the same for the same fact.
+    """Return a fact as a sentence; equal facts give equal sentences.
 
     >>> fact_text("Ada", "lives-in", "Oslo"), fact_text("memlab", "status", "done")
     ('Ada lives in Oslo', 'memlab has status done')
     """
-    verb, words_of = phrase(predicate, value)
-    return f"{subject} {words_of}" if verb else f"{subject} has {words_of}"
+    verb, text = phrase_fact(predicate, value)
+    return f"{subject} {text}" if verb else f"{subject} has {text}"
 
 
 def _is_verb(words: Sequence[str]) -> bool:
-    """lives, was, moved, born in; not status, address, age."""
+    """Return whether words form a verb: lives, was, moved, born in; not status, address, age."""
     first, last = words[0].lower(), words[-1].lower()
     if first in ("is", "was", "has") or tuple(words[:2]) in (
         ("no", "longer"),
@@ -153,47 +158,50 @@ def _is_verb(words: Sequence[str]) -> bool:
     )
 
 
-def facts_of(state: State, *, subject: str | None = None) -> Rows:
-    """The rows of facts, ascending: of all, or of what the entity of this name is the subject of."""
+def find_facts(state: State, *, subject: str | None = None) -> Rows:
+    """Return the rows of all facts, or of those with this subject, ascending."""
     subjects, predicates = state.names["subject"].codes, state.names["predicate"].codes
-    found = predicates >= 0
-    found &= subjects >= 0 if subject is None else subjects == state.names["subject"].code(subject)
-    return np.flatnonzero(found)
+    mask = predicates >= 0
+    mask &= subjects >= 0 if subject is None else subjects == state.names["subject"].code(subject)
+    return np.flatnonzero(mask)
 
 
-def with_status(state: State, rows: Rows, words: Iterable[str]) -> Flags:
-    """Which of these rows have one of these statuses."""
+def have_status(state: State, rows: Rows, words: Iterable[str]) -> Flags:
+    """Return a mask of the rows that have one of these statuses."""
     names = state.names["status"]
     return np.isin(names.codes[rows], [names.code(word) for word in words])
 
 
-def held_at(state: State, rows: Rows, at: int) -> Flags:
-    """Which facts held at an instant: were true for a time, and this is within it."""
-    start, stop = intervals(state, rows)
-    true = with_status(state, rows, _TOOK_PART)
-    held = np.asarray(true & (start <= at) & ((stop == NEVER) | (at < stop)))
-    gaps = fact_times_of(state).gaps
+def are_valid_at(state: State, rows: Rows, at: int) -> Flags:
+    """Return a mask of the facts that were valid at an instant."""
+    start, stop = read_validity(state, rows)
+    true = have_status(state, rows, _TOOK_PART)
+    valid = np.asarray(true & (start <= at) & ((stop == NEVER) | (at < stop)))
+    gaps = get_fact_times(state).gaps
     if gaps:
-        held &= ~np.array(
+        valid &= ~np.array(
             [any(low <= at < high for low, high in gaps.get(row + 1, ())) for row in rows.tolist()],
             dtype=np.bool_,
         )
-    return held
+    return valid
 
 
-def intervals(state: State, rows: Rows) -> tuple[Rows, Rows]:
-    """Since when and until when each fact holds; ``NEVER`` as an end means that it still does."""
+def read_validity(state: State, rows: Rows) -> tuple[Rows, Rows]:
+    """Return start and end of each fact's validity; ``NEVER`` as end means still valid."""
     numbers = state.numbers
     start, stop = (np.array(numbers[name].values[rows]) for name in ("valid_from", "valid_until"))
     start = np.where(start == NEVER, numbers["created"].values[rows], start)
-    # what was superseded without a word on its end held until then, and not at all if it began so
-    past = (stop == NEVER) & with_status(state, rows, ("superseded",))
+    # A superseded fact without an end was valid until the change, or never if it was stored so.
+    past = (stop == NEVER) & have_status(state, rows, ("superseded",))
     changed = numbers["changed"].values[rows]
     return start, np.where(past, np.where(changed == NEVER, start, changed), stop)
 
 
-def relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.float64]:
-    """The ``recall-score`` of memories at full activation; NaN throughout if the policy reads more of a query."""
+def compute_relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.float64]:
+    """Return the ``recall-score`` of memories at full activation.
+
+    All values are NaN if the policy reads features of a query.
+    """
     policy = pack.policies["recall-score"]
     reads = [
         item
@@ -212,11 +220,11 @@ def relevance(state: State, pack: Pack, rows: Rows, now: int) -> NDArray[np.floa
     )
 
 
-def facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.DataFrame:
-    """The columns that ``Lab.facts`` lists."""
-    start, stop = intervals(state, rows)
-    score = pl.Series("relevance", relevance(state, pack, rows, now)).fill_nan(None)
-    by = (
+def build_facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.DataFrame:
+    """Return the frame of ``lab.facts`` for some rows."""
+    start, stop = read_validity(state, rows)
+    score = pl.Series("relevance", compute_relevance(state, pack, rows, now)).fill_nan(None)
+    superseded_by = (
         pl.Series("superseded_by", state.numbers["superseded_by"].values[rows])
         .fill_nan(None)
         .cast(pl.Int64)
@@ -232,7 +240,7 @@ def facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.DataFrame:
             *(state.names[name].series(name, rows) for name in ("status", "source")),
             to_datetimes("valid_from", start),
             to_datetimes("valid_until", stop),
-            by,
+            superseded_by,
             pl.Series("access", state.numbers["access"].values[rows]).cast(pl.Int64),
             pl.Series("text", state.texts.to_list(rows), dtype=pl.String),
             score,
@@ -240,12 +248,13 @@ def facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.DataFrame:
     )
 
 
-def retracted(state: State, row: int, now: int, reason: str | None) -> Change:
-    """A fact that was never true. InputError if the memory is no fact, or is gone."""
+def retract(state: State, row: int, now: int, reason: str | None) -> Change:
+    """Return the change that retracts a fact; raise InputError if it is none or was deleted."""
     names = state.names
     if names["subject"].value_at(row) is None or names["predicate"].value_at(row) is None:
         raise InputError(
-            f"Memory {row + 1} is no fact: it has no subject and predicate. deprecate takes any memory."
+            f"Memory {row + 1} is not a fact: it has no subject and predicate. "
+            'Use lab.forget(memory, how="deprecate").'
         )
     status = names["status"].value_at(row)
     if status in ("deleted", "purged"):

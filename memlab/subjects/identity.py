@@ -89,7 +89,7 @@ class Identity:
         if not self.writes:
             raise NotPermitted(f"{self._label} is a reader: only a member or an owner writes.")
 
-    def place(self, project: str | None) -> str | None:
+    def check_project(self, project: str | None) -> str | None:
         """Return the project of a call; raise NotPermitted if it is another project."""
         if self.project is None or project in (None, self.project):
             return self.project or project
@@ -106,7 +106,7 @@ class Identity:
         kind "fact", or with subject and predicate.
         """
         self.check_fields(fields)
-        row = {**fields, "project": self.place(fields.get("project"))}
+        row = {**fields, "project": self.check_project(fields.get("project"))}
         if row.get("session") is None:
             row["session"] = self.session
         if self.name is not None:
@@ -126,7 +126,7 @@ class Identity:
         texts = isinstance(agents, list | tuple) and all(isinstance(agent, str) for agent in agents)
         if agents is not None and not texts:
             raise InputError(f"agents is a list of texts, not {describe_value(agents)}.")
-        self.place(fields.get("project"))
+        self.check_project(fields.get("project"))
         if self.name is not None:
             self._check_own("creator", fields.get("creator"), self.name)
             if is_agent(self.name):

@@ -43,7 +43,7 @@ from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.projections import COMPONENTS, LASTING_COMPONENTS, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, overview
+from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, render_overview
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.mending import make_repairer
@@ -192,10 +192,10 @@ class Lab(Displayed):
             weakref.finalize(self, component.stop_soon)
         return component
 
-    def _verbs(self, core: Core, made: Callable[[str], Any]) -> Verbs:
+    def _verbs(self, core: Core, component: Callable[[str], Any]) -> Verbs:
         """Return the verbs of the kernel, from which components are constructed."""
         verbs = self._questions, self._judgements, self._remembering, self._corrections
-        return Verbs(core, *verbs, made)
+        return Verbs(core, *verbs, component)
 
     # -- subjects ---------------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class Lab(Displayed):
 
     @property
     def agents(self) -> LabAgents:
-        """Give agents their own view, ``lab.agents("tutor")``; observe, extract, verify, credit."""
+        """Agents by name, ``lab.agents("tutor")``; observe, extract, verify, credit."""
         return self._component("agents")
 
     @property
@@ -346,12 +346,14 @@ class Lab(Displayed):
         range(2, 4)
         """
         if isinstance(text, str):
-            return self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
+            return self._remembering.remember_one(
+                text, at=at, chain=chain, linking=linking, fields=fields
+            )
         if at is not None or fields:
             raise InputError(
                 "Several texts take no fields or at= as arguments: write them in dicts or columns."
             )
-        return self._remembering.many(text, chain=chain, linking=linking)
+        return self._remembering.remember_many(text, chain=chain, linking=linking)
 
     @checked
     def load(
@@ -368,7 +370,7 @@ class Lab(Displayed):
         extract: bool = False,
         progress: bool = True,
     ) -> Loaded:
-        """Add the contents of a file, a folder, another lab, a frame or a list of messages.
+        """Add the contents of a file, a folder, another lab, a frame or messages.
 
         ``memlab.load`` describes the formats.
 
@@ -1023,9 +1025,9 @@ class Lab(Displayed):
         -----
         Texts, names, lists, notes and vectors are removed from the journal, logged recalls,
         snapshots, indexes, backups and mirrors, together with queries that quote or name them. Then
-        every file of the lab, its backups, mirrors and known exports is searched. What stays is the
-        row with the status "purged", its numbers, times and kind, and a keyed hash of the text, by
-        which imports recognize it. docs/your-data.md has the details.
+        every file of the lab, its backups, mirrors and known exports is searched. The row stays
+        with the status "purged", its numbers, times and kind. A keyed hash of the text lets imports
+        recognize it. docs/your-data.md has the details.
 
         An interrupted purge is completed when the lab is opened next. Purging a thousand of 100,000
         memories took 14 seconds of processor time.
@@ -1075,7 +1077,7 @@ class Lab(Displayed):
     @property
     @checked
     def log(self) -> pl.DataFrame:
-        """Every event as a row: ``event``, ``at``, ``kind``, ``memories``, ``edges``, ``what``.
+        """Every event as a row: event, at, kind, memories, edges, what.
 
         ``memories`` are the ids of the memories concerned, ``what`` is a description in words.
         ``lab.log.filter(pl.col("memories").list.contains(7))`` is the history of memory 7.
@@ -1197,7 +1199,7 @@ class Lab(Displayed):
     @checked
     def _display(self) -> object:
         with self._core.reading():
-            return overview(repr(self), self.memories)
+            return render_overview(repr(self), self.memories)
 
     # -- the pack, opening and closing ------------------------------------------------------------------------
 
@@ -1317,7 +1319,9 @@ class Lab(Displayed):
 
     @checked
     def close(self) -> None:
-        """Stop background workers, write a snapshot if it saves time, and close the journal.
+        """Stop background workers and close the journal.
+
+        A snapshot is written if it makes the next opening faster.
 
         Closing twice has no effect. ``with memlab.open(path) as lab:`` closes the lab at the end.
 

@@ -22,7 +22,7 @@ __all__ = ["make_repairer", "repair_names"]
 def make_repairer() -> Callable[[Event], dict[str, Any] | None]:
     """Return a function that repairs the events of one journal, called in order.
 
-    It applies ``mended`` and ``without_gap``.
+    It applies ``repair_names`` and ``fill_gap``.
     """
     following = 1
 

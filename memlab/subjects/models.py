@@ -1,7 +1,7 @@
-"""Language models behind servers that speak OpenAI's chat completions: asked within bounds, where a caller gives one.
+"""Language models behind OpenAI's chat completions API, used within budgets.
 
-What comes back is taken for hostile until it was read: it is bounded in size and time, and a secret in it is redacted.
-Nothing here knows what is asked, or a lab.
+Replies are untrusted: their size and duration are limited, and secrets in them are redacted. This
+module knows neither labs nor what a prompt is for.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from memlab.kernel.version import __version__
 from memlab.subjects.loopback import is_loopback
 
 __all__ = [
-    "MOST_BYTES",
+    "MAX_BYTES",
     "Answers",
     "Broken",
     "LanguageModel",
@@ -41,16 +41,16 @@ __all__ = [
     "Reply",
     "Unreached",
     "Usage",
-    "posted",
+    "post",
     "read_json_answer",
 ]
 
 
-# One request and its reply, within a number of bytes and of seconds, whatever the server does.
+# -- one request and its reply, within a number of bytes and of seconds
 
 
-MOST_BYTES = 1 << 20
-"""Bytes of a reply that are read; a longer one is refused."""
+MAX_BYTES = 1 << 20
+"""Maximum bytes of a reply; a longer one is refused."""
 
 
 class Unreached(NoAnswer):
@@ -58,130 +58,143 @@ class Unreached(NoAnswer):
 
 
 class Broken(NoAnswer):
-    """A connection that ended before the reply did: another try may do better."""
+    """The connection ended before the reply did; a retry may succeed."""
 
 
 class Reply(NamedTuple):
-    """``wait``: the seconds after which the server asks to be asked again, 0 unless it says."""
+    """A reply of a server: status, body, and the seconds to wait before a retry (0: none)."""
 
     status: int
     body: bytes
     wait: float
 
 
-def posted(
+def post(
     url: SplitResult,
     body: bytes,
     headers: dict[str, str],
     seconds: float,
     *,
-    max_bytes: int = MOST_BYTES,
+    max_bytes: int = MAX_BYTES,
 ) -> Reply:
-    """What a server replies to a POST. Redirections are not followed, and no proxy is used.
+    """Return the reply of a server to a POST, without redirections and proxies.
 
-    Unreached where nobody listens; another NoAnswer where the reply is not whole after ``seconds`` in all, or is longer
-    than ``max_bytes``: the server may have acted on the request.
+    Raises Unreached if no connection is made. Raises another NoAnswer if the reply is incomplete
+    after ``seconds`` or longer than ``max_bytes``; the server may have processed the request then.
     """
+    # A timer closes the socket, because the limit of a single read does not bound a slow reply.
     end = time.monotonic() + seconds
-    where = url.netloc
+    host = url.netloc
     try:
-        connected = _connected(url, seconds)
+        connection = _connect(url, seconds)
     except TimeoutError:
-        raise Unreached(f"{where} cannot be reached within {seconds:g} s.") from None
+        raise Unreached(f"{host} cannot be reached within {seconds:g} s.") from None
     except OSError as error:
-        raise Unreached(f"{where} cannot be reached: {error.strerror or error}.") from None
-    late = threading.Event()
+        raise Unreached(f"{host} cannot be reached: {error.strerror or error}.") from None
+    expired = threading.Event()
 
     def stop() -> None:
-        late.set()
-        # a server may send a byte now and then: no time limit of one read ends that
+        expired.set()
+        # A server that sends a byte now and then never exceeds the limit of one read.
         with suppress(OSError):
-            socket.socket.shutdown(connected, socket.SHUT_RDWR)
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     timer = threading.Timer(max(end - time.monotonic(), 0.0), stop)
     timer.daemon = True
     timer.start()
     try:
-        reply = _exchanged(connected, url, body, headers, max_bytes)
+        reply = _exchange(connection, url, body, headers, max_bytes)
     except (OSError, HTTPException, ValueError) as error:
-        # the socket's own limit may come first
-        if not late.is_set() and not isinstance(error, TimeoutError):
-            raise Broken(f"The connection to {where} broke: {type(error).__name__}.") from None
+        # The limit of the socket may expire before the timer.
+        if not expired.is_set() and not isinstance(error, TimeoutError):
+            raise Broken(f"The connection to {host} broke: {type(error).__name__}.") from None
     else:
-        if not late.is_set():
+        if not expired.is_set():
             return reply
     finally:
         timer.cancel()
-        connected.close()
-    raise NoAnswer(f"{where} has not answered whole within {seconds:g} s.")
+        connection.close()
+    raise NoAnswer(f"{host} has not completed its answer within {seconds:g} s.")
 
 
-def _connected(url: SplitResult, seconds: float) -> socket.socket:
+def _connect(url: SplitResult, seconds: float) -> socket.socket:
+    """Return a socket connected to the server; a TLS handshake follows later."""
     assert url.hostname is not None
     secure = url.scheme == "https"
-    found = socket.create_connection(
+    plain = socket.create_connection(
         (url.hostname, url.port or (443 if secure else 80)), timeout=seconds
     )
-    if secure:  # the handshake comes when the time is watched
+    if secure:  # the handshake happens after the timer has started
         context = ssl.create_default_context()
         return context.wrap_socket(
-            found, server_hostname=url.hostname, do_handshake_on_connect=False
+            plain, server_hostname=url.hostname, do_handshake_on_connect=False
         )
-    return found
+    return plain
 
 
-def _exchanged(
-    connected: socket.socket, url: SplitResult, body: bytes, headers: dict[str, str], max_bytes: int
+def _exchange(
+    open_socket: socket.socket,
+    url: SplitResult,
+    body: bytes,
+    headers: dict[str, str],
+    max_bytes: int,
 ) -> Reply:
-    if isinstance(connected, ssl.SSLSocket):
+    """Send a request over a connected socket and return the reply."""
+    if isinstance(open_socket, ssl.SSLSocket):
         try:
-            connected.do_handshake()
+            open_socket.do_handshake()
         except ssl.SSLCertVerificationError as error:
             raise Unreached(
-                f"{url.netloc} has no certificate that is trusted here: {error.verify_message}."
+                f"The certificate of {url.netloc} is not trusted: {error.verify_message}."
             ) from None
     assert url.hostname is not None
     connection = HTTPConnection(url.hostname, url.port)
-    connection.sock = connected
+    connection.sock = open_socket
     connection.request("POST", url.path, body, headers)
     with connection.getresponse() as response:
-        read = response.read(max_bytes + 1)
-        if len(read) > max_bytes:
+        content = response.read(max_bytes + 1)
+        if len(content) > max_bytes:
             raise NoAnswer(f"{url.netloc} sends more than {max_bytes:,} bytes.")
         if response.length:
             raise HTTPException("the reply is cut off")
-        return Reply(response.status, read, _wait(response))
+        return Reply(response.status, content, _read_wait(response))
 
 
-def _wait(response: HTTPResponse) -> float:
+def _read_wait(response: HTTPResponse) -> float:
+    """Return the seconds that a server asks to wait, 0 if it does not."""
     try:
         return max(float(response.headers.get("Retry-After", "0")), 0.0)
-    except ValueError:  # a date: nobody waits for one here
+    except ValueError:  # a date, which is too far away to wait for
         return 0.0
 
 
-# The answer of a language model as the value that was asked for.
+# -- answers as values
 
 
 T = TypeVar("T")
 
 
 def read_json_answer(content: str, type: type[T], asked_for: str) -> T:
-    """Return an answer in JSON, which may stand after what a model thought and within a fence.
+    """Return an answer in JSON, which may follow a chain of thought or be in a code fence.
 
     Parameters
     ----------
     content
         The text of the answer.
     type
-        What the JSON is decoded to.
+        The type of the decoded value.
     asked_for
-        What the JSON holds, to end the sentence "The answer is not JSON with ...".
+        The content of the JSON, to end the sentence "The answer is not JSON with ...".
+
+    Returns
+    -------
+    T
+        The decoded value.
 
     Raises
     ------
     BadAnswer
-        If the answer is anything else.
+        If the answer is not JSON of this type.
 
     Examples
     --------
@@ -198,11 +211,11 @@ def read_json_answer(content: str, type: type[T], asked_for: str) -> T:
         raise BadAnswer(f"The answer is not JSON with {asked_for}: {why}.") from None
 
 
-# Answers by what was asked: in memory, and in a folder if there is one.
+# -- answers by request: in memory, and in a folder if there is one
 
 
 class Answers:
-    """What a model answered, each under the checksum of the whole request, which names the model."""
+    """A cache of answers by the checksum of the whole request, which names the model."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -212,16 +225,16 @@ class Answers:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def get(self, request: bytes) -> str | None:
-        """The answer that is kept; None without one, and for a file that holds something else."""
-        name = _file_of(request)
+        """Return the stored answer, None without one or if its file is damaged."""
+        name = _answer_file(request)
         if name not in self._held and self.folder is not None:
             with suppress(DamagedLab, UnicodeDecodeError):
                 self._held[name] = read_sealed(self.folder / name).decode()
         return self._held.get(name)
 
     def keep(self, request: bytes, answer: str) -> None:
-        """Keep an answer; LabError where the disk refuses it."""
-        name = _file_of(request)
+        """Store an answer; raise LabError if the disk refuses it."""
+        name = _answer_file(request)
         self._held[name] = answer
         if self.folder is not None:
             with writing(str(self.folder)):
@@ -230,68 +243,117 @@ class Answers:
                 draft.replace(self.folder / name)
 
 
-def _file_of(request: bytes) -> str:
+def _answer_file(request: bytes) -> str:
+    """Return the name of the file for the answer to a request."""
     return f"{hashlib.blake2b(request, digest_size=16).hexdigest()}.answer"
 
 
 Otherwise = Literal["raise", "rules", "skip"]
-"""What becomes of a message that a model does not read: an error, the rules read it, or it is left out."""
+"""Handling of a message that the model fails to read: raise, use the rules, or skip it."""
 
+# Default length of an answer (facts of one message fit), bytes per token of English text, and the
+# options of the API that limit an answer.
 _ANSWER_TOKENS = 1_000
 _BYTES_A_TOKEN = 4
-_ROOM = ("max_completion_tokens", "max_tokens")
-"""Options that say how long an answer may be."""
+_LENGTH_OPTIONS = ("max_completion_tokens", "max_tokens")
 
+# Statuses of HTTP after which a retry may succeed.
 _BUSY = (429, 500, 502, 503, 504)
-_FIRST_WAIT, _LONGEST_WAIT = 0.25, 10.0
-"""Seconds before another try: doubled each time, or as the server asks, within the second of these."""
+# Seconds before a retry: doubled each time, or as the server asks, up to the second value.
+_FIRST_WAIT, _MAX_WAIT = 0.25, 10.0
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a model was asked: ``calls`` of its server, ``tokens`` that they took, and answers that were ``kept``."""
+    """The use of a language model so far.
+
+    Attributes
+    ----------
+    calls
+        The number of requests to its server.
+    tokens
+        The number of tokens of prompts and answers.
+    kept
+        The number of answers that came from the cache.
+
+    Examples
+    --------
+    >>> Usage(calls=3, tokens=900) - Usage(calls=1, tokens=200)
+    Usage(calls=2, tokens=700, kept=0)
+    """
 
     calls: int = 0
     tokens: int = 0
     kept: int = 0
 
     def __sub__(self, before: Usage) -> Usage:
-        """What was asked since an earlier usage of the same model."""
+        """Return the use since an earlier value."""
         return Usage(
             self.calls - before.calls, self.tokens - before.tokens, self.kept - before.kept
         )
 
 
 class _Message(msgspec.Struct):
+    """The message of an answer."""
+
     content: str | None = None
 
 
 class _Choice(msgspec.Struct):
+    """One answer of a reply."""
+
     message: _Message
     finish_reason: Any = None
 
 
 class _Completion(msgspec.Struct):
+    """A reply of the chat completions API."""
+
     choices: list[_Choice]
     usage: Any = None
 
 
 class LanguageModel:
-    """A model behind a server that speaks OpenAI's chat completions, here or elsewhere. Making one asks nothing.
+    """A model behind a server with OpenAI's chat completions API, local or remote.
 
-    ``url`` is the address before ``/chat/completions``, ``name`` what the server calls the model. ``key`` is sent as a
-    bearer token, over https or to this machine alone, and is shown nowhere. At most ``calls`` requests and ``tokens``
-    are spent over the life of this object, prompts and answers together (None: any number): a request that might take
-    more is not made, and raises OverBudget. Tokens are what the server counts, and at least an eighth of the bytes.
+    Making one sends nothing. Answers are cached by the checksum of the whole request, so that a
+    repeated request is free.
 
-    An answer is kept, in memory and in the folder ``cache`` if one is given, under the checksum of the whole request:
-    it costs nothing again. The folder holds what was answered, without secrets, as plain text: whoever purges a lab
-    empties it too. An answer that is not whole after ``timeout`` seconds is none; a server that is busy, or a
-    connection that breaks, is tried ``retries`` times more. ``options`` are further fields of the request; None takes
-    one away (``{"temperature": None}``).
+    Parameters
+    ----------
+    url
+        The address before ``/chat/completions``.
+    name
+        The server's name of the model.
+    key
+        A bearer token, sent over https or to this machine only, and displayed nowhere.
+    calls
+        The maximum number of requests of this object; None: no limit.
+    tokens
+        The maximum number of tokens of prompts and answers; None: no limit. The server's count is
+        used, but at least an eighth of the bytes.
+    cache
+        A folder for answers, in plain text without secrets. Empty it when you purge a lab.
+    timeout
+        The seconds after which an incomplete answer is abandoned, at most 3600.
+    retries
+        The number of retries, 0 to 10, if the server is busy or the connection breaks.
+    options
+        Further fields of the request; None removes one (``{"temperature": None}``).
 
-    Redirections are not followed and no proxy is used. The errors are ModelErrors: NoAnswer, BadAnswer, OverBudget.
+    Raises
+    ------
+    InputError
+        If an argument is invalid.
 
+    Notes
+    -----
+    A request that might exceed the budget is not sent and raises OverBudget. Redirections are not
+    followed, and no proxy is used. All errors of requests are ModelErrors: NoAnswer, BadAnswer,
+    OverBudget.
+
+    Examples
+    --------
     >>> LanguageModel("http://127.0.0.1:8080/v1", "qwen3-4b", tokens=50_000)
     <LanguageModel qwen3-4b at http://127.0.0.1:8080/v1, 0 calls, 0 of 50,000 tokens>
     """
@@ -310,26 +372,27 @@ class LanguageModel:
         retries: Annotated[int, Within(0, 10)] = 2,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.url, self.name = url.rstrip("/"), _name(name)
-        self._post = _address(self.url)
+        self.url, self.name = url.rstrip("/"), _check_name(name)
+        self._post = _parse_address(self.url)
         self._headers = {"Content-Type": "application/json", "User-Agent": f"memlab/{__version__}"}
         if key is not None:
-            self._headers["Authorization"] = f"Bearer {_key(key, self._post)}"
+            self._headers["Authorization"] = f"Bearer {_check_key(key, self._post)}"
         self._secret = key
-        self._most_calls, self._most_tokens = calls, tokens
+        self._max_calls, self._max_tokens = calls, tokens
         self._timeout, self._retries = float(timeout), retries
-        self._options = _options(options or {})
-        self._room = max(
-            (one for name in _ROOM if type(one := self._options.get(name)) is int),
+        self._options = _check_options(options or {})
+        self._answer_room = max(
+            (length for name in _LENGTH_OPTIONS if type(length := self._options.get(name)) is int),
             default=_ANSWER_TOKENS,
         )
         self._answers = Answers(None if cache is None else Path(cache))
         self._usage = Usage()
+        # One request at a time: the budget is checked before and charged after each.
         self._lock = ThreadLock()
 
     @property
     def usage(self) -> Usage:
-        """What was spent so far."""
+        """The calls and tokens used so far."""
         return self._usage
 
     @checked
@@ -341,63 +404,94 @@ class LanguageModel:
         schema: Mapping[str, Any] | None = None,
         read: Callable[[str], Any] = str,
     ) -> Any:
-        """What ``read`` makes of the model's answer to ``text`` under ``instructions``: its words, unless it is given.
+        """Return the model's answer to ``text`` under ``instructions``.
 
-        ``schema`` is the JSON schema that servers which know how hold the answer to. What ``read`` raises is not kept.
-        Secrets in the answer are redacted before it is read. One question at a time: others wait.
+        Secrets in the answer are redacted. Concurrent calls wait for each other.
 
-        >>> model.ask("Answer in one word.", "Which colour has the sky?")                  # doctest: +SKIP
+        Parameters
+        ----------
+        instructions
+            The system message.
+        text
+            The user message.
+        schema
+            A JSON schema for servers that enforce one.
+        read
+            A function from the text of the answer to the result. Answers for which it raises are
+            not cached.
+
+        Returns
+        -------
+        object
+            The result of ``read``; by default the text of the answer.
+
+        Raises
+        ------
+        NoAnswer
+            If the server cannot be reached, is busy, or does not answer in time.
+        BadAnswer
+            If the answer is empty or cut off, or ``read`` refuses it.
+        OverBudget
+            If the request might exceed ``calls`` or ``tokens``.
+
+        Examples
+        --------
+        A server is needed, so this example does not run:
+
+        >>> model = LanguageModel("http://127.0.0.1:8080/v1", "qwen3-4b")
+        >>> model.ask("Answer in one word.", "Which colour has the sky?")  # doctest: +SKIP
         'Blue'
         """
-        said = [{"role": "system", "content": instructions}, {"role": "user", "content": text}]
+        messages = [{"role": "system", "content": instructions}, {"role": "user", "content": text}]
         fields: dict[str, Any] = {
             "model": self.name,
-            "messages": said,
+            "messages": messages,
             "temperature": 0,
             "max_tokens": _ANSWER_TOKENS,
         }
         if schema is not None:
             form = {"name": "answer", "strict": True, "schema": dict(schema)}
             fields["response_format"] = {"type": "json_schema", "json_schema": form}
-        request = _request(fields, self._options)
+        request = _encode_request(fields, self._options)
         with self._lock:
-            if (kept := self._answers.get(request)) is not None:
-                with suppress(ModelError):  # it was read in another way then
-                    found = read(kept)
+            if (cached := self._answers.get(request)) is not None:
+                with suppress(ModelError):  # another `read` accepted it
+                    result = read(cached)
                     self._usage = replace(self._usage, kept=self._usage.kept + 1)
-                    return found
-            answer = self._answered(request)
-            found = read(answer)
+                    return result
+            answer = self._fetch_answer(request)
+            result = read(answer)
             self._answers.keep(request, answer)
-        return found
+        return result
 
-    def _answered(self, request: bytes) -> str:
-        """The words of an answer, without secrets."""
-        reply = self._replied(request)
+    def _fetch_answer(self, request: bytes) -> str:
+        """Return the text of a new answer, without secrets."""
+        reply = self._fetch_reply(request)
         try:
-            found = msgspec.json.decode(reply.body, type=_Completion)
+            completion = msgspec.json.decode(reply.body, type=_Completion)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            self._spend(tokens=_cost(request, reply.body, None))
-            said = f"{self._post.netloc} does not answer as chat completions do"
-            raise BadAnswer(f"{said}: {clip(str(error), 200)}.") from None
-        self._spend(tokens=_cost(request, reply.body, found.usage))
-        choice = found.choices[0] if found.choices else None
+            self._spend(tokens=_count_tokens(request, reply.body, None))
+            problem = f"{self._post.netloc} does not answer as chat completions do"
+            raise BadAnswer(f"{problem}: {clip(str(error), 200)}.") from None
+        self._spend(tokens=_count_tokens(request, reply.body, completion.usage))
+        choice = completion.choices[0] if completion.choices else None
         if choice is None or not choice.message.content or not choice.message.content.strip():
-            raise BadAnswer(f"The answer of {self.name} holds no words.")
+            raise BadAnswer(f"The answer of {self.name} is empty.")
         if choice.finish_reason == "length":
             raise BadAnswer(
-                f'The answer of {self.name} is cut off: options={{"max_tokens": ...}} allows a longer one.'
+                f"The answer of {self.name} is cut off: allow a longer one with "
+                'options={"max_tokens": ...}.'
             )
-        return screen(self._without_key(choice.message.content)).text
+        return screen(self._remove_key(choice.message.content)).text
 
-    def _replied(self, request: bytes) -> Reply:
-        """The reply of the server, asked again while it is busy or the connection breaks."""
+    def _fetch_reply(self, request: bytes) -> Reply:
+        """Return the reply of the server; retry while it is busy or the connection breaks."""
         for left in range(self._retries, -1, -1):
             self._check_budget(request)
             self._spend(calls=1)
             wait = _FIRST_WAIT * 2 ** (self._retries - left)
             try:
-                reply = posted(self._post, request, self._headers, self._timeout)
+                reply = post(self._post, request, self._headers, self._timeout)
             except Broken as error:
                 if not left:
                     raise NoAnswer(str(error)) from None
@@ -405,97 +499,103 @@ class LanguageModel:
                 if reply.status == 200:
                     return reply
                 if reply.status not in _BUSY or not left:
-                    raise NoAnswer(self._refused(reply))
+                    raise NoAnswer(self._describe_refusal(reply))
                 wait = max(wait, reply.wait)
-            time.sleep(min(wait, _LONGEST_WAIT))
+            time.sleep(min(wait, _MAX_WAIT))
         raise AssertionError("the last try returns or raises")
 
-    def _refused(self, reply: Reply) -> str:
-        """What a server says that gives no answer, in few characters and without secrets."""
-        said: object = reply.body.decode(errors="replace")
+    def _describe_refusal(self, reply: Reply) -> str:
+        """Return a short message without secrets for a reply that is an error."""
+        detail: object = reply.body.decode(errors="replace")
         with suppress(
             msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError
         ):
-            said = msgspec.json.decode(reply.body)["error"]["message"]
-        said = clip(screen(self._without_key(str(said))[:2_000]).text, 200) or "no word"
-        moved = (
-            " Redirections are not followed: give the address itself."
+            detail = msgspec.json.decode(reply.body)["error"]["message"]
+        detail = clip(screen(self._remove_key(str(detail))[:2_000]).text, 200) or "no word"
+        advice = (
+            " Redirections are not followed: give the final address."
             if 300 <= reply.status < 400
             else ""
         )
-        return (
-            f"{self._post.netloc} answers {reply.status} for the model {self.name}: {said}.{moved}"
-        )
+        return f"{self._post.netloc} answers {reply.status} for the model {self.name}: {detail}.{advice}"
 
-    def _without_key(self, said: str) -> str:
-        return said if self._secret is None else said.replace(self._secret, "[REDACTED: key]")
+    def _remove_key(self, text: str) -> str:
+        """Return a text without the key."""
+        return text if self._secret is None else text.replace(self._secret, "[REDACTED: key]")
 
     def _check_budget(self, request: bytes) -> None:
+        """Raise OverBudget if a request might exceed the budget."""
         spent = self._usage
-        if self._most_calls is not None and spent.calls >= self._most_calls:
+        if self._max_calls is not None and spent.calls >= self._max_calls:
             raise OverBudget(
-                f"All {self._most_calls:,} calls of {self.name} are made. Give more: calls=."
+                f"All {self._max_calls:,} calls of {self.name} are used: raise calls=."
             )
-        if self._most_tokens is None:
+        if self._max_tokens is None:
             return
-        may, left = _tokens(request) + self._room, max(self._most_tokens - spent.tokens, 0)
-        if may > left:
+        needed, left = (
+            _estimate_tokens(request) + self._answer_room,
+            max(self._max_tokens - spent.tokens, 0),
+        )
+        if needed > left:
             raise OverBudget(
-                f"A call of {self.name} may take {may:,} tokens, and {left:,} of {self._most_tokens:,} are left. "
-                "Give more: tokens=."
+                f"A call of {self.name} may take {needed:,} tokens, and {left:,} of {self._max_tokens:,} are left: "
+                "raise tokens=."
             )
 
     def _spend(self, *, calls: int = 0, tokens: int = 0) -> None:
+        """Add calls and tokens to the usage."""
         self._usage = replace(
             self._usage, calls=self._usage.calls + calls, tokens=self._usage.tokens + tokens
         )
 
     def __repr__(self) -> str:
         spent = [
-            f"{count:,} {what}" if most is None else f"{count:,} of {most:,} {what}"
-            for what, count, most in (
-                ("calls", self._usage.calls, self._most_calls),
-                ("tokens", self._usage.tokens, self._most_tokens),
+            f"{count:,} {unit}" if maximum is None else f"{count:,} of {maximum:,} {unit}"
+            for unit, count, maximum in (
+                ("calls", self._usage.calls, self._max_calls),
+                ("tokens", self._usage.tokens, self._max_tokens),
             )
         ]
         return printable(f"<LanguageModel {self.name} at {self.url}, {', '.join(spent)}>")
 
 
-def _tokens(data: bytes) -> int:
+def _estimate_tokens(data: bytes) -> int:
+    """Return an estimate of the tokens of some bytes."""
     return -(-len(data) // _BYTES_A_TOKEN)
 
 
-def _cost(request: bytes, reply: bytes, usage: object) -> int:
-    """The tokens of a call as the server counts them, if it does, but not fewer than it can have been."""
-    estimate = _tokens(request + reply)
+def _count_tokens(request: bytes, reply: bytes, usage: object) -> int:
+    """Return the tokens of a call: the server's count, but at least half of the estimate."""
+    estimate = _estimate_tokens(request + reply)
     counted = usage.get("total_tokens") if isinstance(usage, dict) else None
     return max(counted, estimate // 2) if type(counted) is int else estimate
 
 
-def _options(options: Mapping[str, Any]) -> dict[str, Any]:
+def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return checked options of a request."""
     for name in ("messages", "model", "stream"):
         if name in options:
-            raise InputError(f"LanguageModel(options=...): {name} is none of the options.")
+            raise InputError(f"LanguageModel(options=...): {name} is set by memlab: leave it out.")
     try:
         msgspec.json.encode(options)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"LanguageModel(options=...): options are fields of a request in JSON: {error}."
-        ) from None
+        raise InputError(f"LanguageModel(options=...): options must be JSON: {error}.") from None
     return dict(options)
 
 
-def _request(fields: Mapping[str, Any], options: Mapping[str, Any]) -> bytes:
+def _encode_request(fields: Mapping[str, Any], options: Mapping[str, Any]) -> bytes:
+    """Return the JSON of a request, with sorted keys for the cache."""
     whole = {name: value for name, value in {**fields, **options}.items() if value is not None}
     try:
         return msgspec.json.encode(whole, order="sorted")
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
-            f"LanguageModel.ask(schema=...): a schema is an object of JSON: {error}."
+            f"LanguageModel.ask(schema=...): a schema must be a JSON object: {error}."
         ) from None
 
 
-def _name(name: str) -> str:
+def _check_name(name: str) -> str:
+    """Return the name of a model; raise InputError if it is invalid."""
     if not name.strip() or not name.isprintable() or len(name) > 200:
         raise InputError(
             f"LanguageModel(name=...): a name is a printable text of at most 200 characters, not {describe_value(name)}."
@@ -503,38 +603,40 @@ def _name(name: str) -> str:
     return name
 
 
-def _address(url: str) -> SplitResult:
-    """The address to which questions go. InputError for what is none."""
+def _parse_address(url: str) -> SplitResult:
+    """Return the address of chat completions; raise InputError if the URL is invalid."""
+    # Credentials, queries and fragments are refused, because the address appears in messages.
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
         raise InputError(
-            f"LanguageModel(url=...): {describe_value(url)} is no address: {error}."
+            f"LanguageModel(url=...): {describe_value(url)} is not an address: {error}."
         ) from None
-    known = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+    is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
     if (
-        not known
+        not is_http
         or parts.query
         or parts.fragment
         or not url.isascii()
-        or any(one <= " " for one in url)
+        or any(character <= " " for character in url)
     ):
         raise InputError(
-            f"LanguageModel(url=...): an address is such as http://127.0.0.1:8080/v1, not {describe_value(url)}."
+            f"LanguageModel(url=...): give an address such as http://127.0.0.1:8080/v1, not {describe_value(url)}."
         )
     if parts.username is not None or parts.password is not None:
         raise InputError(
-            "LanguageModel(url=...): an address holds no user and no password. Give a key: key=."
+            "LanguageModel(url=...): an address with a user or password is refused: use key=."
         )
     return parts._replace(path=f"{parts.path}/chat/completions")
 
 
-def _key(key: str, url: SplitResult) -> str:
-    if not key or not key.isascii() or not all(" " < one < "\x7f" for one in key):
+def _check_key(key: str, url: SplitResult) -> str:
+    """Return a key; raise InputError if it is invalid or would be sent unencrypted."""
+    if not key or not key.isascii() or not all(" " < character < "\x7f" for character in key):
         raise InputError("LanguageModel(key=...): a key is visible ASCII, without spaces.")
     if url.scheme != "https" and not is_loopback(url.hostname or ""):
         raise InputError(
-            f"LanguageModel(key=...): a key goes over https or to this machine alone, not over http to {url.netloc}."
+            f"LanguageModel(key=...): a key is sent over https or to this machine only, not over http to {url.netloc}."
         )
     return key

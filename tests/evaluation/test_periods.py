@@ -141,7 +141,7 @@ def lived(trigrams):
 
 
 def hashes(lab):
-    with lab.policies.seen() as versions:
+    with lab.policies.reading() as versions:
         return versions.pack_hashes
 
 

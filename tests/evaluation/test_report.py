@@ -11,7 +11,7 @@ from probed_logs import World
 from memlab.errors import InputError, UnknownName
 from memlab.science.evaluation import GATES, evaluate
 from memlab.science.evaluation.parts import GATE_TITLES
-from memlab.subjects.drawing import drawn
+from memlab.subjects.drawing import draw_figure
 from tests.displays import html_of, png_of
 
 WORLD = World(clusters=8, recalls=40, limit=4, depth=6)
@@ -122,7 +122,7 @@ def test_a_figure_is_drawn_on_the_callers_axes(ev):
     assert ev.figure(axes=right) is own
     assert {text.get_text() for text in right.get_yticklabels()} == {row.policy for row in ev.rows}
     assert not left.lines
-    with pytest.raises(InputError, match="axes are matplotlib's"):
+    with pytest.raises(InputError, match="axes are axes of matplotlib"):
         ev.figure(axes=own)
 
 
@@ -210,5 +210,5 @@ def test_stars_mark_what_is_significant():
 
 
 def test_a_figure_shows_itself_in_a_notebook():
-    figure = drawn(lambda axes: axes.plot([0, 1], [0, 1]), width=3, height=2)
+    figure = draw_figure(lambda axes: axes.plot([0, 1], [0, 1]), width=3, height=2)
     assert png_of(figure).startswith(b"\x89PNG")

@@ -5,7 +5,7 @@ import pytest
 import memlab
 from memlab.errors import InputError
 from memlab.io.formats import parse_messages
-from memlab.subjects.attribution.attribution import turns_of
+from memlab.subjects.attribution.attribution import read_turns
 
 CALL = {"function": {"name": "grep", "arguments": '{"pattern": "login"}'}}
 FORMS = {
@@ -30,7 +30,7 @@ def test_a_call_of_a_tool(form):
     (message,) = parse_messages(FORMS[form])
     assert (message.role, message.text, message.calls) == ("assistant", "", ("grep",))
     answer = {"role": "assistant", "content": "In auth.py."}
-    (turn,) = turns_of([{"role": "user", "content": "where?"}, *FORMS[form], answer])
+    (turn,) = read_turns([{"role": "user", "content": "where?"}, *FORMS[form], answer])
     assert turn.asked == ("where?", "login")
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import memlab
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import RELATIONS
-from memlab.kernel.verbs.reinforcement import joined, pairs_of, pairs_with
-from memlab.subjects.agents.verifying import common_tag
+from memlab.kernel.verbs.reinforcement import make_pairs, make_pairs_with, strengthen_pairs
+from memlab.subjects.agents.verifying import find_common_tag
 
 NOTES = [f"note {i} of the bakery" for i in range(6)]
 
@@ -105,17 +105,17 @@ class TestEdges:
     def test_an_edge_that_is_there_is_found_in_either_direction(self, associative):
         associative.graph.link(4, 2, weight=0.5)
         with associative.io.store.reading() as state:
-            change = joined(state, associative.policies.pack, [(2, 4)])
+            change = strengthen_pairs(state, associative.policies.pack, [(2, 4)])
         assert change.edges is None
         assert change.strengthen == {"edges": [0], "weight": [0.55]}
 
     def test_a_relation_that_was_named_has_a_direction(self, associative):
         associative.graph.link(4, 2, "supersedes", weight=0.98)
         with associative.io.store.reading() as state:
-            same = joined(
+            same = strengthen_pairs(
                 state, associative.policies.pack, [(2, 4), (2, 3)], relations={(4, 2): "supersedes"}
             )
-            other = joined(
+            other = strengthen_pairs(
                 state, associative.policies.pack, [(2, 4)], relations={(2, 4): "supersedes"}
             )
         assert same.strengthen == {"edges": [0], "weight": [1.0]}
@@ -133,7 +133,9 @@ class TestEdges:
     def test_both_ways_of_one_pair_are_one_edge(self, associative):
         named = {(1, 2): "relates-to", (2, 1): "relates-to"}
         with associative.io.store.reading() as state:
-            change = joined(state, associative.policies.pack, [(2, 1), (1, 2)], relations=named)
+            change = strengthen_pairs(
+                state, associative.policies.pack, [(2, 1), (1, 2)], relations=named
+            )
         assert (change.edges["source"], change.edges["target"]) == ([1], [2])
 
     def test_a_removed_edge_is_made_anew(self, associative):
@@ -141,7 +143,7 @@ class TestEdges:
         with associative.io.store.writing() as tx:
             tx.event("unlink", {"unlink": [0]}, at=0)
         with associative.io.store.reading() as state:
-            assert joined(state, associative.policies.pack, [(1, 2)]).strengthen is None
+            assert strengthen_pairs(state, associative.policies.pack, [(1, 2)]).strengthen is None
 
     def test_what_is_on_its_way_out_is_left_alone(self, associative):
         hits = associative.recall("note of the bakery", limit=4)
@@ -160,13 +162,13 @@ class TestEdges:
 class TestNoStorm:
     @given(st.lists(st.integers(1, 99), max_size=30, unique=True), st.integers(0, 60))
     def test_pairs_of_the_best_first(self, ids, most):
-        found = pairs_of(ids, most)
+        found = make_pairs(ids, most)
         every = [tuple(sorted((ids[i], ids[j]))) for j in range(len(ids)) for i in range(j)]
         assert found == every[:most]
 
     @given(st.integers(1, 9), st.lists(st.integers(1, 9), unique=True), st.integers(0, 5))
     def test_a_success_is_joined_to_the_latest_others(self, id, others, most):
-        found = pairs_with(id, others, most)
+        found = make_pairs_with(id, others, most)
         assert len(found) <= most
         rest = [other for other in others if other != id]
         assert found == [tuple(sorted((id, other))) for other in rest[max(0, len(rest) - most) :]]
@@ -200,14 +202,14 @@ class TestCommonTag:
                 linking="off",
             )
             with lab.io.store.reading() as state:
-                assert common_tag(state, lab.policies.pack, np.arange(len(tags))) == expected
+                assert find_common_tag(state, lab.policies.pack, np.arange(len(tags))) == expected
 
     def test_the_default_pack_infers_none(self, lab):
         lab.remember(
             [{"text": f"note {i}", "tags": ["a"] if i else []} for i in range(5)], linking="off"
         )
         with lab.io.store.reading() as state:
-            assert common_tag(state, lab.policies.pack, np.arange(5)) is None
+            assert find_common_tag(state, lab.policies.pack, np.arange(5)) is None
 
     def test_the_others_get_it_and_their_edge_to_it(self, trigrams, clock):
         with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:

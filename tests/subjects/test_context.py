@@ -497,7 +497,7 @@ class TestMetrics:
         found = lab.agents.metrics()
         assert (found["contexts"], found["coverage"], found["tokens-saved"]) == (0, None, None)
         assert "tokens-injected" in repr(found)
-        assert "most frequent gotchas" in html_of(found)
+        assert "Most frequent gotchas" in html_of(found)
         with pytest.raises(UnknownName, match="coverage"):
             found["coverages"]
 

@@ -9,11 +9,11 @@ import pytest
 from memlab.errors import InputError
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.verbs.corrections.editing import (
-    in_place_of,
-    joined_by_succession,
-    restored,
-    statuses_of,
-    without_use,
+    find_latest_version,
+    find_previous_statuses,
+    find_related,
+    restore_statuses,
+    take_out_of_use,
 )
 from memlab.kernel.verbs.projections import new_state
 from memlab.subjects.purge.planning import Cut, PurgePlan, plan_purge, purge_change
@@ -64,13 +64,13 @@ def test_the_status_before_is_the_last_of_another_kind_and_restoring_steps_back(
         sets(3, [1, 2], status="deleted"),
         sets(4, [2], status=["deleted"]),
     ]
-    assert statuses_of(events, [0, 1]) == {0: "deprecated", 1: "active"}
+    assert find_previous_statuses(events, [0, 1]) == {0: "deprecated", 1: "active"}
     back = [*events, sets(5, [1], "restore", status="deprecated")]
-    assert statuses_of(back, [0]) == {0: "confirmed"}
+    assert find_previous_statuses(back, [0]) == {0: "confirmed"}
 
 
 def test_what_nothing_tells_of_was_active():
-    assert statuses_of([remember(1)], [0]) == {0: "active"}
+    assert find_previous_statuses([remember(1)], [0]) == {0: "active"}
 
 
 def test_what_was_retracted_is_not_what_one_goes_back_to():
@@ -79,7 +79,7 @@ def test_what_was_retracted_is_not_what_one_goes_back_to():
         sets(2, [1], status="retracted"),
         sets(3, [1], status="deleted"),
     ]
-    assert statuses_of(events, [0]) == {0: "confirmed"}
+    assert find_previous_statuses(events, [0]) == {0: "confirmed"}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,9 @@ def test_what_was_retracted_is_not_what_one_goes_back_to():
 )
 def test_everything_comes_back_but_what_is_purged(status):
     state = folded(remember(1), sets(2, [1], status=status))
-    state.fold([Event(3, "restore", restored(state, [0], {0: "active"}, 30).body())], Shelf())
+    state.fold(
+        [Event(3, "restore", restore_statuses(state, [0], {0: "active"}, 30).body())], Shelf()
+    )
     assert state.names["status"].value_at(0) == "active"
 
 
@@ -95,10 +97,12 @@ def test_what_was_superseded_comes_back_when_what_took_its_place_is_out_of_use()
     state = folded(
         remember(2), sets(2, [1], status="superseded", superseded_by=2.0, valid_until=20)
     )
-    with pytest.raises(InputError, match="superseded by memory 2, which is in use"):
-        restored(state, [0], {0: "active"}, 30)
+    with pytest.raises(InputError, match="superseded by memory 2, which is active"):
+        restore_statuses(state, [0], {0: "active"}, 30)
     state.fold([sets(3, [2], "deprecate", status="deprecated")], Shelf())
-    state.fold([Event(4, "restore", restored(state, [0], {0: "active"}, 30).body())], Shelf())
+    state.fold(
+        [Event(4, "restore", restore_statuses(state, [0], {0: "active"}, 30).body())], Shelf()
+    )
     assert state.memories().row(0, named=True) | {
         "status": "active",
         "superseded_by": None,
@@ -108,7 +112,9 @@ def test_what_was_superseded_comes_back_when_what_took_its_place_is_out_of_use()
 
 def test_a_reason_goes_with_the_flag():
     state = folded(remember(1), sets(2, [1], "deprecate", status="deprecated", reason="wrong"))
-    state.fold([Event(3, "restore", restored(state, [0], {0: "active"}, 30).body())], Shelf())
+    state.fold(
+        [Event(3, "restore", restore_statuses(state, [0], {0: "active"}, 30).body())], Shelf()
+    )
     assert state.memories()["reason"].to_list() == [None]
 
 
@@ -116,7 +122,7 @@ def test_a_reason_goes_with_the_flag():
 def test_what_is_on_its_way_out_is_not_let_go_once_more(status):
     state = folded(remember(1), sets(2, [1], status=status))
     with pytest.raises(InputError, match=f"Memory 1 is {status}"):
-        without_use(state, [0], "forgotten", 5)
+        take_out_of_use(state, [0], "forgotten", 5)
 
 
 # -- succession -----------------------------------------------------------------------------------------------------
@@ -128,7 +134,7 @@ def test_an_edited_memory_is_found_by_any_of_its_former_ids_but_a_superseded_fac
         sets(2, [1, 2], status="superseded", superseded_by=[2.0, 3.0]),
         sets(3, [3], status="superseded", superseded_by=4.0),
     )
-    assert [in_place_of(state, row) for row in range(4)] == [2, 2, 2, 3]
+    assert [find_latest_version(state, row) for row in range(4)] == [2, 2, 2, 3]
 
 
 def test_both_sides_of_a_succession_are_up_for_review_once():
@@ -140,9 +146,9 @@ def test_both_sides_of_a_succession_are_up_for_review_once():
         sets(4, [4], superseded_by=2.0),
         Event(5, "link", {"edges": {"source": [1], "target": [2], "relation": "derived-from"}}),
     )
-    found = joined_by_succession(state, [1]).select("memory_id", "how").rows()
+    found = find_related(state, [1]).select("memory_id", "how").rows()
     assert sorted(found) == [(1, "superseded by it"), (3, "supersedes it"), (4, "superseded by it")]
-    assert (1, "derived from it") in joined_by_succession(state, [1], derived=True).select(
+    assert (1, "derived from it") in find_related(state, [1], derived=True).select(
         "memory_id", "how"
     ).rows()
 
@@ -328,4 +334,4 @@ def test_what_was_superseded_by_what_is_purged_stands_for_itself():
         sets(2, [1], status="superseded", superseded_by=2.0),
         sets(3, [2], status="purged"),
     )
-    assert in_place_of(state, 0) == 0
+    assert find_latest_version(state, 0) == 0

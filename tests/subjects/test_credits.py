@@ -12,10 +12,16 @@ import memlab
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.clock import to_micros
 from memlab.science.evaluation import evaluate
-from memlab.subjects.attribution.attribution import turns_of
-from memlab.subjects.attribution.cues import LONGEST, MOST_CITED, Answer, Shown, cues
-from memlab.subjects.attribution.dates import days_named, shared_days
-from memlab.subjects.attribution.known import LEAST, calibration
+from memlab.subjects.attribution.attribution import read_turns
+from memlab.subjects.attribution.cues import (
+    MAX_CITED,
+    MAX_LENGTH,
+    Answer,
+    RetrievedMemory,
+    compute_cues,
+)
+from memlab.subjects.attribution.dates import compute_overlap, find_days
+from memlab.subjects.attribution.known import MIN_PAIRS, fit_calibration
 
 TEXTS = [
     {"text": "I went to a support group yesterday", "at": "2023-05-08", "speaker": "Caroline"},
@@ -180,8 +186,8 @@ def test_a_hostile_answer_buys_no_more_than_half_of_a_few(lab, text):
     rewards = feedback(lab)["reward"]
     assert rewards.is_between(0, 1).all()
     assert (rewards >= 0.6).sum() == 0
-    assert (rewards >= 0.5).sum() <= MOST_CITED
-    assert found.cut == (len(text) > LONGEST)
+    assert (rewards >= 0.5).sum() <= MAX_CITED
+    assert found.cut == (len(text) > MAX_LENGTH)
 
 
 def test_more_ids_than_a_few_credit_none_and_are_counted():
@@ -207,17 +213,20 @@ def test_of_up_to_five_ids_each_is_credited_and_of_more_none(named):
 
 
 def test_a_citation_counts_where_it_is_one():
-    shown = [Shown(id, f"note {id}", None, 0, "", np.ones(4, dtype=np.int8)) for id in (3, 12, 40)]
+    shown = [
+        RetrievedMemory(id, f"note {id}", None, 0, "", np.ones(4, dtype=np.int8))
+        for id in (3, 12, 40)
+    ]
 
     def cited(text):
         with memlab.open() as lab:
             lab.remember("words")
             embedder = lab.io.embedder
             vectors = embedder.encode(["words"])
-            told = [Shown(one.id, one.text, None, 0, "", vectors[0]) for one in shown]
-            found = cues(Answer("what?", text, 0), told, lab.io.store.state.words, embedder)[
-                "cited"
-            ]
+            told = [RetrievedMemory(one.id, one.text, None, 0, "", vectors[0]) for one in shown]
+            found = compute_cues(
+                Answer("what?", text, 0), told, lab.io.store.state.words, embedder
+            )["cited"]
         return [one.id for one, flag in zip(shown, found, strict=True) if flag]
 
     assert cited("as memory 12 says") == [12]
@@ -253,14 +262,14 @@ def test_the_order_in_which_memories_were_shown_changes_no_cue(answer, reply, se
         embedder, words_of_lab = lab.io.embedder, lab.io.store.state.words
         vectors = embedder.encode([row["text"] for row in TEXTS])
         shown = [
-            Shown(
+            RetrievedMemory(
                 number + 1, row["text"], row["speaker"], to_micros(row["at"]), "", vectors[number]
             )
             for number, row in enumerate(TEXTS)
         ]
         said = Answer("Who approves deploys?", answer, to_micros("2023-06-01"), "", reply)
         mixed = random.Random(seed).sample(shown, len(shown))
-        one, other = (cues(said, order, words_of_lab, embedder) for order in (shown, mixed))
+        one, other = (compute_cues(said, order, words_of_lab, embedder) for order in (shown, mixed))
         places = [mixed.index(memory) for memory in shown]
         for name, values in one.items():
             np.testing.assert_allclose(values, other[name][places], atol=1e-9, err_msg=name)
@@ -320,7 +329,7 @@ def test_a_message_that_is_none(lab, message):
 
 
 def test_what_comes_after_an_answer_is_its_reply():
-    turns = turns_of(
+    turns = read_turns(
         [
             {"role": "user", "content": "q"},
             {"role": "assistant", "content": "a"},
@@ -381,12 +390,12 @@ def test_a_calibration_rises_and_is_kept(tmp_path):
 
 
 def test_few_pairs_get_a_logistic_curve_and_too_few_none():
-    half = np.linspace(0, 1, LEAST)
-    assert calibration("p", half, (half > 0.5).astype(float)).method == "logistic"
+    half = np.linspace(0, 1, MIN_PAIRS)
+    assert fit_calibration("p", half, (half > 0.5).astype(float)).method == "logistic"
     with pytest.raises(InputError, match="needs 30"):
-        calibration("p", half[1:], (half[1:] > 0.5).astype(float))
-    with pytest.raises(InputError, match="alike"):
-        calibration("p", half, np.ones(LEAST))
+        fit_calibration("p", half[1:], (half[1:] > 0.5).astype(float))
+    with pytest.raises(InputError, match="judgements are equal"):
+        fit_calibration("p", half, np.ones(MIN_PAIRS))
 
 
 def test_calibrating_on_the_log_takes_what_was_judged_and_attributed(lab):
@@ -434,9 +443,9 @@ def test_replay_keeps_the_source(lab):
 )
 def test_a_day_is_the_same_however_it_is_said(said, at, answer):
     now = to_micros("2024-01-01")
-    assert shared_days(days_named(said, to_micros(at)), days_named(answer, now)) == 1.0
+    assert compute_overlap(find_days(said, to_micros(at)), find_days(answer, now)) == 1.0
 
 
 @given(st.text(max_size=80), st.integers(-(2**62), 2**62))
 def test_any_text_at_any_time_names_spans(text, at):
-    assert all(first < after for first, after in days_named(text, at))
+    assert all(first < after for first, after in find_days(text, at))

@@ -8,7 +8,14 @@ from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import NEVER, STATUSES
 from memlab.kernel.verbs.fact_rows import get_entities, rename_entities
 from memlab.kernel.verbs.projections import new_state
-from memlab.subjects.fact_rows import fact_text, facts_of, held_at, intervals, phrase, relevance
+from memlab.subjects.fact_rows import (
+    are_valid_at,
+    compute_relevance,
+    fact_text,
+    find_facts,
+    phrase_fact,
+    read_validity,
+)
 from memlab.subjects.facts.entities import decide_merge, decide_undo
 from memlab.subjects.facts.narrative import convert_to_third_person
 
@@ -46,7 +53,7 @@ class TestWords:
         assert fact_text("Ada", predicate, "X") == said
 
     def test_a_property_stands_alone_where_its_owner_was_told(self):
-        assert phrase("status", "done") == (False, "status done")
+        assert phrase_fact("status", "done") == (False, "status done")
 
     @pytest.mark.parametrize(
         ("said", "told"),
@@ -79,7 +86,7 @@ class TestIntervals:
         with lab.io.store.writing() as tx:
             values = {"ids": [3], "columns": {"status": "superseded", "changed": clock()}}
             tx.event("resolve", {"set": [values]}, at=clock())
-        start, stop = intervals(state_of(lab), np.arange(3))
+        start, stop = read_validity(state_of(lab), np.arange(3))
         assert start.tolist() == [now, now - DAY, now]
         assert stop.tolist() == [NEVER, now + DAY, now + 3 * DAY]
 
@@ -89,7 +96,7 @@ class TestIntervals:
         )
         rows = np.array([0])
         held = {
-            shift: bool(held_at(state_of(lab), rows, clock() + shift)[0])
+            shift: bool(are_valid_at(state_of(lab), rows, clock() + shift)[0])
             for shift in (-11, -10, 0, 9, 10)
         }
         assert held == {-11: False, -10: True, 0: True, 9: True, 10: False}
@@ -97,7 +104,7 @@ class TestIntervals:
     @pytest.mark.parametrize("status", [status for status in STATUSES if status != "purged"])
     def test_what_was_never_true_never_held(self, lab, clock, status):
         lab.facts.add("Ada", "lives-in", object="Oslo", status=status)
-        held = held_at(state_of(lab), np.array([0]), clock())[0]
+        held = are_valid_at(state_of(lab), np.array([0]), clock())[0]
         assert held == (status in ("active", "staged", "confirmed"))
 
     def test_before_1970_and_after_2200(self, lab):
@@ -114,13 +121,15 @@ class TestRelevance:
     def test_is_what_the_pack_gives_before_any_question(self, lab):
         lab.facts.add("Ada", "uses", "x", confidence=0.9, source="file", status="confirmed")
         state = state_of(lab)
-        assert relevance(
+        assert compute_relevance(
             state, load_pack("factgraph"), np.array([0]), lab.io.store.clock()
         ) == pytest.approx([1.35])
 
     def test_is_unknown_where_it_takes_a_question(self, lab):
         lab.facts.add("Ada", "uses", "x")
-        assert np.isnan(relevance(state_of(lab), load_pack("memlab"), np.array([0]), 0)).all()
+        assert np.isnan(
+            compute_relevance(state_of(lab), load_pack("memlab"), np.array([0]), 0)
+        ).all()
 
 
 class TestNames:
@@ -140,7 +149,7 @@ class TestNames:
         assert change.body() == {"unlink": [0, 1]}
 
     def test_an_empty_state_has_no_facts(self):
-        assert facts_of(new_state()).tolist() == []
+        assert find_facts(new_state()).tolist() == []
         assert len(get_entities(new_state())) == 0
 
     def test_a_merge_decides_without_writing(self, lab):

@@ -18,7 +18,7 @@ from memlab.kernel.language import changed_fields
 from memlab.kernel.policies import load_pack
 from memlab.kernel.recall import Moment, columns
 from memlab.kernel.schema import MEMORY
-from memlab.kernel.verbs.reinforcement import days_before, reinforced
+from memlab.kernel.verbs.reinforcement import days_between_uses, reinforce
 
 OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 NOTES = ["tabs in the editor", "deploys go out on Tuesdays", "the bakery opens at six"]
@@ -349,7 +349,7 @@ class TestElapsed:
                 for place, used in enumerate(uses[1:], 1):
                     # of several at one instant, the latest
                     first = len(uses) - 1 - uses[::-1].index(used)
-                    (days,) = days_before(state, np.array([0]), clock(), used=used)
+                    (days,) = days_between_uses(state, np.array([0]), clock(), used=used)
                     assert days == pytest.approx((used - uses[first - 1]) / DAY), place
 
 
@@ -379,7 +379,7 @@ class TestAgainstOneRowAtATime:
             clock.advance(days=3.5)
             with lab.io.store.reading() as state:
                 rows, policy = np.arange(len(state)), lab.policies.pack.policies["reinforce"]
-                change = reinforced(
+                change = reinforce(
                     state, lab.policies.pack, rows, clock(), outcome=outcome, rating=rating
                 )
                 told = {} if not change.set else change.set[0]

@@ -4,7 +4,7 @@ import pytest
 
 import memlab
 from memlab.errors import UnknownName
-from memlab.kernel.verbs.recalling.asking import logged_hits
+from memlab.kernel.verbs.recalling.asking import read_hits
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_it_is_logged_under_its_own_hash_and_evaluated_as_it_was(lab):
     assert lab.policies.pack.policies["recall-score"].params["strength-weight"].value == 0.4
     decisions = lab.slates().decisions.collect()
     assert decisions["pack_hash"].to_list() == [hits.pack.hash, plain.pack.hash]
-    again = logged_hits(lab.io.store, hits.decision)
+    again = read_hits(lab.io.store, hits.decision)
     assert (again.pack.hash, again.ids) == (hits.pack.hash, hits.ids)
     lab.feedback(hits[0], "success", decision=hits.decision)
     lab.feedback(plain[0], "success", decision=plain.decision)

@@ -117,7 +117,7 @@ def test_a_policy_is_checked_without_being_installed(lab):
     assert lab.policies["recall-score"].hash == live
     with pytest.raises(memlab.PolicyError):
         lab.policies.check("recall-score", hy.read("(fn [similarity] (open similarity))"))
-    with pytest.raises(memlab.InputError, match="This is a policy of"):
+    with pytest.raises(memlab.InputError, match="This policy is for"):
         lab.policies.check("recall-score", "(defpolicy seed-score [similarity] similarity)")
 
 

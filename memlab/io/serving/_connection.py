@@ -17,8 +17,8 @@ from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
-from memlab.kernel.verbs.corrections.editing import versions_from
-from memlab.kernel.verbs.recalling.asking import logged_slate
+from memlab.kernel.verbs.corrections.editing import list_versions
+from memlab.kernel.verbs.recalling.asking import read_slate
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.identity import ROLES, Identity, Role
 from memlab.subjects.lab import Lab
@@ -116,7 +116,7 @@ class Connection:
     def read_versions(self, memory: Memory) -> list[Memory]:
         """Return a memory and its later edits, oldest first; an edit applies to the last."""
         with self.lab.io.store.reading() as state:
-            return [Memory.of(state, row) for row in versions_from(state, memory.id - 1)]
+            return [Memory.of(state, row) for row in list_versions(state, memory.id - 1)]
 
     def read_results(self, hits: Hits) -> list[Memory]:
         """Return the memories of a recall, all read from one state of the lab."""
@@ -125,7 +125,7 @@ class Connection:
 
     def get_slate(self, recall: int) -> Slate:
         """Return the logged recall with a number; UnknownName if it is not the client's."""
-        slate = logged_slate(self.visible.io.store, recall)
+        slate = read_slate(self.visible.io.store, recall)
         if self.project is not None and slate.project != self.project:
             raise UnknownName("logged recall", recall)
         return slate

@@ -18,7 +18,7 @@ from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.language import DIALECT
 from memlab.kernel.policies import SETTINGS, SLOTS, get_slot
 from memlab.kernel.schema import RECALLABLE
-from memlab.kernel.verbs.recalling.asking import logged_hits
+from memlab.kernel.verbs.recalling.asking import read_hits
 from memlab.subjects.lens import vocabulary
 from memlab.ui.widgets.bundles import bundle
 
@@ -175,14 +175,14 @@ def _explain_recall(connection: Connection, number: str) -> str:
     """Explain each score of a logged recall."""
     decision = _parse_number(number, "recall")
     connection.get_slate(decision)
-    hits = logged_hits(connection.visible.io.store, decision)
+    hits = read_hits(connection.visible.io.store, decision)
     return f"{NOTE}\n" + "\n\n".join([repr(hits), *(repr(hit.explain()) for hit in hits)])
 
 
 def _describe_terms(connection: Connection, number: str) -> str:
     """Return the terms of each score of a logged recall as data."""
     slate = connection.get_slate(_parse_number(number, "recall"))
-    hits = logged_hits(connection.visible.io.store, slate.decision)
+    hits = read_hits(connection.visible.io.store, slate.decision)
     memories = [
         {"id": hit.id, "score": hit.score, "terms": hit.explain().frame.to_dicts()} for hit in hits
     ]

@@ -38,7 +38,7 @@ from memlab.kernel.base.arguments import get_item
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.subjects.loopback import is_loopback
-from memlab.subjects.models import Reply, Unreached, posted
+from memlab.subjects.models import Reply, Unreached, post
 
 __all__ = ["RemoteHits", "RemoteLab"]
 
@@ -437,7 +437,7 @@ class RemoteLab:
             "MCP-Protocol-Version": _PROTOCOL,
         }
         try:
-            return posted(self._to, body, headers, self.timeout, max_bytes=_MAX_ANSWER_BYTES)
+            return post(self._to, body, headers, self.timeout, max_bytes=_MAX_ANSWER_BYTES)
         except ModelError as error:
             raise self._unavailable(str(error), sent=not isinstance(error, Unreached)) from None
 

@@ -105,7 +105,7 @@ def _replace(connection: Connection, arguments: RememberForm, fields: dict[str, 
     old = connection.get_memory(arguments.replaces)
     connection.check_changes([old, connection.read_versions(old)[-1]])
     if arguments.project is not None:
-        fields["project"] = connection.identity.place(arguments.project)
+        fields["project"] = connection.identity.check_project(arguments.project)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RedactionWarning)  # the answer reports redactions
         new = connection.lab.edit(old.id, text=arguments.text, **fields)
@@ -152,7 +152,7 @@ def _recall(connection: Connection, arguments: RecallForm) -> Reply:
     hits = connection.lab.recall(
         arguments.query,
         limit=arguments.limit,
-        project=connection.identity.place(arguments.project),
+        project=connection.identity.check_project(arguments.project),
         session=arguments.session or connection.session,
         viewer=connection.viewer,
         # None follows the pack's setting, which may repeat memories of a session
@@ -283,7 +283,7 @@ def _context(connection: Connection, arguments: ContextForm) -> Reply:
         arguments.task,
         budget=arguments.budget,
         session=arguments.session or connection.session,
-        project=connection.identity.place(arguments.project),
+        project=connection.identity.check_project(arguments.project),
         files=arguments.files,
         viewer=connection.viewer,
     )

@@ -100,20 +100,20 @@ class Core:
         recaller: Recaller | None = None,
         *,
         owner: object = None,
-        made: Callable[[str], Any] = _unheld,
+        component: Callable[[str], Any] = _unheld,
     ) -> None:
         self.store, self.seed = store, seed
         self.latencies = Latencies()
         self.recaller = Recaller(store.embedder) if recaller is None else recaller
-        self.owner, self.made = owner, made
+        self.owner, self.component = owner, component
         # An accessor holds its lab, so that the lab's workers do not end while it is in use.
 
-    def held_by(self, owner: object, made: Callable[[str], Any]) -> Core:
+    def held_by(self, owner: object, component: Callable[[str], Any]) -> Core:
         """Return a core on the same store that keeps ``owner`` alive.
 
-        ``made`` gives accessors the components of other subjects by name.
+        ``component`` returns components of other subjects by name.
         """
-        core = Core(self.store, self.seed, self.recaller, owner=owner, made=made)
+        core = Core(self.store, self.seed, self.recaller, owner=owner, component=component)
         core.latencies = self.latencies
         return core
 
@@ -134,8 +134,8 @@ class Core:
     def count(self) -> int:
         """Return the number of visible memories."""
         with self.reading() as state:
-            seen = visible_rows(state)
-            return len(state) if seen is None else len(seen)
+            visible = visible_rows(state)
+            return len(state) if visible is None else len(visible)
 
     def memory(self, memory: MemoryLike) -> Memory:
         """Return a memory with its current values; raise UnknownName if it does not exist."""

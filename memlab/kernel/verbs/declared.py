@@ -33,7 +33,7 @@ class Declared:
     accessors
         Functions by name, each of which makes a new component from the lab's `Verbs` at every
         access. They import their modules when they are called.
-    kept
+    lasting
         Functions by name, whose component is made once for each lab. Its method ``stop`` is called
         when the lab is closed.
     """
@@ -43,7 +43,7 @@ class Declared:
     fields: Mapping[str, Mapping[str, Field]] = field(default_factory=dict)
     hooks: Sequence[Hook] = ()
     accessors: Mapping[str, Make] = field(default_factory=dict)
-    kept: Mapping[str, Make] = field(default_factory=dict)
+    lasting: Mapping[str, Make] = field(default_factory=dict)
 
 
 def construct(path: str, *needs: str) -> Make:

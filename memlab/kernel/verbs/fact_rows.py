@@ -43,7 +43,7 @@ _PARTS = re.compile(r"[-_\s]+")
 def normalize_predicate(name: str) -> str:
     """Return a predicate in its stored spelling: lower case, words joined by hyphens.
 
-    >>> predicate_of("Lives in"), predicate_of("livesIn"), predicate_of("prefers:theme")
+    >>> normalize_predicate("Lives in"), normalize_predicate("livesIn"), normalize_predicate("prefers:theme")
     ('lives-in', 'lives-in', 'prefers:theme')
     """
     words = _PARTS.split(_HUMP.sub("-", name).casefold().strip("-_ \t\n"))

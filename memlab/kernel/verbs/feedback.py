@@ -22,9 +22,15 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core, MemoryLike
 from memlab.kernel.verbs.gate import check_agent
-from memlab.kernel.verbs.recalling.asking import find_slate, logged_slate
+from memlab.kernel.verbs.recalling.asking import find_slate, read_slate
 from memlab.kernel.verbs.registers import Judged, LastShown
-from memlab.kernel.verbs.reinforcement import days_before, joined, pairs_with, reinforced, remaining
+from memlab.kernel.verbs.reinforcement import (
+    days_between_uses,
+    drop_deleted,
+    make_pairs_with,
+    reinforce,
+    strengthen_pairs,
+)
 from memlab.kernel.verbs.results import Feedback, Memory
 
 __all__ = ["Judgement", "Judgements", "check_judgement"]
@@ -119,7 +125,7 @@ def _find_judged_recall(
             return None
         decision = slate.decision
     else:
-        slate = logged_slate(store, decision)
+        slate = read_slate(store, decision)
     if row + 1 not in slate.shown:
         raise UnknownName(f"memory that recall {decision} showed", row + 1, map(str, slate.shown))
     return _JudgedRecall(decision, slate.at, slate.pack_hash, row + 1 in slate.probes)
@@ -130,24 +136,28 @@ def _compute_change(
 ) -> Change:
     """Return the changes of an outcome: of the memory and of edges to other successes."""
     outcome, now = stated.outcome, stated.at
-    if outcome is None or not remaining(state, [row + 1]):
+    if outcome is None or not drop_deleted(state, [row + 1]):
         return Change()
     rows = np.array([row])
     recalled, decision = (None, None) if recall is None else (recall.at, recall.decision)
-    change = reinforced(
+    change = reinforce(
         state,
         pack,
         rows,
         now,
         outcome="success" if outcome == "success" else "fail",
         rating=stated.rating,
-        elapsed=lambda: days_before(state, rows, now, used=recalled, counted=decision is not None),
+        elapsed=lambda: days_between_uses(
+            state, rows, now, used=recalled, counted=decision is not None
+        ),
     )
     if outcome == "success" and decision is not None:
         judged = state.projection(Judged)
-        others = remaining(state, judged.successes(decision))
+        others = drop_deleted(state, judged.successes(decision))
         if row + 1 not in others:
-            change += joined(state, pack, pairs_with(row + 1, others, pack.count("edge-pairs")))
+            change += strengthen_pairs(
+                state, pack, make_pairs_with(row + 1, others, pack.count("edge-pairs"))
+            )
     return change
 
 

@@ -65,7 +65,7 @@ def is_agent(creator: object) -> bool:
 def format_agent(name: str) -> str:
     """Return the creator, source and viewer of the agent with this name.
 
-    >>> as_agent("coder"), as_agent("agent:coder")
+    >>> format_agent("coder"), format_agent("agent:coder")
     ('agent:coder', 'agent:coder')
     """
     return f"{_AGENT}{name.removeprefix(_AGENT)}"
@@ -259,7 +259,7 @@ def explain_off(store: Store, state: State, project: str | None) -> str | None:
     """Return why memory is off for a project, or for no project; None if it is on."""
     why = state.projection(Switches).off(project)
     if why is None and lacks_consent(store, state, project):
-        what = "memories without a project" if project is None else f'the project "{project}"'
+        what = "memories with no project" if project is None else f'the project "{project}"'
         why = f"Memory is off for {what}: the active pack needs consent (setting consent)."
         if sentence := describe_disclosure(store):
             why = f"{why} {sentence}"

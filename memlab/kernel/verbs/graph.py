@@ -1,4 +1,4 @@
-"""``lab.graph``: edges between memories, what activation passes along them, and the structure of it all."""
+"""``lab.graph``: edges and tags by hand, spreading activation, paths between memories."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from memlab.kernel.state import (
     visible_rows,
 )
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
-from memlab.kernel.verbs.corrections.editing import retired, without_use
+from memlab.kernel.verbs.corrections.editing import retire, take_out_of_use
 from memlab.kernel.verbs.linking import Linker
 
 if TYPE_CHECKING:
@@ -44,20 +44,21 @@ __all__ = [
     "GraphVerbs",
     "LabTrace",
     "TagDescriptions",
-    "activated",
-    "edge_rows",
-    "retagged",
-    "tag_frame",
-    "traced",
-    "weighed",
+    "activate_nodes",
+    "build_tag_frame",
+    "parse_edge_rows",
+    "split_new_edges",
+    "trace_paths",
+    "write_tags",
 ]
 
 
+# Relations from a memory to a tag, a cluster or an entity; ``link`` refuses them.
 _TO_NODES = ("has-tag", "in-cluster", "mentions")
 
 
 class GraphVerbs:
-    """``lab.graph``: link memories, follow their edges, and see what they are as a whole."""
+    """``lab.graph``: link and tag memories, and follow their edges."""
 
     def __init__(self, core: Core, linker: Linker) -> None:
         self._core, self._linker = core, linker
@@ -71,70 +72,158 @@ class GraphVerbs:
         project: str | None = None,
         where: pl.Expr | None = None,
     ) -> pl.DataFrame:
-        """The memories nearest to one of them by the cosine of their vectors, best first; nothing is logged.
+        """Return the memories nearest to one of them by cosine similarity, best first.
 
-        Columns: ``rank``, ``memory_id``, ``similarity`` (-1..1), ``text``, ``kind``, ``ref``, ``speaker``, ``session``,
-        ``project``. What recall does not admit (forgotten, superseded, retracted; bound to another session) is left
-        out, and ``project`` and ``where`` are those of ``recall``. UnknownName for an id that nothing has.
+        Memories that recall does not admit (forgotten, superseded, bound to another session) are
+        left out. Nothing is logged.
 
-        >>> lab.graph.similar(hits[0], where=pl.col("kind") == "decision")                       # doctest: +SKIP
+        Parameters
+        ----------
+        memory
+            A memory, a hit or an id.
+        limit
+            The maximum number of rows.
+        project
+            Admit memories of this project and memories without a project.
+        where
+            A boolean Polars expression over the columns of ``lab.memories``.
+
+        Returns
+        -------
+        DataFrame
+            The columns ``rank``, ``memory_id``, ``similarity`` (-1 to 1), ``text``, ``kind``,
+            ``ref``, ``speaker``, ``session``, ``project``.
+
+        Raises
+        ------
+        UnknownName
+            If the memory does not exist.
+        InputError
+            If the memory is purged.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The user likes tea", "The user drinks tea", "Deploy on Tuesday"])
+        >>> lab.graph.similar(1, limit=1)["memory_id"].to_list()
+        [2]
         """
         with self._core.reading():
             row = self._core.row(memory)
-        questions: Questions = self._core.made("questions")
+        questions: Questions = self._core.component("questions")
         return questions.similar(row, limit=limit, project=project, filters=Filters.of(where=where))
 
     def tags(self) -> pl.DataFrame:
-        """Return every tag of a memory in use, the most frequent first.
+        """Return every tag of an active memory, the most frequent first.
 
-        Columns: ``tag``, ``memories`` (how many bear it), ``first`` and ``last`` (when those were created), and
-        ``description``, null until ``describe_tag`` gives one. Under a pack with ``infer-tags`` paths, topics and
-        entities give tags besides those that are given.
+        Under a pack with ``infer-tags``, paths, topics and entities become tags, too.
 
-        >>> lab.graph.tags().head(3)                                                       # doctest: +SKIP
+        Returns
+        -------
+        DataFrame
+            The columns ``tag``, ``memories`` (how many have it), ``first`` and ``last`` (when those
+            were created), and ``description``, null without one.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("Releases need a tag", tags=["ci"])
+        >>> lab.graph.tags()["tag"].to_list()
+        ['ci']
         """
         with self._core.reading() as state:
-            return tag_frame(state.memories(), state.projection(TagDescriptions))
+            return build_tag_frame(state.memories(), state.projection(TagDescriptions))
 
     @checked
     def describe_tag(self, tag: str, description: str) -> None:
-        """Say what a tag is for; an empty text takes the description away. Whoever reads the lab may read it.
+        """Set the description of a tag; an empty one removes it.
 
-        UnknownName for a tag that no memory bears. A secret in the description is redacted.
+        Every reader of the lab sees descriptions.
 
-        >>> lab.graph.describe_tag("auth", "login, sessions and tokens")                   # doctest: +SKIP
+        Parameters
+        ----------
+        tag
+            A tag that a memory has.
+        description
+            The description. Secrets in it are redacted.
+
+        Raises
+        ------
+        UnknownName
+            If no memory has the tag.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("Tokens expire after 30 days", tags=["auth"])
+        >>> lab.graph.describe_tag("auth", "login, sessions and tokens")
+        >>> lab.graph.tags()["description"].to_list()
+        ['login, sessions and tokens']
         """
-        named = normalize_tag(tag)
-        said = screen(validate_text(description, where="description")).text if description else ""
+        name = normalize_tag(tag)
+        screened = (
+            screen(validate_text(description, where="description")).text if description else ""
+        )
         store = self._core.store
         with store.writing() as tx:
-            known = list(store.state.nodes.vocabularies().get("tag", ()))
-            if named not in known:
-                raise UnknownName("tag", named, known)
-            if store.state.projection(TagDescriptions)[named] != said:
-                tx.event("describe-tag", {"tag": named, "description": said}, at=store.clock())
+            tags = list(store.state.nodes.vocabularies().get("tag", ()))
+            if name not in tags:
+                raise UnknownName("tag", name, tags)
+            if store.state.projection(TagDescriptions)[name] != screened:
+                tx.event("describe-tag", {"tag": name, "description": screened}, at=store.clock())
 
     @checked
     def tag(
         self, memories: Memories, tags: str | Sequence[str], *, remove: bool = False
     ) -> tuple[int, ...]:
-        """Give a tag, or several, to memories, or with ``remove`` take them away; return the ids of those that changed.
+        """Add tags to memories, or remove them.
 
-        A ``#`` in front of a tag is left out, as ``lab.remember(tags=)`` leaves it out. Memories that bear the tags
-        already stay as they are. InputError for what is deleted or purged, and without a tag.
+        Parameters
+        ----------
+        memories
+            One memory or several; a frame names them by ``id`` or ``memory_id``.
+        tags
+            One tag or several. A leading ``#`` is dropped.
+        remove
+            Whether to remove the tags instead.
 
-        >>> lab.graph.tag(hits, ["release", "ci"])                                         # doctest: +SKIP
+        Returns
+        -------
+        tuple of int
+            The ids of the memories that changed.
+
+        Raises
+        ------
+        InputError
+            If there is no tag, or a memory is deleted or purged.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> memory = lab.remember("Releases need a tag")
+        >>> lab.graph.tag(memory, ["release", "ci"])
+        (1,)
+        >>> lab[1].tags
+        ('release', 'ci')
         """
-        named = [tags] if isinstance(tags, str) else list(tags)
-        if not named:
+        names = [tags] if isinstance(tags, str) else list(tags)
+        if not names:
             raise InputError('tag needs a tag, such as tag(memory, "release").')
-        given = validate_columns({"text": ["-"], "tags": [named]}, now=0)
-        refuse_secret_values({"tags": given["tags"]})
+        columns = validate_columns({"text": ["-"], "tags": [names]}, now=0)
+        refuse_secret_values({"tags": columns["tags"]})
         store = self._core.store
         with store.writing() as tx:
             rows, now = self._core.rows(memories), store.clock()
-            without_use(store.state, rows, "active", now)  # raises for what is deleted or purged
-            return tuple(retagged(tx, store.state, rows, given["tags"][0], remove=remove, now=now))
+            take_out_of_use(
+                store.state, rows, "active", now
+            )  # raises for deleted or purged memories
+            return tuple(
+                write_tags(tx, store.state, rows, columns["tags"][0], remove=remove, now=now)
+            )
 
     @overload
     def link(
@@ -156,22 +245,44 @@ class GraphVerbs:
         *,
         weight: Share = 1.0,
     ) -> None:
-        """Join two memories by an edge, or all the pairs that a frame names, in one event.
+        """Link two memories by an edge, or all pairs of a frame in one event.
 
-        Its relation is one of those with a name or, where the pack's ``open-words`` says so, any other short word. What
-        is superseded by a memory in use is out of use from then on. A frame has the columns ``source`` and ``target``
-        (ids), and if need be ``relation`` and ``weight``: ``lab.edges``, changed, is one. An edge
-        that is there already gets the weight, which counts as a reinforcement where it is another one; edges to tags,
-        clusters and entities are left as they are.
+        An existing edge gets the new weight, and one reinforcement if the weight differs.
 
-        InputError for what is purged: nothing leads to a row that is empty. Of a frame all edges are written, or none.
+        Parameters
+        ----------
+        source
+            A memory, a hit or an id; or a frame with the columns ``source`` and ``target`` (ids),
+            and optionally ``relation`` and ``weight``. Rows of ``lab.edges`` are accepted; edges to
+            tags, clusters and entities are ignored. All edges of a frame are written, or none.
+        target
+            The other memory; not with a frame.
+        relation
+            A relation of memlab, or another short word if the pack's setting ``open-words`` is on.
+            "supersedes" takes the target out of use.
+        weight
+            The weight of the edge, 0 to 1.
 
-        >>> lab.graph.link(lab.edges.with_columns(weight=pl.col("weight") / 2))            # doctest: +SKIP
+        Raises
+        ------
+        InputError
+            If a memory is purged, linked to itself, or the frame is invalid.
+        UnknownName
+            If a memory or the relation does not exist.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["Refresh tokens expire", "The login fails after 30 days"])
+        >>> lab.graph.link(2, 1, "derived-from")
+        >>> lab.edges.select("source", "target", "relation").rows()
+        [(2, 1, 'derived-from')]
         """
         if isinstance(source, pl.DataFrame):
             if target is not None:
-                raise InputError("A frame of edges names both ends: give no target beside it.")
-            self._link(edge_rows(source))
+                raise InputError("A frame of edges names both ends: leave target out.")
+            self._link(parse_edge_rows(source))
             return
         if target is None:
             raise InputError("link needs a source and a target, or a frame that has them.")
@@ -182,9 +293,11 @@ class GraphVerbs:
     def _link(self, edges: Sequence[EdgeRow]) -> None:
         """Write edges between memories as one event, or raise and write none.
 
-        An edge that is there already gets the weight, and no second one is made.
+        An existing edge gets the weight instead of a duplicate.
         """
-        edges = [edge._replace(relation=self._checked_relation(edge.relation)) for edge in edges]
+        # All ends are checked before the change is computed, so that a refused edge leaves no other
+        # one.
+        edges = [edge._replace(relation=self._check_relation(edge.relation)) for edge in edges]
         if not edges:
             return
         store = self._core.store
@@ -199,41 +312,79 @@ class GraphVerbs:
                 if edge.source == edge.target:
                     raise InputError(f"Memory {edge.source} cannot be linked to itself.")
             pairs = [(edge.source, edge.target) for edge in edges if edge.relation == "supersedes"]
-            change, edges = weighed(store.state, edges)
+            change, edges = split_new_edges(store.state, edges)
             if edges:
                 change += Change(edges=build_edges(*map(list, zip(*edges, strict=True))))
             if pairs:
-                change += retired(store.state, pairs, now)
+                change += retire(store.state, pairs, now)
             if change:
                 tx.event("link", {"by": "hand", **change.body()}, at=now)
 
-    def _checked_relation(self, relation: str) -> str:
+    def _check_relation(self, relation: str) -> str:
+        """Return a relation between two memories in its stored spelling; raise if invalid."""
         relation = normalise_word(relation, RELATIONS)
         if relation not in RELATIONS and not (self._core.open_words and is_open_word(relation)):
             raise UnknownName("relation", relation, RELATIONS)
         refuse(relation, "relation")
         if relation in _TO_NODES:
             raise InputError(
-                f"An edge {relation} leads from a memory to a node of another kind, not to a memory."
+                f"An edge {relation} leads to a tag, a cluster or an entity, not to a memory."
             )
         return relation
 
     def waiting(self) -> int:
-        """How many memories wait to be linked in the background."""
+        """Return the number of memories that wait to be linked in the background.
+
+        Returns
+        -------
+        int
+            The number of waiting memories that the viewer of this lab sees.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.graph.waiting()
+        0
+        """
         with self._core.reading() as state:
             ids = np.array(self._linker.waiting, dtype=np.int64)
             return (
                 len(ids)
-                if (seen := visible_rows(state)) is None
-                else int(np.isin(ids - 1, seen).sum())
+                if (visible := visible_rows(state)) is None
+                else int(np.isin(ids - 1, visible).sum())
             )
 
     @checked
     def link_waiting(self, timeout: Seconds | None = None) -> bool:
-        """Link here and now what waits, for at most ``timeout`` seconds; whether nothing waits any more.
+        """Link the waiting memories now instead of in the background.
 
-        Nothing has to call this: a thread does the same. It raises what hinders that thread: ReadOnlyLab, LabBusy, or
-        what a policy raises.
+        Calling it is optional: a thread does the same.
+
+        Parameters
+        ----------
+        timeout
+            The maximum number of seconds. Default: no limit.
+
+        Returns
+        -------
+        bool
+            Whether no memory waits any more.
+
+        Raises
+        ------
+        ReadOnlyLab
+            If the lab cannot be written.
+        LabBusy
+            If another process writes for too long.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The user likes tea", "The user drinks tea"], linking="later")
+        >>> lab.graph.link_waiting()
+        True
         """
         return self._linker.link_all(timeout)
 
@@ -246,30 +397,78 @@ class GraphVerbs:
         decay: float = 0.7,
         threshold: float = 0.01,
     ) -> pl.DataFrame:
-        """Spreading activation from ``seeds`` (energy 1 each): A[j] += A[i] * W[i,j] * D, in both directions.
+        """Spread activation from memories along their edges, in both directions.
 
-        One row a node that is active in the end: kind, id, name, activation, received, hops. Below ``threshold``
-        nothing passes. Nothing is changed or logged; a pack's ``spread`` policy is not asked.
+        Each step computes ``A[j] += A[i] * W[i, j] * decay``. Nothing is changed or logged, and the
+        pack's policy ``spread`` is not used.
 
-        >>> lab.graph.activate(hits[0]).head(3)                                            # doctest: +SKIP
+        Parameters
+        ----------
+        seeds
+            The memories that start with the activation 1.
+        steps
+            The number of steps, 0 to 100.
+        decay
+            The factor of each step.
+        threshold
+            The minimum activation that is passed on.
+
+        Returns
+        -------
+        DataFrame
+            One row per active node: ``kind``, ``id``, ``name``, ``activation``, ``received``,
+            ``hops``; the most active first.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["Refresh tokens expire", "The login fails after 30 days"])
+        >>> lab.graph.link(2, 1)
+        >>> lab.graph.activate(1, steps=1).select("id", "activation").rows()
+        [(1, 1.0), (2, 0.7)]
         """
         with self._core.reading() as state:
             rows = dict.fromkeys(self._core.rows(seeds), 1.0)
-            return activated(state, rows, steps=steps, decay=decay, threshold=threshold)
+            return activate_nodes(state, rows, steps=steps, decay=decay, threshold=threshold)
 
     @checked
     def trace(self, memory: MemoryLike, depth: int = 2, *, most: Count = 100) -> LabTrace:
-        """How a memory is joined to others: the ``most`` strongest paths of at most ``depth`` edges."""
+        """Return the strongest paths from a memory to other nodes.
+
+        Parameters
+        ----------
+        memory
+            A memory, a hit or an id.
+        depth
+            The maximum number of edges of a path.
+        most
+            The maximum number of paths.
+
+        Returns
+        -------
+        LabTrace
+            The paths as a tree and as a frame.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["Refresh tokens expire", "The login fails after 30 days"])
+        >>> lab.graph.link(2, 1)
+        >>> lab.graph.trace(1).frame["to_id"].to_list()
+        [2]
+        """
         with self._core.reading() as state:
-            return traced(state, self._core.row(memory), depth=depth, most=most)
+            return trace_paths(state, self._core.row(memory), depth=depth, maximum=most)
 
 
 # -- edges that a caller gives as a frame -----------------------------------------------------------------------------
 
 
-_OWN = ("source", "target", "relation", "weight")
-_KNOWN = (*_OWN, "reinforcements", "created", "from_kind", "to_kind", "to", "edge")
-"""The columns of ``lab.edges``; those that are not a caller's to set are passed over."""
+# Columns that a caller may set, and all columns of ``lab.edges``; the others are ignored.
+_WRITABLE = ("source", "target", "relation", "weight")
+_COLUMNS = (*_WRITABLE, "reinforcements", "created", "from_kind", "to_kind", "to", "edge")
 
 
 class EdgeRow(NamedTuple):
@@ -281,17 +480,21 @@ class EdgeRow(NamedTuple):
     weight: float
 
 
-def edge_rows(frame: pl.DataFrame) -> list[EdgeRow]:
+def parse_edge_rows(frame: pl.DataFrame) -> list[EdgeRow]:
     """Return the edges between memories that a frame names, in its order.
 
     Raises
     ------
     InputError
-        If a column is none of ``lab.edges``, one of the ends is missing, or a value is no id, relation or weight.
+        If a column is not one of ``lab.edges``, an end is missing, or a value is invalid.
     """
+    # Frames come from files and arithmetic, so that every value is checked and the message names
+    # its row.
     for name in frame.columns:
-        if name not in _KNOWN:
-            raise InputError(f'A frame of edges has no column "{name}". {did_you_mean(name, _OWN)}')
+        if name not in _COLUMNS:
+            raise InputError(
+                f'A frame of edges has no column "{name}". {did_you_mean(name, _WRITABLE)}'
+            )
     for name in ("source", "target"):
         if (
             name not in frame.columns
@@ -322,41 +525,67 @@ def edge_rows(frame: pl.DataFrame) -> list[EdgeRow]:
     return edges
 
 
-def weighed(state: State, edges: Sequence[EdgeRow]) -> tuple[Change, list[EdgeRow]]:
-    """Return what gives edges that are there their new weights, and the edges that are not there yet."""
+def split_new_edges(state: State, edges: Sequence[EdgeRow]) -> tuple[Change, list[EdgeRow]]:
+    """Return the change of existing edges' weights, and the edges that are new."""
     last = list({edge[:3]: edge for edge in edges}.values())
     if not last:
         return Change(), []
     source, target = (np.array([edge[end] for edge in last], dtype=np.int64) - 1 for end in (0, 1))
     relation = state.edges.codes_of([edge.relation for edge in last])
-    known = np.where(relation >= 0, state.edges.find(source, target, relation), -1).tolist()
+    existing = np.where(relation >= 0, state.edges.find(source, target, relation), -1).tolist()
     weights = state.edges.weight
-    moved = [
-        (at, edge.weight)
-        for at, edge in zip(known, last, strict=True)
-        if at >= 0 and weights[at] != edge.weight
+    changed = [
+        (edge_number, edge.weight)
+        for edge_number, edge in zip(existing, last, strict=True)
+        if edge_number >= 0 and weights[edge_number] != edge.weight
     ]
-    numbers, values = ([], []) if not moved else map(list, zip(*moved, strict=True))
-    change = Change(strengthen={"edges": numbers, "weight": values} if moved else None)
-    return change, [edge for at, edge in zip(known, last, strict=True) if at < 0]
+    numbers, values = ([], []) if not changed else map(list, zip(*changed, strict=True))
+    change = Change(strengthen={"edges": numbers, "weight": values} if changed else None)
+    return change, [
+        edge for edge_number, edge in zip(existing, last, strict=True) if edge_number < 0
+    ]
 
 
 # -- activation and paths ---------------------------------------------------------------------------------------------
 
 
 _MAX_TEXT = 60
-"""Characters of a memory that name it in a tree."""
+"""Maximum characters of a memory's text as a label in a tree."""
 
 
 @dataclass(frozen=True)
 class LabTrace(Displayed):
-    """The strongest paths from a memory. ``cut`` says that there are more; ``frame`` has a row a path."""
+    """The strongest paths from a memory.
+
+    Attributes
+    ----------
+    memory
+        The id of the memory.
+    depth
+        The maximum number of edges of a path.
+    cut
+        Whether there are more paths than the maximum.
+    frame
+        One row per path: ``to_kind``, ``to_id``, ``to``, ``depth``, ``product`` of the weights,
+        ``relations``, ``weights``, ``path`` (the label of each node).
+    tree
+        The paths as text.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["Refresh tokens expire", "The login fails after 30 days"])
+    >>> lab.graph.link(2, 1)
+    >>> trace = lab.graph.trace(1, depth=1)
+    >>> trace.cut, trace.frame["product"].to_list()
+    (False, [1.0])
+    """
 
     memory: int
     depth: int
     cut: bool
     frame: pl.DataFrame = field(repr=False)
-    """to_kind, to_id, to, depth, product, relations, weights, path (what each step leads to)."""
     tree: str = field(repr=False)
 
     def __repr__(self) -> str:
@@ -366,34 +595,44 @@ class LabTrace(Displayed):
         return code_block(self.tree)
 
 
-def traced(state: State, row: int, *, depth: int, most: int) -> LabTrace:
-    """The paths from the memory in ``row``, by the labels of their nodes."""
-    found = trace(state.edges, row, depth, limit=most)
-    nodes = sorted({node for path in found.paths for node in path.nodes} | {row})
-    named = dict(zip(nodes, labels(state, np.array(nodes)), strict=True))
-    return LabTrace(row + 1, depth, found.cut, _paths(found, named), found.tree(named.__getitem__))
+def trace_paths(state: State, row: int, *, depth: int, maximum: int) -> LabTrace:
+    """Return the strongest paths from the memory in ``row``, with labels of their nodes."""
+    paths = trace(state.edges, row, depth, limit=maximum)
+    nodes = sorted({node for path in paths.paths for node in path.nodes} | {row})
+    labels_of = dict(zip(nodes, label_nodes(state, np.array(nodes)), strict=True))
+    return LabTrace(
+        row + 1,
+        depth,
+        paths.cut,
+        _build_path_frame(paths, labels_of),
+        paths.tree(labels_of.__getitem__),
+    )
 
 
-def _paths(found: Trace, named: Mapping[int, str]) -> pl.DataFrame:
-    ends = np.array([path.nodes[-1] for path in found.paths], dtype=np.int64)
+def _build_path_frame(paths: Trace, labels_of: Mapping[int, str]) -> pl.DataFrame:
+    """Return a frame with a row per path."""
+    ends = np.array([path.nodes[-1] for path in paths.paths], dtype=np.int64)
     kinds = np.array(NODE_KINDS, dtype=object)[node_kinds(ends)].tolist() if len(ends) else []
-    steps = [[named[node] for node in path.nodes[1:]] for path in found.paths]
+    steps = [[labels_of[node] for node in path.nodes[1:]] for path in paths.paths]
     return pl.DataFrame(
         [
             pl.Series("to_kind", kinds, dtype=pl.String),
             pl.Series("to_id", node_numbers(ends) + 1),
             pl.Series("to", [path[-1] for path in steps], dtype=pl.String),
-            *found.frame.select("depth", "product", "relations", "weights").iter_columns(),
+            *paths.frame.select("depth", "product", "relations", "weights").iter_columns(),
             pl.Series("path", steps, dtype=pl.List(pl.String)),
         ]
     )
 
 
-def activated(
+def activate_nodes(
     state: State, seeds: Mapping[int, float], *, steps: int, decay: float, threshold: float
 ) -> pl.DataFrame:
-    """From rows with their energy: kind, id, name, activation, received, hops; the most active first."""
-    found = activate(
+    """Spread activation from rows with their energies; return the active nodes.
+
+    The columns are kind, id, name, activation, received, hops; the most active first.
+    """
+    active = activate(
         state.edges,
         np.array(list(seeds), dtype=np.int64),
         np.array(list(seeds.values()), dtype=np.float64),
@@ -406,39 +645,39 @@ def activated(
         [
             pl.Series(
                 "kind",
-                np.array(NODE_KINDS, dtype=object)[node_kinds(found.rows)].tolist(),
+                np.array(NODE_KINDS, dtype=object)[node_kinds(active.rows)].tolist(),
                 dtype=pl.String,
             ),
-            pl.Series("id", node_numbers(found.rows) + 1),
-            pl.Series("name", labels(state, found.rows), dtype=pl.String),
-            pl.Series("activation", found.activation),
-            pl.Series("received", found.received),
-            pl.Series("hops", found.hops),
+            pl.Series("id", node_numbers(active.rows) + 1),
+            pl.Series("name", label_nodes(state, active.rows), dtype=pl.String),
+            pl.Series("activation", active.activation),
+            pl.Series("received", active.received),
+            pl.Series("hops", active.hops),
         ]
     )
     return frame.sort("activation", "hops", "kind", "id", descending=[True, False, False, False])
 
 
-def labels(state: State, nodes: NDArray[np.int64]) -> list[str]:
-    """What people call a node: a memory by its number and the beginning of its text."""
+def label_nodes(state: State, nodes: NDArray[np.int64]) -> list[str]:
+    """Return the label of each node: of a memory, its id and the beginning of its text."""
     names = state.nodes.names(nodes)
-    found = []
+    result = []
     for node, kind, name in zip(nodes.tolist(), node_kinds(nodes).tolist(), names, strict=True):
         if name is not None:
-            found.append(f"{NODE_KINDS[kind]} {name}")
+            result.append(f"{NODE_KINDS[kind]} {name}")
             continue
         text = " ".join((state.texts.value_at(node) or "").split())
-        found.append(
+        result.append(
             f"{node + 1}: {text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + '...'}"
         )
-    return found
+    return result
 
 
 # -- tags -------------------------------------------------------------------------------------------------------------
 
 
-def tag_frame(memories: pl.DataFrame, descriptions: TagDescriptions) -> pl.DataFrame:
-    """Return a row for each tag of the memories in use, the most frequent first."""
+def build_tag_frame(memories: pl.DataFrame, descriptions: TagDescriptions) -> pl.DataFrame:
+    """Return a row for each tag of the active memories, the most frequent first."""
     frame = (
         memories.select("tags", "created", "status")
         .filter(pl.col("status").is_in(RECALLABLE))
@@ -452,11 +691,11 @@ def tag_frame(memories: pl.DataFrame, descriptions: TagDescriptions) -> pl.DataF
         )
         .sort("memories", "tag", descending=[True, False])
     )
-    said = [descriptions[tag] or None for tag in frame["tag"].to_list()]
-    return frame.with_columns(pl.Series("description", said, dtype=pl.String))
+    texts = [descriptions[tag] or None for tag in frame["tag"].to_list()]
+    return frame.with_columns(pl.Series("description", texts, dtype=pl.String))
 
 
-def retagged(
+def write_tags(
     tx: Transaction,
     state: State,
     rows: Sequence[int],
@@ -465,7 +704,7 @@ def retagged(
     remove: bool,
     now: int,
 ) -> list[int]:
-    """Write an event for each of ``rows`` whose tags change, and return the ids of these memories."""
+    """Write an event for each row whose tags change; return the ids of these memories."""
     lists, changed = state.lists["tags"], []
     for row in rows:
         before = list(lists.value_at(row))

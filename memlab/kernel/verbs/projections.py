@@ -40,7 +40,7 @@ COMPONENTS: dict[str, Make] = {
 }
 """Constructors of components by name, called at each access."""
 LASTING_COMPONENTS: dict[str, Make] = {
-    name: make for declared in _DECLARED for name, make in declared.kept.items()
+    name: make for declared in _DECLARED for name, make in declared.lasting.items()
 }
 """Constructors of components by name, called once for each lab."""
 

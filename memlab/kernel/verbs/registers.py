@@ -1,4 +1,4 @@
-"""Tables that the verbs of the kernel keep beside memories: gaps, judgements, what was shown last, tags."""
+"""Tables that the verbs keep next to memories: gaps, judgements, last recalls, tags."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ __all__ = ["DECLARED", "SNIPPET", "Gaps", "Judged", "LastShown", "TagDescription
 
 
 SNIPPET = 200
-"""Characters of a context that a gap keeps."""
+"""Maximum characters of a query that a gap stores."""
 
+# Columns of ``Gaps.frame``; times are integers until the frame is built.
 _STAMP = pl.Datetime("us", "UTC")
 _SCHEMA: dict[str, Any] = {
     "gap": pl.Int64,
@@ -47,6 +48,7 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
+# Fields of a gap that a purge treats as part of the query.
 _ASKED = {
     "project": PROJECT,
     "session": SESSION,
@@ -57,14 +59,14 @@ _ASKED = {
 
 
 class Gaps(Projection):
-    """What was looked for and not found: gaps by number, which is that of the event that found it."""
+    """Gaps: queries for which the lab had no answer, by the number of the event that noted them."""
 
     name: ClassVar[str] = "gaps"
     kinds: ClassVar[tuple[str, ...]] = ("verify", "close-gap")
     events: ClassVar[tuple[EventType, ...]] = (
         EventType(
             "close-gap",
-            "Somebody closed a gap.",
+            "A gap was closed.",
             {"gap": NUMBER, "reason": REASON},
             replay="left-out",
         ),
@@ -89,6 +91,7 @@ class Gaps(Projection):
         self._rows: dict[int, dict[str, Any]] = {}
 
     def fold(self, event: Event) -> None:
+        """Apply an event: a verification notes a gap, "close-gap" closes one."""
         if event.kind == "close-gap":
             self._rows[event.body["gap"]] |= {"closed": event.at, "reason": event.body["reason"]}
         elif (gap := event.body.get("gap")) is not None:
@@ -106,22 +109,26 @@ class Gaps(Projection):
             }
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+        """Return whether an event that closes a gap is visible: if its gap is."""
         return body["gap"] in self._rows if kind == "close-gap" else None
 
     def check_open(self, gap: object) -> None:
-        """UnknownName for a number that no gap has, InputError for one that was closed."""
+        """Raise UnknownName if a gap does not exist, InputError if it is closed."""
         row = self._rows.get(gap) if isinstance(gap, int) and not isinstance(gap, bool) else None
         if row is None:
-            still = [str(number) for number, known in self._rows.items() if known["closed"] is None]
+            still = [str(number) for number, gap in self._rows.items() if gap["closed"] is None]
+            # The newest dozen fits one line of an error.
             raise UnknownName("gap", gap, still[-12:])
         if row["closed"] is not None:
             raise InputError(f"Gap {gap} was closed already: {row['reason']}")
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row a gap, oldest first: gap, decision, at, project, session, snippet, closed, reason, embedder, vector.
+        """One row per gap, oldest first.
 
-        ``closed`` is null while it is open. ``vector`` is the context as the embedder of this fingerprint has it.
+        Columns: gap, decision, at, project, session, snippet, closed, reason, embedder, vector.
+        ``closed`` is null while the gap is open. ``vector`` is the query's vector by the embedder
+        with this fingerprint.
         """
         rows = list(self._rows.values())
         frame = pl.DataFrame(
@@ -134,18 +141,23 @@ class Gaps(Projection):
         )
 
     def dump(self) -> Any:
+        """Return the gaps as plain values."""
         return list(self._rows.values())
 
     def load(self, dumped: Any) -> None:
+        """Restore the gaps from the result of ``dump``."""
         self._rows = {row["gap"]: dict(row) for row in dumped}
 
 
 _MAX_DECISIONS = 10_000
-"""Decisions that are remembered: shared success is reported of the same recall, soon after it."""
+"""Maximum number of stored decisions.
+
+Shared success is reported of one recall, soon after it.
+"""
 
 
 class Judged(Projection):
-    """The memories marked a success in each of the latest decisions, and the decisions that a verifier has judged."""
+    """Successes of the latest decisions, and the decisions that a verifier has judged."""
 
     name: ClassVar[str] = "judged"
     kinds: ClassVar[tuple[str, ...]] = ("feedback", "verify")
@@ -159,14 +171,15 @@ class Judged(Projection):
         self._verified: dict[int, None] = {}
 
     def successes(self, decision: int) -> tuple[int, ...]:
-        """The ids that feedback marked a success of this decision, in the order in which it came."""
+        """Return the ids that feedback marked a success of this decision, oldest first."""
         return tuple(self._successes.get(decision, ()))
 
     def verified(self, decision: int) -> bool:
-        """Whether a verifier has judged this decision."""
+        """Return whether a verifier has judged this decision."""
         return decision in self._verified
 
     def fold(self, event: Event) -> None:
+        """Apply a "feedback" or "verify" event."""
         body = event.body
         decision = body.get("decision")
         if decision is None:
@@ -175,26 +188,29 @@ class Judged(Projection):
             self._verified[decision] = None
             _trim(self._verified)
         elif body.get("outcome") == "success":
-            known = self._successes.setdefault(decision, [])
-            if body["memory"] not in known:
-                known.append(body["memory"])
+            successes = self._successes.setdefault(decision, [])
+            if body["memory"] not in successes:
+                successes.append(body["memory"])
             _trim(self._successes)
 
     def dump(self) -> Any:
+        """Return the judgements as plain values."""
         return {"successes": list(self._successes.items()), "verified": list(self._verified)}
 
     def load(self, dumped: Any) -> None:
+        """Restore the judgements from the result of ``dump``."""
         self._successes = {decision: list(ids) for decision, ids in dumped["successes"]}
         self._verified = dict.fromkeys(dumped["verified"])
 
 
-def _trim(kept: dict[int, Any]) -> None:
-    if len(kept) > _MAX_DECISIONS:
-        del kept[next(iter(kept))]
+def _trim(decisions: dict[int, Any]) -> None:
+    """Remove the oldest decision if there are more than the maximum."""
+    if len(decisions) > _MAX_DECISIONS:
+        del decisions[next(iter(decisions))]
 
 
 class LastShown(Projection):
-    """The decision of each memory that a recall showed."""
+    """The last decision whose recall showed each memory."""
 
     name: ClassVar[str] = "last-shown"
     kinds: ClassVar[tuple[str, ...]] = ("recall",)
@@ -205,19 +221,23 @@ class LastShown(Projection):
         self._decisions: dict[int, int] = {}
 
     def decision(self, memory: int) -> int | None:
-        """The last recall that showed the memory of this id; None if none did."""
+        """Return the last recall that showed a memory, None if none did."""
         return self._decisions.get(memory)
 
     def fold(self, event: Event) -> None:
+        """Apply a "recall" event."""
         self._decisions.update(dict.fromkeys(event.body["ids"], event.seq))
 
     def dump(self) -> Any:
+        """Return the ids and their decisions as two lists."""
         return [list(self._decisions), list(self._decisions.values())]
 
     def load(self, dumped: Any) -> None:
+        """Restore the decisions from the result of ``dump``."""
         self._decisions = dict(zip(*dumped, strict=True))
 
 
+# Fields of a description, in events and in snapshots.
 _DESCRIBED = {
     "tag": Field("tag", held="reference", shared=True),
     "description": Field("text", of="tag", shared=True),
@@ -225,47 +245,50 @@ _DESCRIBED = {
 
 
 class TagDescriptions(Projection):
-    """What each tag is for, as somebody said it. Whoever may read the lab may read it."""
+    """Descriptions of tags, visible to every reader of the lab."""
 
     name: ClassVar[str] = "tags"
     kinds: ClassVar[tuple[str, ...]] = ("describe-tag",)
     events: ClassVar[tuple[EventType, ...]] = (
         EventType(
             "describe-tag",
-            "Somebody said what a tag is for, or with an empty text nothing.",
+            "A tag got a description, or an empty text removed it.",
             _DESCRIBED,
         ),
     )
-    # a description that a purge empties is none
+    # A description that a purge empties is removed.
     dumped: ClassVar[Field] = list_field(mapping_field(_DESCRIBED), drops=True)
 
     def __init__(self) -> None:
-        self._said: dict[str, str] = {}
+        self._descriptions: dict[str, str] = {}
 
     def __getitem__(self, tag: str) -> str:
-        """Return the description of a tag, empty where there is none."""
-        return self._said.get(tag, "")
+        """Return the description of a tag, empty if there is none."""
+        return self._descriptions.get(tag, "")
 
     def fold(self, event: Event) -> None:
-        """Set the description of a tag, or with an empty one remove it."""
-        tag, said = event.body["tag"], event.body["description"]
-        if said:
-            self._said[tag] = said
+        """Set the description of a tag; an empty one removes it."""
+        tag, description = event.body["tag"], event.body["description"]
+        if description:
+            self._descriptions[tag] = description
         else:
-            self._said.pop(tag, None)
+            self._descriptions.pop(tag, None)
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return True: a description is part of what everybody sees."""
+        """Return True: descriptions are visible to everybody."""
         return True
 
     def dump(self) -> Any:
         """Return a row for each described tag."""
-        return [{"tag": tag, "description": said} for tag, said in self._said.items()]
+        return [
+            {"tag": tag, "description": description}
+            for tag, description in self._descriptions.items()
+        ]
 
     def load(self, dumped: Any) -> None:
-        """Take in what ``dump`` gave."""
-        self._said = {row["tag"]: row["description"] for row in dumped}
+        """Restore the descriptions from the result of ``dump``."""
+        self._descriptions = {row["tag"]: row["description"] for row in dumped}
 
 
 DECLARED = Declared(projections=(Gaps, Judged, LastShown, Consents, Switches, TagDescriptions))
-"""What feedback, the gate and the graph declare to a lab."""
+"""The projections of feedback, the gate and the graph."""

@@ -1,4 +1,4 @@
-"""What use changes of memories, by the ``reinforce`` policy, and of the edges between them."""
+"""Reinforcement: changes of memories by the ``reinforce`` policy, and of edges by use."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memlab.kernel.state import Change, State, build_edges, build_values
 __all__ = [
     "NAMEABLE",
     "Outcome",
-    "coactivated",
-    "days_before",
-    "joined",
-    "pairs_of",
-    "pairs_with",
-    "reinforced",
-    "remaining",
+    "days_between_uses",
+    "drop_deleted",
+    "make_pairs",
+    "make_pairs_with",
+    "reinforce",
+    "strengthen_coactivated",
+    "strengthen_pairs",
 ]
 
 
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-def reinforced(
+def reinforce(
     state: State,
     pack: Pack,
     rows: Rows,
@@ -44,19 +44,18 @@ def reinforced(
     rating: int | None = None,
     elapsed: Callable[[], Floats] | None = None,
 ) -> Change:
-    """The other values that ``rows`` (ascending) have after a use with this outcome; every one of them is decided by
-    the values before.
+    """Return the new values of ``rows`` (ascending) after a use with this outcome.
 
-    ``elapsed`` gives the days from the use before to the one that is judged, f64[rows]; without it they are the days
-    since the last use. What the policy gives is held within the range of its column. Null makes a column unknown where
-    it may be (``stability``, ``difficulty``), and elsewhere leaves the value as it was; so does what is no finite
-    number.
+    All values are computed from the values before the use. ``elapsed`` returns the days from the
+    previous use to the judged one, f64[rows]; the default is the days since the last use. Values
+    are clipped to the range of their column. Null makes a nullable column null (``stability``,
+    ``difficulty``); in other columns, null and non-finite numbers leave the value unchanged.
 
-    A policy that can change nothing on this outcome is not run: that is known from its text.
+    A policy that changes nothing on this outcome is not run: its text tells.
     """
     policy = pack.policies["reinforce"]
-    known = {"outcome": outcome, "rating": None if rating is None else float(rating)}
-    fields = changed_fields(policy, known)
+    constants = {"outcome": outcome, "rating": None if rating is None else float(rating)}
+    fields = changed_fields(policy, constants)
     if not fields or not len(rows):
         return Change()
     moment, count = Moment(state, pack, rows, now), len(rows)
@@ -65,7 +64,7 @@ def reinforced(
         days = moment.half_life()
         return days, np.isnan(days)
 
-    given: dict[str, Callable[[], NDArray[np.generic] | tuple[Floats, Flags]]] = {
+    inputs: dict[str, Callable[[], NDArray[np.generic] | tuple[Floats, Flags]]] = {
         "outcome": lambda: np.full(count, outcome, dtype=object),
         "rating": lambda: (
             np.full(count, np.nan if rating is None else rating),
@@ -74,56 +73,56 @@ def reinforced(
         "half-life": half_life,
     }
     if elapsed is not None:
-        given["elapsed-days"] = elapsed
-    updates = policy.updates(columns(moment, policy, inputs=given), order=rows)
+        inputs["elapsed-days"] = elapsed
+    updates = policy.updates(columns(moment, policy, inputs=inputs), order=rows)
     moved = np.zeros(count, dtype=np.bool_)
-    after: dict[str, Floats] = {}
+    new_values: dict[str, Floats] = {}
     for field in fields:
         column = field.replace("-", "_")
         old = moment.number(column)
-        after[column] = _held(column, old, *updates[field])
-        moved |= ~((after[column] == old) | (np.isnan(after[column]) & np.isnan(old)))
+        new_values[column] = _clip_to_column(column, old, *updates[field])
+        moved |= ~((new_values[column] == old) | (np.isnan(new_values[column]) & np.isnan(old)))
     if not moved.any():
         return Change()
     return Change(
         set=(
             build_values(
                 (rows[moved] + 1).tolist(),
-                **{name: _nullable(values[moved]) for name, values in after.items()},
+                **{name: _nan_to_none(values[moved]) for name, values in new_values.items()},
             ),
         )
     )
 
 
-def days_before(
+def days_between_uses(
     state: State, rows: Rows, now: Micros, *, used: Micros | None = None, counted: bool = True
 ) -> Floats:
-    """f64[rows]: days from the use before to the one at ``used``, at least 0.
+    """Return the days from the previous use of each row to the one at ``used``, f64[rows] >= 0.
 
-    ``counted`` says whether that use stands among the uses of these memories already. Without ``used`` the latest use
-    is judged, or what happens ``now`` where there was none since the creation. Of older uses than the latest
-    eight nothing is known; they count as if the creation was the one before.
+    ``counted`` says whether the use at ``used`` is among the stored uses already. Without ``used``,
+    the latest use is judged, or ``now`` if there was none since the creation. Only the latest eight
+    uses are stored; the creation counts as the use before them.
     """
     instants = state.uses.values[rows]
     created = state.numbers["created"].values[rows]
     if used is None:
         first = instants[:, 1] == state.uses.NEVER
         judged = np.where(first, now, instants[:, 0])
-        place = np.where(first, 0, 1)
+        position = np.where(first, 0, 1)
     else:
         judged = np.full(len(rows), used)
-        place = (instants > used).sum(axis=1) + int(counted)
+        position = (instants > used).sum(axis=1) + int(counted)
     depth = instants.shape[1]
-    before = instants[np.arange(len(rows)), np.minimum(place, depth - 1)]
-    before = np.where((place >= depth) | (before == state.uses.NEVER), created, before)
-    # far from one another two instants differ by more than 64 bits hold
+    before = instants[np.arange(len(rows)), np.minimum(position, depth - 1)]
+    before = np.where((position >= depth) | (before == state.uses.NEVER), created, before)
+    # The difference of two distant instants exceeds 64 bits, so it is computed in floats.
     return np.asarray(
         np.maximum((judged.astype(np.float64) - before.astype(np.float64)) / DAY, 0.0)
     )
 
 
-def _held(column: str, old: Floats, new: Floats, nulls: Flags | None) -> Floats:
-    """What the column can hold of ``new``."""
+def _clip_to_column(column: str, old: Floats, new: Floats, nulls: Flags | None) -> Floats:
+    """Return new values within the range of a column; unusable ones keep the old value."""
     declared = MEMORY[column]
     bounded = np.clip(new, declared.low, declared.high)
     bounded = np.where(np.isfinite(bounded), bounded, old)
@@ -132,16 +131,19 @@ def _held(column: str, old: Floats, new: Floats, nulls: Flags | None) -> Floats:
     return np.where(nulls, np.nan if declared.nullable else old, bounded)
 
 
-def _nullable(values: Floats) -> list[float | None]:
+def _nan_to_none(values: Floats) -> list[float | None]:
+    """Return values as a list with None for NaN."""
     return [None if value != value else value for value in values.tolist()]
 
 
-# -- memories that were useful together: edges between them are made or strengthened ----------------------------------
+# -- edges between memories that were useful together -----------------------------------------------------------------
 
 
 NAMEABLE = tuple(name for name in RELATIONS if name not in ("has-tag", "in-cluster", "mentions"))
 """The relations between two memories; the others lead to tags, clusters and entities."""
 
+# Shared use is symmetric, so its edge is ``relates-to``. Edges of order or disagreement say nothing
+# about usefulness and are not strengthened, and neither is a memory that is being deleted.
 _SHARED = "relates-to"
 _NOT_STRENGTHENED = [RELATIONS.index(name) for name in ("next", "supersedes", "contradicts")]
 _GONE = ("deleted", "purged")
@@ -149,62 +151,64 @@ _GONE = ("deleted", "purged")
 Pairs = Sequence[tuple[int, int]]
 
 
-def pairs_of(ids: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """At most ``most`` pairs of ``ids``, those of the first among them first; so many memories make no storm of edges.
+def make_pairs(ids: Sequence[int], maximum: int) -> list[tuple[int, int]]:
+    """Return at most ``maximum`` pairs of ``ids``, pairs of the first ids first.
 
-    >>> pairs_of([5, 3, 9], most=10), pairs_of([5, 3, 9], most=2)
+    The maximum prevents a quadratic number of edges.
+
+    >>> make_pairs([5, 3, 9], 10), make_pairs([5, 3, 9], 2)
     ([(3, 5), (5, 9), (3, 9)], [(3, 5), (5, 9)])
     """
-    found: list[tuple[int, int]] = []
-    for later, one in enumerate(ids):
-        found += [_ordered((one, other)) for other in ids[: min(later, most - len(found))]]
-    return found
+    pairs: list[tuple[int, int]] = []
+    for later, id in enumerate(ids):
+        pairs += [_sort_pair((id, other)) for other in ids[: min(later, maximum - len(pairs))]]
+    return pairs
 
 
-def pairs_with(id: int, others: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """``id`` with each of the last ``most`` of ``others``."""
-    chosen = [other for other in others if other != id][-most:] if most else []
-    return [_ordered((id, other)) for other in chosen]
+def make_pairs_with(id: int, others: Sequence[int], maximum: int) -> list[tuple[int, int]]:
+    """Return the pairs of ``id`` and each of the last ``maximum`` of ``others``."""
+    chosen = [other for other in others if other != id][-maximum:] if maximum else []
+    return [_sort_pair((id, other)) for other in chosen]
 
 
-def remaining(state: State, ids: Sequence[int]) -> list[int]:
-    """Those of ``ids`` that were not deleted since: use changes nothing in what is on its way out."""
+def drop_deleted(state: State, ids: Sequence[int]) -> list[int]:
+    """Return the ids that are neither deleted nor purged; only these can change."""
     statuses = state.names["status"].to_objects(np.array(ids, dtype=np.int64) - 1).tolist()
     return [id for id, status in zip(ids, statuses, strict=True) if status not in _GONE]
 
 
-def joined(
+def strengthen_pairs(
     state: State,
     pack: Pack,
     pairs: Pairs,
     *,
     relations: Mapping[tuple[int, int], str] | None = None,
 ) -> Change:
-    """What shared use does to the edges of these pairs of ids: ``edge-gain`` more weight, at most 1, and one
-    reinforcement more; a new edge weighs the gain.
+    """Return the changes of edges between pairs of ids that were useful together.
 
-    An edge of a pair is ``relates-to``, in either direction. ``relations`` names others, from the first of its pair to
-    the second; such a pair gets that edge instead.
+    An existing edge gains ``edge-gain`` of weight, at most up to 1, and one reinforcement. A new
+    edge gets the gain as its weight. The edge of a pair is ``relates-to``, in either direction;
+    ``relations`` names directed ones instead, from the first id of a pair to the second.
     """
     gain = pack.number("edge-gain")
-    named: dict[tuple[int, int], str] = {}
-    plain = dict.fromkeys(map(_ordered, pairs))
+    directed: dict[tuple[int, int], str] = {}
+    plain = dict.fromkeys(map(_sort_pair, pairs))
     for pair, word in (relations or {}).items():
-        plain.pop(_ordered(pair), None)
+        plain.pop(_sort_pair(pair), None)
         if word == _SHARED:
-            plain[_ordered(pair)] = None
+            plain[_sort_pair(pair)] = None
         else:
-            named[pair] = word
-    wanted = [*plain, *named]
-    if not gain or not wanted:
+            directed[pair] = word
+    all_pairs = [*plain, *directed]
+    if not gain or not all_pairs:
         return Change()
-    ends = np.array(wanted, dtype=np.int64).T - 1
-    words = np.array([*[_SHARED] * len(plain), *named.values()], dtype=object)
+    ends = np.array(all_pairs, dtype=np.int64).T - 1
+    words = np.array([*[_SHARED] * len(plain), *directed.values()], dtype=object)
     codes = state.edges.codes_of(words.tolist())
     edges = np.concatenate(
         [
-            _found(state, ends[:, : len(plain)], codes[: len(plain)], either=True),
-            _found(state, ends[:, len(plain) :], codes[len(plain) :], either=False),
+            _find_edges(state, ends[:, : len(plain)], codes[: len(plain)], either=True),
+            _find_edges(state, ends[:, len(plain) :], codes[len(plain) :], either=False),
         ]
     )
     old, new = edges[edges >= 0], edges < 0
@@ -218,16 +222,17 @@ def joined(
     )
 
 
-def coactivated(state: State, pack: Pack, rows: NDArray[np.int64]) -> Change:
-    """What being shown together does to the edges among ``rows`` (ascending): ``coactivation-gain`` more weight, at
-    most 1, and one reinforcement more. No edge is made of it, and one that says in what order things were said, or
-    that one of two is not so, is as strong as it was.
+def strengthen_coactivated(state: State, pack: Pack, rows: NDArray[np.int64]) -> Change:
+    """Return the changes of edges among ``rows`` (ascending) that were shown together.
+
+    Existing edges gain ``coactivation-gain`` of weight, at most up to 1, and one reinforcement. No
+    edge is created. Edges of order (``next``) and of disagreement are not strengthened.
     """
     gain = pack.number("coactivation-gain")
     if not gain or len(rows) < 2:
         return Change()
-    met = state.edges.crossings(rows)
-    edges = np.unique(met.edge[met.outgoing & np.isin(met.neighbour, rows)])
+    crossings = state.edges.crossings(rows)
+    edges = np.unique(crossings.edge[crossings.outgoing & np.isin(crossings.neighbour, rows)])
     edges = edges[~np.isin(state.edges.relation[edges], _NOT_STRENGTHENED)]
     if not len(edges):
         return Change()
@@ -235,11 +240,13 @@ def coactivated(state: State, pack: Pack, rows: NDArray[np.int64]) -> Change:
     return Change(strengthen={"edges": edges.tolist(), "weight": weight.tolist()})
 
 
-def _ordered(pair: tuple[int, int]) -> tuple[int, int]:
+def _sort_pair(pair: tuple[int, int]) -> tuple[int, int]:
+    """Return a pair with its smaller id first."""
     return min(pair), max(pair)
 
 
-def _found(
+def _find_edges(
     state: State, ends: NDArray[np.int64], codes: NDArray[np.int64], *, either: bool
 ) -> NDArray[np.int64]:
+    """Return the edge between each pair of ends, -1 if there is none."""
     return state.edges.find(ends[0], ends[1], codes, either=either)

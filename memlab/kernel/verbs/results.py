@@ -1,4 +1,4 @@
-"""What the verbs of a lab return."""
+"""Result classes of the verbs of a lab."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__ = [
     "Memory",
     "Outcome",
     "Remembered",
-    "overview",
-    "with_redacted",
+    "note_redactions",
+    "render_overview",
 ]
 
 OUTCOME = {
@@ -45,6 +45,7 @@ OUTCOME = {
 }
 """The columns of ``Remembered.outcomes``."""
 
+# Fields of `Memory` that are stored as codes of a vocabulary.
 _WORDS = (
     "kind",
     "status",
@@ -60,52 +61,60 @@ _WORDS = (
 
 M = TypeVar("M", bound="Memory")
 
-_MOST_SHOWN = 20
-"""Rows of a table in a notebook."""
+_MAX_ROWS = 20
+"""Maximum rows of a table in a notebook."""
 
 
 @dataclass(frozen=True)
 class Memory(Displayed):
-    """One memory as it stood when it was asked for; it does not change afterwards.
+    """One memory with its values at the time of the call.
 
-    It has the fields that are shown most. ``lab.memories`` has every column of a memory.
+    It does not change afterwards. It has the fields that are read most. ``lab.memories`` has every column of a memory.
 
     Attributes
     ----------
     id
-        The number of the memory, from 1, by which every call takes it.
+        The number of the memory, from 1; every call takes it.
     text
-        What is remembered, after the privacy gate; empty where it was purged.
+        The text, without secrets; empty if the memory was purged.
     kind
-        What sort of memory it is, such as "fact".
+        The kind of memory, such as "fact".
     ref
         The caller's own identifier.
     project
-        The project it belongs to; None is valid in every project.
+        The project of the memory; None is valid in every project.
     session
-        The session it came from.
+        The session from which it came.
     speaker
-        Who said it.
+        The person who said it.
     tags
-        Its labels, those that the pack infers included.
+        Its tags, including those that the pack infers.
     status
-        "active" unless something became of it; "staged" or "confirmed" for a fact under ``factgraph``.
+        "active", or what became of it; "staged" or "confirmed" for a fact under ``factgraph``.
     created
-        When it was remembered, in UTC.
+        The time of creation, in UTC.
     access
-        How often it was recalled.
+        The number of recalls that showed it.
     superseded_by
-        The id of the memory that replaced it; None while it stands.
+        The id of the memory that replaced it, or None.
     subject
         The entity that a fact is about.
     predicate
-        What the fact says of the subject.
+        The property that a fact states of its subject.
     object
-        The entity to which the predicate joins the subject.
+        The entity to which the predicate relates the subject.
     value
-        The value of the predicate, where that is no entity.
+        The value of the predicate if it is not an entity.
     redacted
-        The kinds of secrets that were taken out of the text by the call that returned it, such as "AWS access key".
+        The kinds of secrets that the call removed from the text, such as "AWS access key".
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memory = lab.remember("The user prefers tabs", kind="preference", tags=["editor"])
+    >>> memory.id, memory.kind, memory.tags
+    (1, 'preference', ('editor',))
     """
 
     id: int
@@ -128,7 +137,20 @@ class Memory(Displayed):
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
-        """The memory in a row of a state."""
+        """Return the memory in a row of a state.
+
+        Parameters
+        ----------
+        state
+            The folded state of a lab.
+        row
+            The row, from 0.
+
+        Returns
+        -------
+        Memory
+            The memory with its current values.
+        """
         by = float(state.numbers["superseded_by"].values[row])
         words: dict[str, Any] = dict(
             zip(_WORDS, read_row_words([state.names[name] for name in _WORDS], row), strict=True)
@@ -163,10 +185,14 @@ class Memory(Displayed):
 
     @property
     def sexp(self) -> str:
-        """It as an S-expression: data, for introspection; ``lab.io.export(format="sexp")`` writes every column.
+        """The memory as an S-expression.
 
-        >>> lab[1].sexp                                                                    # doctest: +SKIP
-        '(memory :id 1 :text "tabs" :kind "preference" :status "active" :created "2026-03-01T12:00:00+00:00" ...)'
+        ``lab.io.export(format="sexp")`` writes every column.
+
+        >>> import memlab
+        >>> lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
+        >>> lab.remember("Use tabs", kind="preference").sexp[:54]
+        '(memory :id 1 :text "Use tabs" :kind "preference" :sta'
         """
         from memlab.kernel.language import write_call
 
@@ -178,18 +204,27 @@ class Memory(Displayed):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Edited(Memory):
-    """A memory as ``lab.edit`` left it, with what the edit made of everything derived from its text.
+    """A memory after ``lab.edit``, with the changes of values derived from its text.
 
-    It has the attributes of a ``Memory``, and equals the same memory as ``lab[id]`` returns it.
+    It has the attributes of `Memory` and equals the memory that ``lab[id]`` returns.
 
     Attributes
     ----------
     rebuilt
-        What was read again from the new text: names of fields, and "extracted" for memories read from the old one.
+        What was derived again from the new text: names of fields, and "extracted" for memories
+        extracted from the old one.
     dropped
-        What could not be read again and is gone: names of fields, "extracted", or "consolidation".
+        What could not be derived again: names of fields, "extracted", or "consolidation".
     notes
-        A sentence for each of these, and for what was superseded or left as it is.
+        A sentence for each of these, and for what was superseded or left unchanged.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> memory = lab.remember("Deploys go out on Tuesdays", kind="convention")
+    >>> lab.edit(memory, text="Deploys go out on Wednesdays").id
+    2
     """
 
     rebuilt: tuple[str, ...] = ()
@@ -198,8 +233,8 @@ class Edited(Memory):
 
     @property
     def memory(self) -> Memory:
-        """The memory alone."""
-        return Memory(**{one.name: getattr(self, one.name) for one in fields(Memory)})
+        """The memory without the report of the edit."""
+        return Memory(**{own.name: getattr(self, own.name) for own in fields(Memory)})
 
     def __eq__(self, other: object) -> bool:
         return self.memory == (other.memory if isinstance(other, Edited) else other)
@@ -219,13 +254,13 @@ class Edited(Memory):
         return self.memory.sexp
 
 
-def with_redacted(memory: M, findings: Sequence[Finding]) -> M:
-    """Return a stored memory with the kinds of what was taken out of its text, and warn where there is any."""
-    kinds = tuple(dict.fromkeys(found.type for found in findings))
+def note_redactions(memory: M, findings: Sequence[Finding]) -> M:
+    """Return a stored memory with the kinds of its redactions; warn if there are any."""
+    kinds = tuple(dict.fromkeys(finding.type for finding in findings))
     if kinds:
         warn_caller(
-            f"Memory {memory.id} was stored without what looks like a secret: {', '.join(kinds)}. Its text has a mark "
-            "in that place. If it is none, put it in other words with lab.edit.",
+            f"Memory {memory.id} was stored without an apparent secret: {', '.join(kinds)}. A mark "
+            "in the text replaces it. If it was no secret, rephrase the text with lab.edit.",
             RedactionWarning,
         )
     return replace(memory, redacted=kinds) if kinds else memory
@@ -233,10 +268,38 @@ def with_redacted(memory: M, findings: Sequence[Finding]) -> M:
 
 @dataclass(frozen=True)
 class Feedback(Displayed):
-    """One logged judgement; ``event`` is its place in the journal, ``decision`` the recall that it belongs to.
+    """One logged judgement of a memory.
 
-    ``notice`` proposes to bring an earlier policy back: the judgement was the one by which the live policy was found to
-    earn less than that one did. It is given once; None for nearly every judgement.
+    Attributes
+    ----------
+    event
+        The number of its event (``lab.log``).
+    decision
+        The recall that it belongs to, or None.
+    memory
+        The id of the memory.
+    outcome
+        "success", "fail" or None.
+    reward
+        The reward, or None.
+    source
+        The person or program that gave it.
+    rating
+        The rating, 1 to 4, or None.
+    agent
+        The agent that used the memory, or None.
+    notice
+        A proposal to return to an earlier policy that earned more than the active one. It is given
+        once; nearly always None.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("Deploys go out on Tuesdays")
+    >>> feedback = lab.feedback(lab.recall("when do deploys go out?")[0], "success", rating=3)
+    >>> feedback.memory, feedback.outcome, feedback.rating
+    (1, 'success', 3)
     """
 
     event: int
@@ -252,24 +315,43 @@ class Feedback(Displayed):
     def __repr__(self) -> str:
         fields = {"reward": self.reward, "rating": self.rating, "agent": self.agent}
         more = "".join(f", {name} {value}" for name, value in fields.items() if value is not None)
-        place = "no recall" if self.decision is None else f"recall {self.decision}"
+        recall = "no recall" if self.decision is None else f"recall {self.decision}"
         outcome = "judged" if self.outcome is None else self.outcome
-        told = f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {place}, by {self.source}>"
-        return printable(told if self.notice is None else f"{told}\n{self.notice!r}")
+        line = (
+            f"<Feedback {self.event}: memory {self.memory} {outcome}{more}, of {recall}, "
+            f"by {self.source}>"
+        )
+        return printable(line if self.notice is None else f"{line}\n{self.notice!r}")
 
 
 Outcome = Literal["added", "merged", "skipped"]
-"""What became of a new memory: stored, merged into another, or left out because another says otherwise."""
+"""The outcome of a new memory: stored, merged into another, or left out because of a conflict."""
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Linked:
-    """What became of new memories: ``outcomes[i]`` of the i-th, and ``standing[i]``, the id of what represents it.
+    """The result of comparing new memories with stored ones and with one another.
 
-    ``superseded`` are (place of the new one, id of the one that stays, id of the one that goes, why); ``whys`` say why
-    something was merged or skipped. ``change`` is what the fold applies once the stored ones are there.
+    Attributes
+    ----------
+    outcomes
+        The outcome of each new memory, by position.
+    standing
+        The id of the memory that represents each new one.
+    superseded
+        Position of a new memory, id of the remaining memory, id of the superseded one, reason.
+    whys
+        The reason of each merge or skip, by position.
+    change
+        The change that the fold applies once the new memories are stored.
+    texts
+        Combined texts of new memories and the ones they supersede, by position.
+    edges
+        Position, ids of both ends, relation and closeness of each new edge.
+    fact_times
+        Of facts that were stated again: id, instants, gaps.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -278,81 +360,111 @@ class Linked:
     whys: dict[int, str]
     change: Change
     texts: dict[int, str]
-    """What some of the new ones say, by place, since they were combined with what they supersede."""
     edges: tuple[Ints, Ints, Ints, NDArray[Any], NDArray[np.float64]]
-    """Of each edge that joins a new memory to another: place, ids of both ends, relation, closeness."""
-
     fact_times: list[list[Any]] = field(default_factory=list)
-    """Of facts that were told again: id, instants, gaps."""
 
     @property
     def body(self) -> dict[str, Any]:
-        """What the event carries that links these memories; empty where nothing changes."""
-        told = {"fact_times": self.fact_times} if self.fact_times else {}
-        return {**self.change.body(), **told}
+        """The fields of the event that links these memories; empty if nothing changes."""
+        times = {"fact_times": self.fact_times} if self.fact_times else {}
+        return {**self.change.body(), **times}
 
     @property
     def added(self) -> NDArray[np.bool_]:
-        """Which of the new ones are stored."""
+        """A mask of the new memories that are stored."""
         return np.array([outcome == "added" for outcome in self.outcomes], dtype=np.bool_)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row for what became of each new memory, then one for each memory that it superseded or was joined to.
+        """Rows of the new memories, each followed by the memories that it superseded or links to.
 
-        ``row`` is its place among the new ones, ``id`` its own (null if it was not stored), ``of`` the other memory's.
+        ``row`` is its position among the new memories, ``id`` its own id (null if it was not
+        stored), ``of`` the id of the other memory.
         """
         own = pl.DataFrame(
             {
                 "row": range(len(self.outcomes)),
                 "id": [
-                    standing_id if came == "added" else None
-                    for came, standing_id in zip(self.outcomes, self.standing, strict=True)
+                    standing_id if outcome == "added" else None
+                    for outcome, standing_id in zip(self.outcomes, self.standing, strict=True)
                 ],
                 "outcome": self.outcomes,
                 "of": [
-                    None if came == "added" else standing_id
-                    for came, standing_id in zip(self.outcomes, self.standing, strict=True)
+                    None if outcome == "added" else standing_id
+                    for outcome, standing_id in zip(self.outcomes, self.standing, strict=True)
                 ],
                 "relation": [None] * len(self.outcomes),
-                "why": [self.whys.get(place, "new") for place in range(len(self.outcomes))],
+                "why": [self.whys.get(row, "new") for row in range(len(self.outcomes))],
             },
             schema=OUTCOME,
         )
-        gone = pl.DataFrame(
+        superseded = pl.DataFrame(
             [
                 {
-                    "row": place,
+                    "row": row,
                     "id": stays,
                     "outcome": "superseded",
                     "of": goes,
                     "relation": "supersedes",
                     "why": why,
                 }
-                for place, stays, goes, why in self.superseded
+                for row, stays, goes, why in self.superseded
             ],
             schema=OUTCOME,
         )
-        place, source, target, relation, closeness = self.edges
-        joined = pl.DataFrame(
+        row, source, target, relation, closeness = self.edges
+        links = pl.DataFrame(
             [
-                pl.Series("row", place, dtype=pl.Int64),
+                pl.Series("row", row, dtype=pl.Int64),
                 pl.Series("id", source, dtype=pl.Int64),
-                pl.Series("outcome", ["linked"] * len(place), dtype=pl.String),
+                pl.Series("outcome", ["linked"] * len(row), dtype=pl.String),
                 pl.Series("of", target, dtype=pl.Int64),
                 pl.Series("relation", relation.tolist(), dtype=pl.String),
                 pl.Series("closeness", closeness),
             ]
         ).select(*list(OUTCOME)[:-1], why=pl.format("closeness {}", pl.col("closeness").round(2)))
-        return pl.concat([own, gone, joined]).sort("row", maintain_order=True)
+        return pl.concat([own, superseded, links]).sort("row", maintain_order=True)
 
 
 class Remembered(Sequence[Memory], Displayed):
-    """What became of the memories that one call gave, in order.
+    """The result of storing several memories, in the order in which they were given.
 
-    Each item is the memory that stands for what was given: the new one, or the old one where the pack's ``link`` and
-    ``resolve`` merged or skipped it. ``ids`` are those of what was added; ``redacted`` lists what the privacy gate
-    replaced, with the id of what stands for it; ``outcomes`` says what happened and why.
+    Each item is the memory that represents one given text: a new memory, or the stored memory with
+    which the pack's policies ``link`` and ``resolve`` merged it.
+
+    Parameters
+    ----------
+    get
+        A function from an id to a memory.
+    frame
+        A function that returns ``lab.memories``.
+    ids
+        The ids of the added memories.
+    redacted
+        Removed secrets, each with the id of the memory that represents its text.
+    linked
+        The result of linking, None if nothing was compared.
+    waits
+        Whether the memories wait to be linked in the background.
+
+    Attributes
+    ----------
+    ids
+        The ids of the added memories.
+    redacted
+        Removed secrets, each with the id of the memory that represents its text.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> remembered = lab.remember(["The user likes tea", "Deploys go out on Tuesdays"])
+    >>> remembered.ids
+    range(1, 3)
+    >>> remembered[0].text
+    'The user likes tea'
+    >>> remembered.outcomes["outcome"].to_list()
+    ['added', 'added']
     """
 
     def __init__(
@@ -393,16 +505,17 @@ class Remembered(Sequence[Memory], Displayed):
 
     @property
     def standing(self) -> tuple[int, ...]:
-        """For each memory that was given the id of what stands for it: its own, or an older one's."""
+        """The id of the memory that represents each given text."""
         return tuple(self._standing)
 
     @property
     def outcomes(self) -> pl.DataFrame:
-        """What happened to each row that was given (``row``, from 0), and what it did to others.
+        """The outcome of each given text, and its effects on other memories.
 
-        ``outcome`` is "added", "merged" (into the memory ``of``) or "skipped" (``of`` stays); then, a row each,
-        "superseded" (``of`` is out of use) and "linked" (an edge of this ``relation`` to ``of``). ``id`` is the new
-        memory's, null if it was not stored; ``why`` says why.
+        ``row`` is the position of the text, from 0. ``outcome`` is "added", "merged" (into the
+        memory ``of``) or "skipped" (``of`` stays valid). Further rows have "superseded" (``of`` is
+        out of use) and "linked" (an edge of this ``relation`` to ``of``). ``id`` is the new
+        memory's id, null if it was not stored; ``why`` is the reason.
         """
         if self._linked is not None:
             return self._linked.frame
@@ -419,6 +532,7 @@ class Remembered(Sequence[Memory], Displayed):
         return f"{text}{', to be linked' if self._waits else ''}>"
 
     def _counts(self) -> dict[str, int]:
+        """Return the numbers of merged, skipped and superseded memories, without zeros."""
         if self._linked is None:
             return {}
         counts = {word: self._linked.outcomes.count(word) for word in ("merged", "skipped")}
@@ -428,30 +542,32 @@ class Remembered(Sequence[Memory], Displayed):
     def _display(self) -> object:
         if not self._counts():
             return repr(self)
-        shown = self.outcomes.filter(
+        rows = self.outcomes.filter(
             pl.col("outcome").is_in(["merged", "skipped", "superseded"])
-        ).head(_MOST_SHOWN)
-        return table(self, shown.columns, shown.iter_rows())
+        ).head(_MAX_ROWS)
+        return table(self, rows.columns, rows.iter_rows())
 
 
-_SHOWN = ("id", "text", "kind", "speaker", "project", "session", "status", "access", "created")
-"""Columns of the newest memories that a notebook shows of a lab; of those that may be empty, the ones that are not."""
-_ALWAYS = ("id", "text", "kind", "status", "access", "created")
+# Columns and number of memories in a notebook; those not in ``_REQUIRED`` appear if they have values.
+_OVERVIEW = ("id", "text", "kind", "speaker", "project", "session", "status", "access", "created")
+_REQUIRED = ("id", "text", "kind", "status", "access", "created")
 _NEWEST = 8
 
 
-def overview(title: str, memories: pl.DataFrame) -> str:
-    """HTML of a lab: ``title`` and the newest rows of its memories."""
-    newest = memories.select(_SHOWN).tail(_NEWEST).reverse()
-    heads = [name for name in newest.columns if name in _ALWAYS or newest[name].drop_nulls().len()]
+def render_overview(title: str, memories: pl.DataFrame) -> str:
+    """Return HTML of a lab: ``title`` and its newest memories."""
+    newest = memories.select(_OVERVIEW).tail(_NEWEST).reverse()
+    columns = [
+        name for name in newest.columns if name in _REQUIRED or newest[name].drop_nulls().len()
+    ]
     newest = newest.with_columns(pl.col("created").dt.strftime("%Y-%m-%d %H:%M"))
     rows = [
         [clip(cell, 160) if isinstance(cell, str) else cell for cell in row]
-        for row in newest[heads].rows()
+        for row in newest[columns].rows()
     ]
     return table(
         title,
-        heads,
+        columns,
         rows,
         notes=["the newest; lab.memories has all, with every column"] if rows else [],
     )

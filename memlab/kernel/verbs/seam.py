@@ -1,4 +1,4 @@
-"""What an extension's accessor may do with a lab: read it, write events of its own, ask its slots."""
+"""The interface of an extension's accessor to a lab: read, write events, run slots."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class Accessor:
     doc
         One sentence for ``help`` and completion.
     make
-        Called with a `Seam` whenever the attribute is read.
+        A function that gets a `Seam` whenever the attribute is read.
+    owner
+        The extension that declares the accessor; memlab sets it.
     """
 
     name: str
@@ -45,17 +47,26 @@ class Accessor:
 class Seam:
     """A lab as an extension sees it.
 
+    Parameters
+    ----------
+    lab
+        The `Lab` with all of its verbs.
+    core
+        The lab's store and recaller.
+    owner
+        The name of the extension.
+
     Attributes
     ----------
     lab
-        The `Lab`, with all of its verbs.
+        The `Lab` with all of its verbs.
     """
 
     def __init__(self, lab: Any, core: Core, owner: str) -> None:
         self.lab, self._core, self._owner = lab, core, owner
 
     def write(self, kind: str, body: Mapping[str, Any], *, at: When | None = None) -> int:
-        """Append an event of the extension; durable when this returns.
+        """Append an event of the extension; it is durable when the call returns.
 
         Parameters
         ----------
@@ -64,7 +75,7 @@ class Seam:
         body
             The event's fields, each of which the kind declares.
         at
-            When it happened; now unless given.
+            The time of the event. Default: now.
 
         Returns
         -------
@@ -74,14 +85,14 @@ class Seam:
         Raises
         ------
         InputError
-            If the extension declares no such kind, or the kind no such field.
+            If the extension does not declare the kind, or the kind does not declare a field.
         PrivacyError
             If a text holds a secret.
         """
         declared = EVENTS.get(kind)
         if declared is None or declared.owner != self._owner:
             raise InputError(
-                f"The extension {self._owner} declares no event {kind!r}: give it in events=."
+                f"The extension {self._owner} declares no event {kind!r}: declare it in events=."
             )
         unknown = [name for name in body if name not in declared.fields]
         if unknown:
@@ -92,14 +103,38 @@ class Seam:
             return tx.event(kind, dict(body), at=self._core.instant(at))
 
     def events(self, *kinds: str) -> list[Event]:
-        """Return the events of these kinds, oldest first, as the viewer of this lab sees them."""
+        """Return the events of some kinds that the viewer of this lab sees, oldest first.
+
+        Parameters
+        ----------
+        *kinds
+            Kinds of events.
+
+        Returns
+        -------
+        list of Event
+            The events.
+        """
         with self._core.reading():
             return list(self._core.store.journal.events(kinds=kinds))
 
     def projection(self, kind: type[P]) -> P:
-        """Return a table of the extension, as of now.
+        """Return the current table of a projection of the extension.
 
-        MissingExtension if the lab was opened before the extension was registered.
+        Parameters
+        ----------
+        kind
+            The class of the projection.
+
+        Returns
+        -------
+        Projection
+            The folded table.
+
+        Raises
+        ------
+        MissingExtension
+            If the lab was opened before the extension was registered.
         """
         with self._core.reading() as state:
             if kind.name not in state.projections:
@@ -111,16 +146,22 @@ class Seam:
     def ask(
         self, slot: str, memories: Memories | None = None, **given: float | bool | str
     ) -> NDArray[Any]:
-        """Return what the active pack's policy of ``slot`` gives for memories; all of them unless given.
+        """Return the values of the active pack's policy of ``slot`` for memories.
 
         Parameters
         ----------
         slot
             A slot of the extension, or one of memlab that reads memories alone.
         memories
-            Memories, ids or a frame; the values come in ascending order of their ids.
+            Memories, ids or a frame. Default: all memories.
         **given
-            Inputs of the slot that are no features: one value for all memories. An underscore stands for a hyphen.
+            Inputs of the slot that are not features: one value for all memories. An underscore in a
+            name is a hyphen in the slot's.
+
+        Returns
+        -------
+        ndarray
+            One value per memory, in ascending order of ids; None where the policy gives null.
         """
         get_slot(slot)
         with self._core.reading() as state:
@@ -130,7 +171,7 @@ class Seam:
             rows = np.array(sorted(chosen), dtype=np.int64)
             moment = Moment(state, self._core.pack, rows, self._core.instant(None))
             inputs = {
-                name.replace("_", "-"): _same_for_all(value, len(rows))
+                name.replace("_", "-"): _repeat_value(value, len(rows))
                 for name, value in given.items()
             }
             values, nulls = moment.ask(self._core.pack.policy(slot), inputs=inputs)
@@ -141,6 +182,7 @@ class Seam:
         return answers
 
 
-def _same_for_all(value: float | bool | str, count: int) -> Callable[[], NDArray[Any]]:
+def _repeat_value(value: float | bool | str, count: int) -> Callable[[], NDArray[Any]]:
+    """Return a function that repeats one value for all rows."""
     dtype = object if isinstance(value, str) else None
     return lambda: np.full(count, value, dtype=dtype)

@@ -1,4 +1,4 @@
-"""How a memory came to be known: the chain of its tellings, where one text was said again and merged into the first."""
+"""Provenance of memories: repeated statements of one text that were merged into the first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.verbs.results import Linked
 
-__all__ = ["Tellings", "provenance_frame", "tellings_in"]
+__all__ = ["Tellings", "build_provenance_frame", "record_tellings"]
 
 
 RECORDED = (
@@ -37,8 +37,9 @@ RECORDED = (
     "context",
     "reason",
 )
-"""What is kept of each telling, beside its time."""
+"""The fields of each repetition that are stored, next to its time."""
 
+# Columns of ``provenance_frame``.
 _SCHEMA: dict[str, Any] = {
     "memory_id": pl.Int64,
     "how": pl.String,
@@ -48,7 +49,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 class Tellings(Projection):
-    """The tellings of each memory after its first, as events recorded them."""
+    """The repetitions of each memory after its first statement."""
 
     name: ClassVar[str] = "tellings"
     kinds: ClassVar[tuple[str, ...]] = ("link",)
@@ -81,7 +82,7 @@ class Tellings(Projection):
         return tuple(self._rows)
 
     def of(self, ids: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the records of these memories, oldest event first."""
+        """Return the records of some memories, oldest event first."""
         wanted = frozenset(ids)
         return [row for row in self._rows if row["memory"] in wanted]
 
@@ -94,58 +95,68 @@ class Tellings(Projection):
         return [dict(row) for row in self._rows]
 
     def load(self, dumped: Any) -> None:
-        """Take in what ``dump`` gave."""
+        """Restore the records from the result of ``dump``."""
         self._rows = [dict(row) for row in dumped]
 
 
-def tellings_in(linked: Linked, columns: Mapping[str, list[Any]], now: int) -> list[dict[str, Any]]:
+def record_tellings(
+    linked: Linked, columns: Mapping[str, list[Any]], now: int
+) -> list[dict[str, Any]]:
     """Return a record for each new row that was merged into another memory.
 
     Parameters
     ----------
     linked
-        What became of the new rows.
+        The outcomes of the new rows.
     columns
-        Their columns, as they were about to be stored.
+        The columns of the new rows before they are stored.
     now
-        The time of rows that give none, in microseconds.
+        The time of rows without a time, in microseconds.
     """
     records = []
     for row, (outcome, standing) in enumerate(zip(linked.outcomes, linked.standing, strict=True)):
         if outcome != "merged":
             continue
-        given = {name: columns[name][row] for name in RECORDED if name in columns}
+        fields = {name: columns[name][row] for name in RECORDED if name in columns}
         times = columns.get("created")
         at = now if times is None or times[row] is None else times[row]
         default = {"provenance": MEMORY["provenance"].default, "source": MEMORY["source"].default}
-        kept = {name: value for name, value in (default | given).items() if value is not None}
-        records.append({"memory": int(standing), "at": int(at), **kept})
+        present = {name: value for name, value in (default | fields).items() if value is not None}
+        records.append({"memory": int(standing), "at": int(at), **present})
     return records
 
 
-def provenance_frame(state: State, row: int, chain: Sequence[tuple[int, str]]) -> pl.DataFrame:
-    """Return the tellings of a memory and of those that it replaced, in the order of time.
+def build_provenance_frame(
+    state: State, row: int, chain: Sequence[tuple[int, str]]
+) -> pl.DataFrame:
+    """Return the statements of a memory and of those it replaced, oldest first.
 
-    ``chain`` has the rows that this one replaced, each with how it was replaced.
+    ``chain`` has the rows that it replaced, each with the way of replacement.
     """
-    records = [_of_row(state, row, "told"), *(_of_row(state, other, how) for other, how in chain)]
-    again = state.projection(Tellings).of([row + 1, *(other + 1 for other, _ in chain)])
+    records = [
+        _record_row(state, row, "told"),
+        *(_record_row(state, other, how) for other, how in chain),
+    ]
+    repetitions = state.projection(Tellings).of([row + 1, *(other + 1 for other, _ in chain)])
     records += [
-        {"memory_id": record["memory"], "how": "told again", **_without_memory(record)}
-        for record in again
+        {"memory_id": record["memory"], "how": "told again", **_drop_memory(record)}
+        for record in repetitions
     ]
     rows = [{name: record.get(name) for name in _SCHEMA} for record in records]
     return pl.DataFrame(rows, schema=_SCHEMA).sort("at", maintain_order=True).with_columns(_AS_TIME)
 
 
+# Integers become times only when the frame is complete.
 _AS_TIME = pl.col("at").cast(pl.Datetime("us", "UTC"))
 
 
-def _without_memory(record: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_memory(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record without its memory."""
     return {name: value for name, value in record.items() if name != "memory"}
 
 
-def _of_row(state: State, row: int, how: str) -> dict[str, Any]:
+def _record_row(state: State, row: int, how: str) -> dict[str, Any]:
+    """Return the record of the first statement of a row."""
     record: dict[str, Any] = {"memory_id": row + 1, "how": how, "at": _created(state, row)}
     for name in RECORDED:
         if name in state.names:
@@ -159,5 +170,6 @@ def _of_row(state: State, row: int, how: str) -> dict[str, Any]:
 
 
 def _created(state: State, row: int) -> int | None:
+    """Return the time of creation of a row, None if it has none."""
     created = int(state.numbers["created"].values[row])
     return None if created == NEVER else created

@@ -1,4 +1,4 @@
-"""The verbs of the kernel on one lab, as objects: what the accessors of memlab's own folders are made of."""
+"""The kernel's verbs of one lab, from which the components of subjects are constructed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ __all__ = ["Verbs"]
 
 @dataclass(frozen=True)
 class Verbs:
-    """The kernel of one lab.
+    """The kernel's verbs of one lab.
 
     Attributes
     ----------
     core
-        Its store. For an accessor it keeps the lab alive; for what is kept with the lab it does not.
+        The lab's core. For an accessor it keeps the lab alive; for a component that lives as long
+        as the lab it does not.
     questions, judgements, remembering, corrections
         The verbs of daily use.
-    made
-        Returns what another folder declares under a name, as an accessor does.
+    component
+        A function from the name of another folder's component to the component.
     """
 
     core: Core
@@ -34,9 +35,9 @@ class Verbs:
     judgements: Judgements
     remembering: Remembering
     corrections: Corrections
-    made: Callable[[str], Any]
+    component: Callable[[str], Any]
 
     def get(self, name: str) -> Any:
-        """Return a verb, all of them, the lab, its store, or what a folder declares, by name."""
+        """Return a verb, all verbs, the lab, its store or a component by name."""
         own = {"verbs": self, "lab": self.core.owner, "store": self.core.store, **vars(self)}
-        return own[name] if name in own else self.made(name)
+        return own[name] if name in own else self.component(name)

@@ -55,9 +55,9 @@ from memlab.subjects.drawing import (
     ORANGE,
     Draw,
     OnAxes,
-    drawn,
+    draw_figure,
+    draw_svg,
     render_page,
-    svg,
     write_page,
 )
 
@@ -799,7 +799,7 @@ def _draw_figure(ev: Evaluation, kind: str, axes: Axes | None) -> Figure:
         "disagreement": _draw_largest_disagreement,
     }
     width, height = SIZES[kind]
-    return drawn(makers[kind](ev), width=width, height=height or height_of(ev), axes=axes)
+    return draw_figure(makers[kind](ev), width=width, height=height or height_of(ev), axes=axes)
 
 
 def height_of(ev: Evaluation) -> float:
@@ -971,16 +971,16 @@ def _render_page(ev: Evaluation) -> str:
     pair = ev.pair
     disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
     figures = {
-        "leaderboard": svg(
+        "leaderboard": draw_svg(
             draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev)
         )
     }
     if ev.settings.measure == "feedback":
         width, height = SIZES["weights"]
-        figures["weights"] = svg(draw_weights(ev), name="weights", width=width, height=height)
+        figures["weights"] = draw_svg(draw_weights(ev), name="weights", width=width, height=height)
     if pair and disagreements:
         width, height = SIZES["disagreement"]
-        figures["disagreement"] = svg(
+        figures["disagreement"] = draw_svg(
             draw_disagreement(disagreements[0], *pair),
             name="disagreement",
             width=width,

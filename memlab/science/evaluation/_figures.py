@@ -46,7 +46,7 @@ def draw_disagreement(disagreement: Disagreement, a: str, b: str) -> Draw:
         if left or right:
             rows.append((left, right, clip(item.text or f"memory {item.memory}", 36) + earned))
     return draw_ranks(
-        (a, b), rows, most=last_rank, below="lower, or not at all", margin=3.1, size=9
+        (a, b), rows, maximum=last_rank, below="lower, or not at all", margin=3.1, size=9
     )
 
 

@@ -82,7 +82,7 @@ from memlab.science.evaluation._tests import (
     signed,
     untested_sentence,
 )
-from memlab.subjects.drawing import Draw, OnAxes, drawn, render_page, svg, write_page
+from memlab.subjects.drawing import Draw, OnAxes, draw_figure, draw_svg, render_page, write_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -351,7 +351,7 @@ class Verdicts(Report):
             {"safe_text": printable},
             verdicts=self,
             facts=facts,
-            figure=Markup(svg(self._draw(), name="track", width=7.6, height=3.2)),
+            figure=Markup(draw_svg(self._draw(), name="track", width=7.6, height=3.2)),
             headings=table.heads,
             rows=table.rows,
             version=__version__,
@@ -374,7 +374,7 @@ class Verdicts(Report):
         Figure
             The figure of the axes.
         """
-        return drawn(self._draw(), width=7.6, height=3.2, axes=axes)
+        return draw_figure(self._draw(), width=7.6, height=3.2, axes=axes)
 
     def _draw(self) -> Draw:
         """Return the drawing of the running differences."""

@@ -22,7 +22,7 @@ from memlab.kernel.schema import NEVER, RECALLABLE, is_single_valued
 from memlab.kernel.state import State
 from memlab.kernel.verbs.projections import new_state
 from memlab.science.history._replay import Replay
-from memlab.subjects.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
+from memlab.subjects.drawing import CYCLE, GREY, OnPanels, add_legend, draw_panels, render_svg
 from memlab.subjects.lab import Lab
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Comparison(Displayed):
 
     def _display(self) -> object:
         last = self.frame.group_by("lab", maintain_order=True).last()
-        return repr(self), Markup(element(self.figure(), name="compare")), last
+        return repr(self), Markup(render_svg(self.figure(), name="compare")), last
 
 
 @checked
@@ -350,6 +350,8 @@ def figure(labs: Sequence[str], frame: pl.DataFrame, axes: Sequence[Axes] | None
             locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
             panel.xaxis.set_major_locator(locator)
             panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-        legend_of(panels, alone=axes is not None, ncols=min(6, len(labs)), handlelength=2.4)
+        add_legend(panels, alone=axes is not None, ncols=min(6, len(labs)), handlelength=2.4)
 
-    return panelled(draw, len(_PANELS), shape=(2, 2), width=9.6, height=5.8, axes=axes, sharex=True)
+    return draw_panels(
+        draw, len(_PANELS), shape=(2, 2), width=9.6, height=5.8, axes=axes, sharex=True
+    )

@@ -1,1 +1,1 @@
-"""``lab.agents``: the verbs of a lab as one agent, composed of what other folders offer."""
+"""``lab.agents``: the verbs of a lab as one agent, composed of other subjects."""

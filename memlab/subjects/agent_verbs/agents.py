@@ -1,4 +1,4 @@
-"""``lab.agents``: what an agent that lives on a lab needs beside the daily verbs."""
+"""``lab.agents``: verbs for agents: identity, sessions, turns, extraction, consent."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.agents.relationships import (
     Relationship,
     Relationships,
-    in_event,
-    relationship_of,
-    talked,
+    count_conversation,
+    get_relationship,
+    make_event_fields,
 )
-from memlab.subjects.agents.turns import PATIENCE, BegunTurns, Turns
+from memlab.subjects.agents.turns import PATIENCE, OpenTurns, Turns
 from memlab.subjects.agents.verifying import Verified, Verifying
-from memlab.subjects.context.context import Context, Contexts, Metrics, metrics_of
+from memlab.subjects.context.context import Context, Contexts, Metrics, compute_metrics
 from memlab.subjects.extraction.extraction import Extraction, Learned, make_scope
 from memlab.subjects.extraction.staged import Extracted
 from memlab.subjects.identity import Identity, is_fact
@@ -51,12 +51,10 @@ from memlab.subjects.verifiers import Verifier, local
 if TYPE_CHECKING:
     from memlab.subjects.attribution.attribution import LabCredits
 
-__all__ = ["Agent", "LabAgents", "identity_of"]
+__all__ = ["Agent", "LabAgents", "make_identity"]
 
 
-# One agent on a lab: the daily verbs, with its name on what it writes and its eyes on what it reads.
-
-
+# Verbs of earlier versions, and the replacement of each.
 _RENAMED = {
     "remember_many": (
         "remember(rows)",
@@ -65,10 +63,13 @@ _RENAMED = {
 }
 
 
-def identity_of(
+def make_identity(
     name: str, *, project: str | None, session: str | None, role: str, now: int
 ) -> Identity:
-    """Who "tutor" or "agent:tutor" is; without a session it has one of its own, called by its name and the time."""
+    """Return the identity of the agent "tutor" or "agent:tutor".
+
+    Without a session it gets one of its own, named by its name and the time.
+    """
     short = name.removeprefix("agent:")
     own = f"{short} {from_micros(now).isoformat()}"
     return Identity(
@@ -81,21 +82,38 @@ def identity_of(
 
 
 class Agent(Displayed):
-    """One agent on a lab, ``lab.agents(name)``. It has the daily verbs, and is whoever is named on what they write.
+    """One agent on a lab, from ``lab.agents(name)``, with the verbs of daily use.
 
-    What it remembers is its own: created by it, and private to it unless the pack says who sees what agents write, or
-    it is given a ``visibility``. Facts (of the kinds personal, preference, goal, trait and fact, where that is given,
-    and whatever has subject and predicate) are shared by all agents, and one that several assert is one, with all of
-    them as sources in ``agents``: which is the same, the pack's ``link`` decides. Every question is asked as this
-    agent: what is private to others does not exist. With a ``project`` it reads and writes that alone, beside what
-    belongs to none. The pack's limits (``session-writes``, ``write-bytes``) hold for its ``session``; without one it
-    has one of its own, called by its name and the time.
+    The agent is the creator of its memories and the viewer of its recalls. Its memories are private
+    to it unless the pack or the argument ``visibility`` says otherwise. Facts are visible to all
+    agents: memories of the kinds personal, preference, goal, trait and fact, and memories with
+    subject and predicate. A fact that several agents assert is stored once, with all of them in
+    ``agents``.
 
-    A "reader" only recalls, a "member" also writes and changes what it created and nobody else contributed to, an
-    "owner" changes whatever it sees.
+    Recalls show no private memory of others. With a ``project``, the agent reads and writes that
+    project alone; it also reads memories without a project. The pack's settings ``session-writes``
+    and ``write-bytes`` limit its ``session``.
 
-    >>> tutor = lab.agents("tutor", project="algebra")                                      # doctest: +SKIP
-    >>> tutor.remember("Fractions went badly; begin with pictures", kind="learning")       # doctest: +SKIP
+    A "reader" recalls. A "member" also writes, and changes memories that it created and nobody else
+    contributed to. An "owner" changes every memory it sees.
+
+    Parameters
+    ----------
+    identity
+        The name, project, session and role of the agent.
+    verbs
+        The verbs of the lab.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> tutor = lab.agents("tutor", project="algebra")
+    >>> _ = tutor.remember("Fractions went badly; begin with pictures", kind="learning")
+    >>> tutor.recall("fractions")[0].text
+    'Fractions went badly; begin with pictures'
+    >>> len(lab.agents("coach", project="algebra").recall("fractions"))
+    0
     """
 
     def __init__(self, identity: Identity, verbs: Verbs) -> None:
@@ -103,22 +121,22 @@ class Agent(Displayed):
 
     @property
     def name(self) -> str:
-        """Who it is, as ``creator`` and ``viewer`` have it: "agent:tutor"."""
+        """The agent as ``creator`` and ``viewer``, for example "agent:tutor"."""
         return self._identity.name or ""
 
     @property
     def project(self) -> str | None:
-        """The project that it reads and writes; None: it may name one at each call."""
+        """The project that it reads and writes; None: each call may name one."""
         return self._identity.project
 
     @property
     def session(self) -> str:
-        """What its memories and questions belong to."""
+        """The session of its memories and queries."""
         return self._identity.session or ""
 
     @property
     def role(self) -> str:
-        """ "reader", "member" or "owner"."""
+        """The role: "reader", "member" or "owner"."""
         return self._identity.role
 
     def __repr__(self) -> str:
@@ -127,7 +145,7 @@ class Agent(Displayed):
 
     @property
     def memories(self) -> pl.DataFrame:
-        """What is its own and what it is a source of, as rows of ``lab.memories``."""
+        """The memories that it created or is a source of, as rows of ``lab.memories``."""
         mine = (pl.col("creator") == self.name) | pl.col("agents").list.contains(self.name)
         if self.project is not None:
             mine &= pl.col("project").is_null() | (pl.col("project") == self.project)
@@ -150,37 +168,63 @@ class Agent(Displayed):
         linking: str | None = None,
         **fields: Any,
     ) -> Memory | Remembered:
-        """Remember a text, or several in one transaction, as this agent; the arguments are those of ``lab.remember``.
+        """Remember a text, or several in one transaction, as this agent.
 
-        NotPermitted for another project, creator or source than its own, and for a reader; InputError above the limits
-        of its session; MemoryOff while memory is off.
+        Facts are always compared with stored ones, so that a repeated fact is stored once.
 
-        >>> tutor.remember("The user prefers examples", kind="preference").agents          # doctest: +SKIP
-        ('agent:tutor',)
+        Parameters
+        ----------
+        text
+            A text, or several, as for ``lab.remember``.
+        at
+            The time of the memory. Default: now.
+        linking
+            When the memories are compared, as for ``lab.remember``.
+        **fields
+            Fields of ``memlab.FIELDS``.
+
+        Returns
+        -------
+        Memory or Remembered
+            The memory that represents the text; for several texts, their outcomes.
+
+        Raises
+        ------
+        NotPermitted
+            If the agent is a reader, or the project, creator or source is another one.
+        InputError
+            If a field is invalid, or a limit of the session is exceeded.
+        MemoryOff
+            If memory is switched off.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> tutor = memlab.open().agents("tutor")
+        >>> tutor.remember("The user prefers examples", kind="preference").text
+        'The user prefers examples'
         """
         if isinstance(text, str):
             row = {"text": text, **fields} | ({} if at is None else {"at": at})
-            return self._verbs.remembering.alone(self._stored([row], linking))
+            return self._verbs.remembering.get_single(self._store([row], linking))
         if at is not None or fields:
             raise InputError(
-                "Several texts say their own fields and times, in dicts or columns: give none beside them."
+                "Several texts take no fields or at= as arguments: write them in dicts or columns."
             )
         columns = rows_to_columns(text)
-        given = [
-            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-        ]
-        return self._stored(given, linking)
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        return self._store(rows, linking)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return what a name of an earlier version stands for."""
+            """Return the replacement of an attribute of an earlier version."""
             if name not in _RENAMED:
                 raise AttributeError(f"Agent has no attribute {name!r}.", name=name, obj=self)
             return renamed(self, "agent", name, _RENAMED)
 
-    def _stored(self, rows: Sequence[Mapping[str, Any]], linking: str | None) -> Remembered:
-        """Facts are always compared with what is known, so that one which is told twice is one."""
+    def _store(self, rows: Sequence[Mapping[str, Any]], linking: str | None) -> Remembered:
+        """Store memories of this agent; facts are always compared with stored ones."""
         self._identity.check_writes()
         with self._core.reading():
             pack = self._core.pack
@@ -188,7 +232,7 @@ class Agent(Displayed):
             unites = (
                 linking is None and pack.settings["linking"] == "off" and any(map(is_fact, rows))
             )
-        return self._verbs.remembering.many(
+        return self._verbs.remembering.remember_many(
             written, chain=False, linking="now" if unites else linking
         )
 
@@ -206,18 +250,53 @@ class Agent(Displayed):
         log: bool = True,
         again: bool | None = None,
     ) -> Hits:
-        """What the live pack puts first among what this agent sees; the arguments are those of ``lab.recall``.
+        """Retrieve the highest-ranked memories among those that the agent sees.
 
-        Unless given, ``again`` is the pack's setting ``recall-again``: where that is off (in ``workbench``), a session
-        shows no memory twice, and ``again=True`` shows all.
+        Parameters
+        ----------
+        query
+            The text to search for.
+        limit
+            The maximum number of results, as for ``lab.recall``.
+        project
+            A project, if the agent has none of its own.
+        branch
+            Admit memories of this branch, or of several.
+        season
+            Admit the memories of this season, or of several.
+        where
+            A boolean Polars expression over the columns of ``lab.memories``.
+        at
+            The time of the recall. Default: now.
+        log
+            Whether to log the slate and count accesses.
+        again
+            Whether to show memories that the session has received before. Default: as the pack's
+            setting ``recall-again`` says (off in ``workbench``).
 
-        NotPermitted for another project than its own. While memory is off it is empty, and ``hits.off`` says why.
+        Returns
+        -------
+        Hits
+            The results; empty while memory is off, with the reason in ``hits.off``.
+
+        Raises
+        ------
+        NotPermitted
+            If the project is another one than the agent's.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> tutor = memlab.open().agents("tutor")
+        >>> _ = tutor.remember("Begin with pictures", kind="learning")
+        >>> [hit.text for hit in tutor.recall("how to begin?")]
+        ['Begin with pictures']
         """
         filters = Filters.of(branch=branch, season=season, viewer=self.name, where=where)
         return self._verbs.questions.ask(
             query,
             limit=limit,
-            project=self._identity.place(project),
+            project=self._identity.check_project(project),
             session=self.session,
             filters=filters,
             at=at,
@@ -236,9 +315,45 @@ class Agent(Displayed):
         at: When | None = None,
         log: bool = True,
     ) -> Context:
-        """What this agent is to know for a task, nothing twice in its session; see ``lab.context``."""
-        where = self._identity.place(project)
-        contexts: Contexts = self._verbs.made("contexts")
+        """Build a prompt context for a task, as this agent; see ``lab.context``.
+
+        The session receives no memory twice.
+
+        Parameters
+        ----------
+        task
+            The task or message that the agent works on.
+        budget
+            The maximum length in tokens.
+        project
+            A project, if the agent has none of its own.
+        files
+            Paths of the files that the agent works on, one or several.
+        at
+            The time of the request. Default: now.
+        log
+            Whether to log the context and count accesses.
+
+        Returns
+        -------
+        Context
+            The text, also as Markdown and as messages, and the selected memories.
+
+        Raises
+        ------
+        NotPermitted
+            If the project is another one than the agent's.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> tutor = memlab.open().agents("tutor")
+        >>> _ = tutor.remember("Begin with pictures", kind="learning")
+        >>> "pictures" in tutor.context("plan the next lesson").text
+        True
+        """
+        where = self._identity.check_project(project)
+        contexts: Contexts = self._verbs.component("contexts")
         return contexts.make(
             task,
             budget=budget,
@@ -262,9 +377,46 @@ class Agent(Displayed):
         at: When | None = None,
         decision: Annotated[int, Within(1, 1 << 62)] | None = None,
     ) -> Feedback:
-        """Say how a memory did that was shown to this agent; it counts for how far the agent is trusted, too.
+        """Record feedback on a memory that this agent retrieved.
 
-        The arguments are those of ``lab.feedback``. UnknownName for a memory that it does not see.
+        It also counts for the agent's trust (``lab.agents.relationships``).
+
+        Parameters
+        ----------
+        hit
+            A hit, a memory or its id.
+        outcome
+            "success" or "fail".
+        rating
+            How easily the memory was recalled, 1 (again) to 4 (easy).
+        reward
+            A finite number, for outcomes that are a matter of degree.
+        source
+            The person or program that gives the feedback.
+        at
+            The time of the feedback. Default: now.
+        decision
+            The logged recall that showed the memory. Default: the recall of the hit.
+
+        Returns
+        -------
+        Feedback
+            The logged judgement.
+
+        Raises
+        ------
+        NotPermitted
+            If the agent is a reader.
+        UnknownName
+            If the agent does not see the memory.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> tutor = memlab.open().agents("tutor")
+        >>> _ = tutor.remember("Begin with pictures", kind="learning")
+        >>> tutor.feedback(tutor.recall("how to begin?")[0], "success").agent
+        'tutor'
         """
         self._identity.check_writes()
         with self._core.reading() as state:
@@ -277,9 +429,35 @@ class Agent(Displayed):
 
     @checked
     def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Edited:
-        """Correct a memory of its own, and return the one that replaces it; see ``lab.edit``.
+        """Correct a memory of this agent; see ``lab.edit``.
 
-        NotPermitted for what another created or contributed to, unless it is an owner, and for another project.
+        Parameters
+        ----------
+        memory
+            A memory, a hit or an id.
+        text
+            The corrected text.
+        **fields
+            Fields of ``memlab.FIELDS``; None removes a value.
+
+        Returns
+        -------
+        Edited
+            The corrected memory.
+
+        Raises
+        ------
+        NotPermitted
+            If another agent created or contributed to the memory and this one is no owner, or if a
+            field names another project or creator.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> tutor = memlab.open().agents("tutor")
+        >>> memory = tutor.remember("Begin with pictures", kind="learning")
+        >>> tutor.edit(memory, text="Begin with drawings").text
+        'Begin with drawings'
         """
         self._check_changes(memory)
         self._identity.check_fields(fields)
@@ -288,16 +466,62 @@ class Agent(Displayed):
 
     @checked
     def forget(self, memory: Memories) -> Corrected:
-        """Take memories of its own, with their corrections, out of every recall; ``restore`` brings them back.
+        """Take memories of this agent, with their corrections, out of every recall.
 
-        NotPermitted as for ``edit``: also where a correction is of another.
+        Parameters
+        ----------
+        memory
+            One memory or several.
+
+        Returns
+        -------
+        Corrected
+            The memories that were forgotten; ``restore`` brings them back.
+
+        Raises
+        ------
+        NotPermitted
+            If another agent created a memory, or a correction of it, and this one is no owner.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> tutor = memlab.open().agents("tutor")
+        >>> memory = tutor.remember("Begin with pictures", kind="learning")
+        >>> tutor.forget(memory).ids
+        (1,)
         """
         chosen = self._check_changes(memory)
         return self._verbs.corrections.forget(chosen, permit=self._permit)
 
     @checked
     def restore(self, memory: Memories) -> Corrected:
-        """Bring back memories of its own that are out of use; see ``lab.restore``. NotPermitted as for ``edit``."""
+        """Bring back memories of this agent that are out of use; see ``lab.restore``.
+
+        Parameters
+        ----------
+        memory
+            One memory or several.
+
+        Returns
+        -------
+        Corrected
+            The memories that were brought back.
+
+        Raises
+        ------
+        NotPermitted
+            If another agent created a memory and this one is no owner.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> tutor = memlab.open().agents("tutor")
+        >>> memory = tutor.remember("Begin with pictures", kind="learning")
+        >>> _ = tutor.forget(memory)
+        >>> tutor.restore(memory).ids
+        (1,)
+        """
         chosen = self._check_changes(memory)
         return self._verbs.corrections.restore(
             chosen, project=None, permit=self._permit, summaries=False
@@ -308,6 +532,7 @@ class Agent(Displayed):
         self._identity.check_changes(state, [row])
 
     def _check_changes(self, memories: Memories) -> list[int]:
+        """Return the ids of memories that this agent may change; raise NotPermitted otherwise."""
         with self._core.reading() as state:
             rows = self._core.rows(memories)
             self._identity.check_changes(state, rows)
@@ -325,12 +550,51 @@ class Agent(Displayed):
         season: WordOrWords = None,
         where: pl.Expr | None = None,
     ) -> Turns:
-        """Turns that recall in the background as this agent; see ``lab.agents.turns``."""
-        turns: Turns = self._verbs.made("agents").turns(
+        """Start turns that recall in the background as this agent.
+
+        See ``lab.agents.turns``.
+
+        Parameters
+        ----------
+        verifier
+            The verifier of each recall. Default: rules; None accepts all hits.
+        patience
+            The seconds that the verifier has for one recall.
+        limit
+            The maximum number of results of each recall.
+        project
+            A project, if the agent has none of its own.
+        branch
+            Admit memories of this branch, or of several.
+        season
+            Admit the memories of this season, or of several.
+        where
+            A boolean Polars expression over the columns of ``lab.memories``.
+
+        Returns
+        -------
+        Turns
+            The turns; close them at the end.
+
+        Raises
+        ------
+        NotPermitted
+            If the project is another one than the agent's.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> tutor = memlab.open().agents("tutor")
+        >>> with tutor.turns() as turns:
+        ...     surfaced = turns.offer("the lesson on fractions begins")
+        >>> len(surfaced)
+        0
+        """
+        turns: Turns = self._verbs.component("agents").turns(
             verifier=verifier,
             patience=patience,
             limit=limit,
-            project=self._identity.place(project),
+            project=self._identity.check_project(project),
             session=self.session,
             branch=branch,
             season=season,
@@ -348,15 +612,46 @@ class Agent(Displayed):
         otherwise: Otherwise = "raise",
         store: bool = True,
     ) -> Learned:
-        """What its session taught, stored unless ``store=False``, and what it looked for in vain.
+        """Extract what the session of this agent taught, and store it.
 
-        See ``lab.agents.end_session``; what is private to others is neither known nor a gap.
+        See ``lab.agents.end_session``. Private memories of others are neither used nor reported.
+
+        Parameters
+        ----------
+        messages
+            The messages of the session. Default: its turns in the lab.
+        model
+            A language model that extracts facts. Default: rules.
+        otherwise
+            Handling of messages that the model fails to read: "raise", "rules" or "skip".
+        store
+            Whether to store the result.
+
+        Returns
+        -------
+        Learned
+            Lessons, facts and notices; print it for a report.
+
+        Raises
+        ------
+        NotPermitted
+            If the agent is a reader and ``store`` is True.
+        InputError
+            If there are no messages.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> tutor = memlab.open().agents("tutor")
+        >>> learned = tutor.end_session([{"role": "user", "content": "I live in Rome."}])
+        >>> type(learned).__name__
+        'Learned'
         """
         if store:
             self._identity.check_writes()
         with self._core.reading():
             pack = self._core.pack
-        extraction: Extraction = self._verbs.made("extraction")
+        extraction: Extraction = self._verbs.component("extraction")
         learned = extraction.end(
             self.session,
             messages,
@@ -376,47 +671,97 @@ class Agent(Displayed):
     def touch(
         self, files: Annotated[str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any], AsGiven]
     ) -> ModuleMap:
-        """Log the files that the agent's session read or wrote, and return the map of its project.
+        """Log the files that the agent's session read or wrote.
 
         Parameters
         ----------
         files
-            Paths, or what names them, as for ``lab.agents.modules.touch``.
+            Paths, or calls of tools that name them, as for ``lab.agents.modules.touch``.
+
+        Returns
+        -------
+        ModuleMap
+            The map of the project.
 
         Raises
         ------
         NotPermitted
-            For a reader.
+            If the agent is a reader.
         InputError
-            For an agent without a project.
+            If the agent has no project.
 
         Examples
         --------
-        >>> agent.touch({"tool_name": "Edit", "tool_input": {"file_path": "src/auth.py"}})  # doctest: +SKIP
+        >>> import memlab
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> (folder / "auth.py").write_text("TOKEN_DAYS = 30")
+        15
+        >>> lab = memlab.open()
+        >>> _ = lab.agents.modules.scan(folder, project="api")
+        >>> coder = lab.agents("coder", project="api")
+        >>> module_map = coder.touch(
+        ...     {"tool_name": "Edit", "tool_input": {"file_path": str(folder / "auth.py")}}
+        ... )
         """
         self._identity.check_writes()
         if self.project is None:
             raise InputError(
-                f"{self.name} has no project, so its files belong to none. Make it with project=..."
+                f"{self.name} has no project, so its files belong to none: "
+                "use lab.agents(name, project=...)."
             )
         return LabModules(self._core).touch(files, project=self.project, session=self.session)
 
     @checked
     def conversation(self, *, at: When | None = None) -> Relationship:
-        """Count one more conversation of this agent with its user; see ``lab.agents.conversation``."""
+        """Count one more conversation of this agent with its user.
+
+        See ``lab.agents.conversation``.
+
+        Parameters
+        ----------
+        at
+            The time of the conversation. Default: now.
+
+        Returns
+        -------
+        Relationship
+            The relationship after the conversation.
+
+        Raises
+        ------
+        NotPermitted
+            If the agent is a reader.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().agents("tutor").conversation().conversations
+        1
+        """
         self._identity.check_writes()
-        counted: Relationship = self._verbs.made("agents").conversation(self._short, at=at)
-        return counted
+        relationship: Relationship = self._verbs.component("agents").conversation(
+            self._short, at=at
+        )
+        return relationship
 
     @property
     def _short(self) -> str:
+        """The name without the prefix "agent:"."""
         return self.name.removeprefix("agent:")
 
 
 class LabAgents:
-    """``lab.agents``: one agent by its name, and what agents say, learn, touch and are credited with.
+    """``lab.agents``: agents by name, and verbs for what agents say, learn and touch.
 
-    >>> lab.agents("tutor", project="algebra").recall("fractions")                         # doctest: +SKIP
+    ``lab.agents("tutor")`` is an ``Agent`` with the verbs of daily use.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> lab.agents("tutor", project="algebra").name
+    'agent:tutor'
     """
 
     def __init__(
@@ -424,14 +769,14 @@ class LabAgents:
         verbs: Verbs,
         observing: Observing,
         verifying: Verifying,
-        begun: BegunTurns,
+        open_turns: OpenTurns,
         extraction: Extraction,
     ) -> None:
         self._verbs, self._core = verbs, verbs.core
-        self._observing, self._verifying, self._begun, self._extraction = (
+        self._observing, self._verifying, self._open_turns, self._extraction = (
             observing,
             verifying,
-            begun,
+            open_turns,
             extraction,
         )
 
@@ -444,22 +789,50 @@ class LabAgents:
         session: str | None = None,
         role: str = "member",
     ) -> Agent:
-        """The daily verbs as one agent ("reader", "member", "owner"), which keeps to its project; see ``Agent``."""
+        """Return an agent with the verbs of daily use; see ``Agent``.
+
+        Parameters
+        ----------
+        name
+            The name, with or without the prefix "agent:".
+        project
+            The only project that it reads and writes. Default: any.
+        session
+            Its session. Default: a session of its own.
+        role
+            "reader", "member" or "owner".
+
+        Returns
+        -------
+        Agent
+            The agent.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such role.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().agents("tutor", role="reader").role
+        'reader'
+        """
         now = self._core.store.clock()
         return Agent(
-            identity_of(name, project=project, session=session, role=role, now=now), self._verbs
+            make_identity(name, project=project, session=session, role=role, now=now), self._verbs
         )
 
     @property
     def credits(self) -> LabCredits:
-        """Rewards that are read from answers and transcripts, and how sure they are."""
-        credits: LabCredits = self._core.made("credits")
+        """Rewards inferred from answers and transcripts, with their confidence."""
+        credits: LabCredits = self._core.component("credits")
         return credits
 
     @property
     def modules(self) -> LabModules:
-        """The parts of a code base: scan, map, find, describe."""
-        modules: LabModules = self._core.made("modules")
+        """The modules of a code base: scan, map, find, describe."""
+        modules: LabModules = self._core.component("modules")
         return modules
 
     @checked
@@ -474,17 +847,46 @@ class LabAgents:
         before: str | None = None,
         **fields: Any,
     ) -> Observation:
-        """Remember an utterance if it is worth it: ``admit``, then ``lab.remember``.
+        """Remember an utterance if the pack's policy ``admit`` accepts it.
 
-        ``before`` is the message just before, of somebody else; unless given it is the last of the ``session``. An
-        answer is read with its question: after "What do you do?", "A nurse." is remembered as "I am a nurse.".
+        Parameters
+        ----------
+        text
+            The utterance.
+        role
+            The speaker: "user", "assistant", "system" or "tool".
+        at
+            The time of the utterance. Default: now.
+        chain
+            Whether to link the memory to the previous one of its session by a ``next`` edge.
+        linking
+            When the memory is compared with stored ones, as for ``lab.remember``.
+        before
+            The preceding message of another speaker, because an answer needs its question: after
+            "What do you do?", "A nurse." becomes "I am a nurse.". Default: the last message of the
+            ``session``.
+        **fields
+            Fields of ``memlab.FIELDS``. ``kind`` and ``provenance`` are inferred unless given: a
+            correction, a preference, ...; user-stated for a user, inferred for an assistant.
 
-        What is not admitted is not stored, and ``observation.admission`` says why. ``kind`` and ``provenance`` follow
-        from the reasons and the role unless they are given: what corrects is a correction, what tells a preference is
-        one; what a user says is user-stated, what an assistant says is inferred.
+        Returns
+        -------
+        Observation
+            The memory, None if it was not admitted, and the decision with its reasons.
 
-        >>> lab.agents.observe("How are you?").memory is None                                        # doctest: +SKIP
+        Raises
+        ------
+        InputError
+            If a field is invalid.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.agents.observe("How are you?").memory is None
         True
+        >>> lab.agents.observe("I prefer tabs").memory.kind
+        'preference'
         """
         return self._observing.observe(
             text, role=role, at=at, chain=chain, linking=linking, fields=fields, before=before
@@ -502,11 +904,44 @@ class LabAgents:
         model: LanguageModel | None = None,
         otherwise: Otherwise = "raise",
     ) -> Extracted:
-        """Facts and memories of a text, or of messages with ``role`` and ``content``: by rules, or by a ``model``.
+        """Extract facts and memories from a text or from messages; store nothing.
 
-        Nothing is stored. ``agent`` is who hears it: a fact that it proposes has the agent among its ``agents`` and is
-        shared, a memory is created by the agent and private to it. ``otherwise``: what becomes of a message that the
-        model does not read, docs/howto/extract.md.
+        Parameters
+        ----------
+        messages
+            A text, or messages with ``role`` and ``content``.
+        role
+            The speaker of a text.
+        agent
+            The agent that hears it: it is among the ``agents`` of facts, and the creator of
+            memories, which are private to it.
+        project
+            The project of the proposals.
+        session
+            The session of the proposals.
+        model
+            A language model that extracts. Default: rules.
+        otherwise
+            Handling of messages that the model fails to read: "raise", "rules" or "skip"
+            (docs/howto/extract.md).
+
+        Returns
+        -------
+        Extracted
+            The proposed facts and memories, for ``commit``.
+
+        Raises
+        ------
+        ModelError
+            If the model fails and ``otherwise`` is "raise".
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> extracted = lab.agents.extract("I live in Rome and I work at Acme.")
+        >>> len(lab.memories)
+        0
         """
         return self._extraction.extract(
             messages, role, make_scope(agent, project, session), model, otherwise
@@ -522,21 +957,51 @@ class LabAgents:
         relations: Mapping[tuple[int, int], str] | None = None,
         at: When | None = None,
     ) -> Verified:
-        """Carry out a verifier's verdict on a logged recall, once; durable when it returns.
+        """Apply a verifier's verdict to a logged recall, once.
 
-        ``accepted`` are the hits that pass, or a callable that says so (``memlab.verifiers.overlap``, or your own);
-        ``[]`` is allowed, and rejects all.
-        ``rejected`` are those that do not: without it, all others that were shown. ``relations`` names what joins two
-        that pass, from the first id to the second: ``{(3, 7): "supersedes"}``, which retires the second.
+        The active pack's ``reinforce`` decides what "verified" and "rejected" change.
 
-        The live pack's ``reinforce`` decides what "verified" and "rejected" change. What did not pass loses the access
-        that the recall gave it; two or more that passed are joined by ``relates-to`` edges, or those are strengthened,
-        and share the tag that most have. Where there were seeds and nothing passed, ``lab.upkeep.review.gaps`` has a
-        gap.
+        Parameters
+        ----------
+        hits
+            The hits of a logged recall.
+        accepted
+            The accepted hits or ids, or a verifier (``memlab.verifiers.overlap``, or your own).
+            ``[]`` rejects all.
+        rejected
+            The rejected hits or ids. Default: all other hits.
+        relations
+            Relations between accepted memories, from the first id to the second:
+            ``{(3, 7): "supersedes"}`` takes memory 7 out of use.
+        at
+            The time of the verdict. Default: now.
 
-        InputError for a recall that was not logged or was verified before, UnknownName for what it did not show.
+        Returns
+        -------
+        Verified
+            The logged verdict and its changes.
 
-        >>> lab.agents.verify(lab.recall("release"), memlab.verifiers.overlap)                    # doctest: +SKIP
+        Raises
+        ------
+        InputError
+            If the recall was not logged or was verified before.
+        UnknownName
+            If the recall did not show a memory.
+
+        Notes
+        -----
+        Rejected memories lose the access that the recall counted. Accepted memories get
+        ``relates-to`` edges, or stronger ones, and share the tag that most of them have. If the
+        recall had candidates but none was accepted, the query becomes a gap in
+        ``lab.upkeep.review.gaps``.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+        >>> lab.agents.verify(lab.recall("tabs or spaces?"), memlab.verifiers.overlap).accepted
+        (1,)
         """
         return self._verifying.verify(hits, accepted, rejected=rejected, relations=relations, at=at)
 
@@ -554,13 +1019,48 @@ class LabAgents:
         viewer: str | None = None,
         where: pl.Expr | None = None,
     ) -> Turns:
-        """The turns of one agent, until ``close`` or the end of the lab; the other arguments are those of ``recall``.
+        """Start turns, which recall in the background while an agent works.
 
-        An agent says what it is doing and goes on; what its memory has to say about it is there at the next turn. Each
-        recall is verified, by rules unless another ``verifier`` is given, which has ``patience`` seconds, and only what
-        passes comes up; with ``verifier=None`` all that a recall shows does. See ``Turns``.
+        An agent offers its current action and continues; related memories are there at its next turn.
 
-        >>> turns = lab.agents.turns(project="api")                                        # doctest: +SKIP
+        Parameters
+        ----------
+        verifier
+            The verifier of each recall: only accepted hits surface. Default: rules; None accepts
+            all hits.
+        patience
+            The seconds that the verifier has for one recall.
+        limit
+            The maximum number of results of each recall.
+        project
+            Admit memories of this project and memories without a project.
+        session
+            The session of the recalls.
+        branch
+            Admit memories of this branch, or of several.
+        season
+            Admit the memories of this season, or of several.
+        viewer
+            The person or agent that recalls.
+        where
+            A boolean Polars expression over the columns of ``lab.memories``.
+
+        Returns
+        -------
+        Turns
+            The turns, valid until ``close`` or until the lab is closed.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The build on CI needs Node 20")
+        >>> with lab.agents.turns() as turns:
+        ...     _ = turns.offer("the build fails on CI")
+        ...     _ = turns.wait()
+        ...     surfaced = turns.offer("a test times out")
+        >>> [hit.text for hit in surfaced]
+        ['The build on CI needs Node 20']
         """
         filters = Filters.of(branch=branch, season=season, viewer=viewer, where=where)
 
@@ -575,18 +1075,35 @@ class LabAgents:
                 log=True,
             )
 
-        begun = Turns(ask, self._verifying, verifier, self._core.store, patience=patience)
-        self._begun.add(begun)
-        return begun
+        turns = Turns(ask, self._verifying, verifier, self._core.store, patience=patience)
+        self._open_turns.add(turns)
+        return turns
 
     @checked
     def admit(self, text: str, *, role: str = "user", project: str | None = None) -> Admission:
-        """Whether an utterance is worth remembering, by the live pack's ``admit``; nothing is stored or logged.
+        """Decide by the active pack's ``admit`` whether to remember an utterance.
 
-        ``role`` is who speaks: user, assistant, system, tool. The answer carries its reasons, the detectors that fired
-        (plain English; in other languages none does), and a confidence. ``observe`` stores what is admitted.
+        Nothing is stored or logged; ``observe`` stores admitted utterances.
 
-        >>> lab.agents.admit("I prefer tabs").reasons                                      # doctest: +SKIP
+        Parameters
+        ----------
+        text
+            The utterance.
+        role
+            The speaker: "user", "assistant", "system" or "tool".
+        project
+            The project, whose memories the utterance is compared with.
+
+        Returns
+        -------
+        Admission
+            The decision with its reasons, the detectors that fired (English only), and a
+            confidence.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().agents.admit("I prefer tabs").reasons
         ('tells-preference',)
         """
         return self._observing.admit(text, role=role, project=project)
@@ -599,12 +1116,37 @@ class LabAgents:
         only: Iterable[Annotated[int, Within(0)]] | None = None,
         linking: str | None = None,
     ) -> Remembered:
-        """Store what ``extract`` proposed, or the items ``only`` (numbers of its frame), in one transaction.
+        """Store the proposals of ``extract``, or some of them, in one transaction.
 
-        It goes the way of ``lab.remember``: secrets are redacted, limits hold, and the pack's ``link`` and ``resolve``
-        decide what each means for what is known; ``outcomes`` says so. ``linking`` as there.
+        Proposals are stored as by ``lab.remember``: secrets are redacted, limits hold, and the
+        pack's ``link`` and ``resolve`` compare them with stored memories.
 
-        >>> lab.agents.commit(lab.agents.extract("I live in Rome and I work at Acme").facts)      # doctest: +SKIP
+        Parameters
+        ----------
+        extracted
+            The result of ``extract``, or its ``facts``.
+        only
+            The numbers of the proposals to store, rows of its frame. Default: all.
+        linking
+            When the memories are compared, as for ``lab.remember``.
+
+        Returns
+        -------
+        Remembered
+            The memories and their outcomes.
+
+        Raises
+        ------
+        InputError
+            If a number is out of range.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> extracted = lab.agents.extract("I live in Rome and I work at Acme.")
+        >>> [memory.text for memory in lab.agents.commit(extracted.facts)]
+        ['The user lives in Rome', 'The user works at Acme']
         """
         return self._extraction.commit(extracted, only, linking)
 
@@ -620,20 +1162,53 @@ class LabAgents:
         otherwise: Otherwise = "raise",
         store: bool = True,
     ) -> Learned:
-        """What a session taught, stored unless ``store=False``: print it for "here is what I learned".
+        """Extract what a session taught, and store it.
 
-        Breakthroughs, solutions, what failed and is to be avoided, changes of plan, calls of tools that led to success
-        and what was called important, at most five of each and 2,000 tokens in all; and what ``extract`` proposes.
-        ``messages``, ``model`` and ``otherwise`` as there; unless messages are given, the turns of the session that the
-        lab holds. Lessons are recognised by rules, whatever the model. A lesson that is known already
-        (closeness above .92) is left out; the rest, where the pack links, is compared before it is stored, and
-        ``notices`` say what conflicts.
+        Parameters
+        ----------
+        session
+            The session.
+        messages
+            The messages of the session. Default: its turns in the lab.
+        agent
+            The agent that learned.
+        project
+            The project of the session.
+        model
+            A language model that extracts facts. Default: rules. Lessons are always found by rules.
+        otherwise
+            Handling of messages that the model fails to read: "raise", "rules" or "skip".
+        store
+            Whether to store the result.
 
-        Under a pack with ``maintain-after-session``, such as ``factgraph``, a pass of ``lab.upkeep.maintain`` follows.
+        Returns
+        -------
+        Learned
+            Lessons, facts and notices; print it for a report.
 
-        InputError for a session of which the lab holds no turns.
+        Raises
+        ------
+        InputError
+            If the lab has no turns of the session and no messages are given.
 
-        >>> print(lab.agents.end_session("monday", agent="coder"))                         # doctest: +SKIP
+        Notes
+        -----
+        Lessons are breakthroughs, solutions, failures to avoid, changes of plan, successful calls
+        of tools and important statements: at most five of each, and 2,000 tokens in all. Lessons
+        that the lab has already (closeness above .92) are left out. The rest is compared with
+        stored memories if the pack links, and ``notices`` report conflicts.
+
+        Under a pack with ``maintain-after-session``, such as ``factgraph``, ``lab.upkeep.maintain``
+        runs afterwards.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> messages = [{"role": "user", "content": "Important: never deploy on Fridays."}]
+        >>> learned = lab.agents.end_session("monday", messages, agent="coder")
+        >>> len(lab.memories) > 0
+        True
         """
         learned = self._extraction.end(
             session,
@@ -650,41 +1225,105 @@ class LabAgents:
 
     @checked
     def conversation(self, agent: str, *, at: When | None = None) -> Relationship:
-        """Count one more conversation of this agent with its user, and return their relationship as it is then.
+        """Count one more conversation of an agent with its user.
 
-        A first conversation starts from the settings ``familiarity-start`` and ``trust-start``; each adds a share
-        ``familiarity-gain`` of the familiarity still missing to 100. Under a pack with ``maintain-after-session`` a
-        pass of ``lab.upkeep.maintain`` follows.
+        A relationship starts with the settings ``familiarity-start`` and ``trust-start``. Each
+        conversation adds the share ``familiarity-gain`` of the distance to 100. Under a pack
+        with ``maintain-after-session``, ``lab.upkeep.maintain`` runs afterwards.
+
+        Parameters
+        ----------
+        agent
+            The name of the agent.
+        at
+            The time of the conversation. Default: now.
+
+        Returns
+        -------
+        Relationship
+            The relationship after the conversation.
+
+        Raises
+        ------
+        InputError
+            If the name is invalid.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().agents.conversation("tutor").conversations
+        1
         """
         check_agent(agent)
         now = self._core.instant(at)
         with self._core.store.writing() as tx:
             state, pack = self._core.store.state, self._core.pack
-            body = {"relationship": in_event(talked(relationship_of(state, pack, agent), pack))}
+            body = {
+                "relationship": make_event_fields(
+                    count_conversation(get_relationship(state, pack, agent), pack)
+                )
+            }
             tx.event("conversation", body, at=now)
         maintain_after_session(self._core.store)
         with self._core.reading() as state:
-            return relationship_of(state, pack, agent)
+            return get_relationship(state, pack, agent)
 
     def relationships(self) -> pl.DataFrame:
-        """One row an agent: agent, trust, familiarity (both 0-100), conversations, helpful, unhelpful, since, last."""
+        """Return the relationship of each agent with its user.
+
+        Returns
+        -------
+        DataFrame
+            The columns ``agent``, ``trust`` and ``familiarity`` (0 to 100), ``conversations``,
+            ``helpful``, ``unhelpful``, ``since``, ``last``.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.agents.conversation("tutor")
+        >>> lab.agents.relationships()["agent"].to_list()
+        ['tutor']
+        """
         with self._core.reading() as state:
             return state.projection(Relationships).frame
 
     @checked
     def switch_off(self, project: str | None = None, *, reason: str = "") -> pl.DataFrame:
-        """Switch memory off, for a project or without one for all; logged, and undone by ``switch_on``.
+        """Switch memory off, for one project or for all.
 
-        While it is off nothing is remembered: ``remember`` and whatever stores memories, loads them or maps the
-        project's modules raise ``MemoryOff``, as what is dropped in silence would be taken for known. Recalls, contexts
-        and turns return nothing and are not logged; ``hits.off`` says why. A recall that names no project leaves out
-        those that are off. What is there can still be looked at, judged, corrected, forgotten and purged.
+        While it is off, calls that store memories raise ``MemoryOff``. Recalls, contexts and turns
+        return nothing and are not logged; ``hits.off`` has the reason. Recalls without a project
+        leave out projects that are off. Stored memories can still be read, judged, corrected,
+        forgotten and purged.
 
-        The purge of a project by name takes its switch with it.
+        Parameters
+        ----------
+        project
+            The project. Default: all.
+        reason
+            The reason, which is stored.
 
-        Returned is what is off; nothing is written if it was. PrivacyError for a secret in the reason.
+        Returns
+        -------
+        DataFrame
+            What is switched off: ``project`` (null for all), ``since``, ``reason``.
 
-        >>> lab.agents.switch_off("api", reason="under audit")                             # doctest: +SKIP
+        Raises
+        ------
+        PrivacyError
+            If the reason holds a secret.
+
+        Notes
+        -----
+        Nothing is written if memory was off already. A purge of the project removes its switch.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.agents.switch_off("api", reason="under audit")["project"].to_list()
+        ['api']
         """
         return self._switch(project, reason, on=False)
 
@@ -692,27 +1331,77 @@ class LabAgents:
     def switch_on(
         self, project: str | None = None, *, reason: str = "", by: str = "user"
     ) -> pl.DataFrame:
-        """Switch memory on again, for a project or without one for all; projects that are off by themselves stay off.
+        """Switch memory on again, for one project or for all; record a needed consent.
 
-        Under a pack whose setting ``consent`` is "needed" this is the consent, for the project or without one for what
-        belongs to no project: an event with who (``by``), when, why, and where texts are sent to be embedded. It ends
-        with ``switch_off``, and does not hold for an embedder elsewhere that was not disclosed then.
+        Projects that were switched off by name stay off when all is switched on. Under a pack whose
+        setting ``consent`` is "needed", the call is the consent for the project, or for memories
+        without one.
 
-        Returned is what is off still; nothing is written if it was on.
+        Parameters
+        ----------
+        project
+            The project. Default: all.
+        reason
+            The reason, which is stored.
+        by
+            The person who consents.
 
-        >>> lab.agents.switch_on("api", reason="agreed in the kick-off", by="ida")         # doctest: +SKIP
+        Returns
+        -------
+        DataFrame
+            What is still switched off: ``project`` (null for all), ``since``, ``reason``.
+
+        Raises
+        ------
+        PrivacyError
+            If the reason holds a secret.
+
+        Notes
+        -----
+        A consent is stored with its person, time, reason, and the embedder that gets the texts. It
+        ends with ``switch_off``, and does not cover another remote embedder.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.agents.switch_off("api")
+        >>> lab.agents.switch_on("api", reason="agreed in the kick-off", by="ida").height
+        0
         """
         return self._switch(project, reason, on=True, by=by)
 
     def switched_off(self) -> pl.DataFrame:
-        """One row for all (project null) and for each project for which memory is off: project, since, reason."""
+        """Return what is switched off.
+
+        Returns
+        -------
+        DataFrame
+            The columns ``project`` (null for all), ``since``, ``reason``.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().agents.switched_off().height
+        0
+        """
         with self._core.reading() as state:
             return state.projection(Switches).frame
 
     def consents(self) -> pl.DataFrame:
-        """One row for each project (null: what has none) to which somebody consented: who, when, why, what was told.
+        """Return the consents to memory, one row per project.
 
-        Columns: project, since, creator, reason, embedder, remote (null: texts stay on this machine).
+        Returns
+        -------
+        DataFrame
+            The columns ``project`` (null: no project), ``since``, ``creator``, ``reason``,
+            ``embedder``, ``remote`` (null: texts stay on this machine).
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().agents.consents().height
+        0
         """
         with self._core.reading() as state:
             return state.projection(Consents).frame
@@ -720,32 +1409,50 @@ class LabAgents:
     def _switch(
         self, project: str | None, reason: str, *, on: bool, by: str = "user"
     ) -> pl.DataFrame:
+        """Write a "switch" event if it changes anything; return what is off."""
+        # Switching on what is on is written only where it is a consent.
         for name, text in (("project", project), ("reason", reason), ("by", by)):
             if text:
                 refuse(validate_text(text, where=name), name)
         if project == "":
-            raise InputError("project is a name, or nothing for all, not an empty one.")
+            raise InputError("project is empty: give a name, or leave it out for all.")
         if not by:
-            raise InputError("by is the name of whoever consents, not an empty one.")
+            raise InputError("by is empty: give the name of the person who consents.")
         store = self._core.store
         with store.writing() as tx:
             consents = on and lacks_consent(store, store.state, project)
             if consents or store.state.projection(Switches).has(project) == on:
-                told = {"creator": by, "consent": consent_fields(store)} if consents else {}
+                consent_fields_of_event = (
+                    {"creator": by, "consent": consent_fields(store)} if consents else {}
+                )
                 tx.event(
                     "switch",
-                    {"project": project, "on": on, "reason": reason, **told},
+                    {"project": project, "on": on, "reason": reason, **consent_fields_of_event},
                     at=store.clock(),
                 )
         return self.switched_off()
 
     @checked
     def metrics(self, *, since: When | None = None) -> Metrics:
-        """What the contexts that agents were given were worth: tokens injected and saved, coverage, frequent gotchas.
+        """Summarize contexts: tokens injected and saved, coverage, frequent gotchas.
 
-        ``since`` leaves out what came before. All is computed from the journal, which holds no wall time, but for the
-        latencies: those are medians of the calls of this process.
+        Parameters
+        ----------
+        since
+            Leave out what happened before. Default: nothing.
 
-        >>> lab.agents.metrics()["tokens-saved"]                                           # doctest: +SKIP
+        Returns
+        -------
+        Metrics
+            The figures, computed from the journal; latencies are medians of this process.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("Refresh tokens expire after 30 days")
+        >>> _ = lab.context("fix the token refresh")
+        >>> lab.agents.metrics()["contexts"]
+        1.0
         """
-        return metrics_of(self._core, since=None if since is None else to_micros(since))
+        return compute_metrics(self._core, since=None if since is None else to_micros(since))

@@ -1,4 +1,4 @@
-"""What the verbs of agents declare to a lab."""
+"""The accessor ``lab.agents``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from memlab.kernel.verbs.declared import Declared, construct
 
 __all__ = ["DECLARED"]
 
+# The constructor arguments of ``LabAgents``.
 _NEEDS = ("verbs", "observing", "verifying", "turns", "extraction")
 
 DECLARED = Declared(
     accessors={"agents": construct("memlab.subjects.agent_verbs.agents:LabAgents", *_NEEDS)}
 )
+"""The declaration that ``projections`` reads."""

@@ -1,1 +1,1 @@
-"""Turns that recall in the background; relationships of agents with their user."""
+"""Turns that recall in the background, verification, and relationships with users."""

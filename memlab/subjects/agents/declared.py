@@ -1,4 +1,4 @@
-"""What turns and relationships declare to a lab."""
+"""The components, hooks and projections of turns and relationships."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ DECLARED = Declared(
     projections=(Relationships,),
     hooks=(
         Hook(
-            "agents-feedback", "feedback", "memlab.subjects.agents.relationships:fields_of_feedback"
+            "agents-feedback",
+            "feedback",
+            "memlab.subjects.agents.relationships:make_feedback_fields",
         ),
     ),
-    kept={
-        "turns": construct("memlab.subjects.agents.turns:BegunTurns"),
+    lasting={
+        "turns": construct("memlab.subjects.agents.turns:OpenTurns"),
         "verifying": construct("memlab.subjects.agents.verifying:Verifying", "core"),
     },
 )
+"""The declaration that ``projections`` reads."""

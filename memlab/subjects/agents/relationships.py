@@ -1,4 +1,4 @@
-"""Relationships: how well an agent and its user know each other, and how far what it recalls is trusted."""
+"""Relationships of agents and users: familiarity, and trust in the agent's recalls."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ from memlab.kernel.state import (
 __all__ = [
     "Relationship",
     "Relationships",
-    "fields_of_feedback",
-    "in_event",
-    "relationship_of",
-    "talked",
-    "trusted",
+    "count_conversation",
+    "get_relationship",
+    "make_event_fields",
+    "make_feedback_fields",
+    "update_trust",
 ]
 
+# Trust and familiarity are percentages, as the settings are.
 _MAX = 100.0
 
+# Columns of ``Relationships.frame``; times are integers until the frame is built.
 _STAMP = pl.Datetime("us", "UTC")
 _SCHEMA: dict[str, Any] = {
     "agent": pl.String,
@@ -49,26 +51,33 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Relationship:
-    """How well an agent and its user know each other, and how far its recalls are trusted.
+    """The familiarity of an agent and its user, and the trust in the agent's recalls.
 
     Attributes
     ----------
     agent
         The name of the agent, as it was given.
     trust
-        0-100; it begins with the setting ``trust-start``.
+        0 to 100; it starts with the setting ``trust-start``.
     familiarity
-        0-100; it begins with the setting ``familiarity-start``.
+        0 to 100; it starts with the setting ``familiarity-start``.
     conversations
-        How many conversations were counted.
+        The number of counted conversations.
     helpful
-        How many judgements were a success.
+        The number of "success" judgements.
     unhelpful
-        How many judgements were a failure.
+        The number of "fail" judgements.
     since
-        When it began, in microseconds since 1970 UTC; ``lab.agents.relationships()`` has it as a time.
+        The time of the first event, in microseconds since 1970 UTC.
     last
-        When it last changed, likewise.
+        The time of the last event, in microseconds since 1970 UTC.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> relationship = memlab.open().agents.conversation("tutor")
+    >>> relationship.agent, relationship.conversations, relationship.helpful
+    ('tutor', 1, 0)
     """
 
     agent: str
@@ -81,12 +90,13 @@ class Relationship:
     last: int = 0
 
 
+# The name of an agent in a relationship exists without a memory, so a purge must know its role.
 _DECLARED_AGENT = replace(AGENT, held="declared")
 _IN_EVENT = mapping_field({"agent": _DECLARED_AGENT, "trust": NUMBER, "familiarity": NUMBER})
 
 
 class Relationships(Projection):
-    """Relationships by agent. What a conversation or a judgement makes of one was decided when it was written."""
+    """Relationships by agent. Events contain the decided values; the fold asks no policy."""
 
     name: ClassVar[str] = "relationships"
     kinds: ClassVar[tuple[str, ...]] = ("conversation", "feedback")
@@ -112,85 +122,95 @@ class Relationships(Projection):
     )
 
     def __init__(self) -> None:
-        self._known: dict[str, Relationship] = {}
+        self._by_agent: dict[str, Relationship] = {}
 
     def get(self, agent: str) -> Relationship | None:
-        """The relationship of this agent, if it has begun."""
-        return self._known.get(agent)
+        """Return the relationship of an agent, None if it has not begun."""
+        return self._by_agent.get(agent)
 
     def fold(self, event: Event) -> None:
-        now = event.body.get("relationship")
-        if now is None:
+        """Apply an event with a relationship: a conversation or feedback of an agent."""
+        decided = event.body.get("relationship")
+        if decided is None:
             return
-        agent = now["agent"]
-        known = self._known.get(agent) or Relationship(
+        agent = decided["agent"]
+        relationship = self._by_agent.get(agent) or Relationship(
             agent, 0.0, 0.0, since=event.at, last=event.at
         )
         outcome = event.body.get("outcome")
-        self._known[agent] = replace(
-            known,
-            trust=now["trust"],
-            familiarity=now["familiarity"],
-            conversations=known.conversations + (event.kind == "conversation"),
-            helpful=known.helpful + (outcome == "success"),
-            unhelpful=known.unhelpful + (outcome == "fail"),
-            since=min(known.since, event.at),
-            last=max(known.last, event.at),
+        self._by_agent[agent] = replace(
+            relationship,
+            trust=decided["trust"],
+            familiarity=decided["familiarity"],
+            conversations=relationship.conversations + (event.kind == "conversation"),
+            helpful=relationship.helpful + (outcome == "success"),
+            unhelpful=relationship.unhelpful + (outcome == "fail"),
+            since=min(relationship.since, event.at),
+            last=max(relationship.last, event.at),
         )
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row an agent, by name: agent, trust, familiarity, conversations, helpful, unhelpful, since, last."""
-        rows = [asdict(self._known[agent]) for agent in sorted(self._known)]
+        """One row per agent, by name, with the fields of ``Relationship``."""
+        rows = [asdict(self._by_agent[agent]) for agent in sorted(self._by_agent)]
         return pl.DataFrame(rows, schema=_SCHEMA).with_columns(pl.col("since", "last").cast(_STAMP))
 
     def dump(self) -> Any:
-        return [asdict(known) for known in self._known.values()]
+        """Return the relationships as plain values."""
+        return [asdict(relationship) for relationship in self._by_agent.values()]
 
     def load(self, dumped: Any) -> None:
-        self._known = {row["agent"]: Relationship(**row) for row in dumped}
+        """Restore the relationships from the result of ``dump``."""
+        self._by_agent = {row["agent"]: Relationship(**row) for row in dumped}
 
 
-def relationship_of(state: State, pack: Pack, agent: str) -> Relationship:
-    """What there is between this agent and its user; a new one starts as the settings ``familiarity-start`` and
-    ``trust-start`` say (without a past there is nothing to be familiar with, and no reason to trust or to distrust).
+def get_relationship(state: State, pack: Pack, agent: str) -> Relationship:
+    """Return the relationship of an agent and its user.
+
+    A new one starts with the settings ``familiarity-start`` and ``trust-start``: without a history
+    there is nothing to be familiar with, and no reason for trust or distrust.
     """
-    found = state.projection(Relationships).get(agent)
-    return found or Relationship(
+    relationship = state.projection(Relationships).get(agent)
+    return relationship or Relationship(
         agent, pack.number("trust-start"), pack.number("familiarity-start")
     )
 
 
-def fields_of_feedback(state: State, pack: Pack, agent: str, outcome: str | None) -> dict[str, Any]:
-    """Return what an event of feedback says of the relationship with the agent that recalled the memory."""
-    known = relationship_of(state, pack, agent)
+def make_feedback_fields(
+    state: State, pack: Pack, agent: str, outcome: str | None
+) -> dict[str, Any]:
+    """Return the fields of a feedback event for the relationship with its agent."""
+    relationship = get_relationship(state, pack, agent)
     return {
-        "relationship": in_event(
-            known if outcome is None else trusted(known, pack, helpful=outcome == "success")
+        "relationship": make_event_fields(
+            relationship
+            if outcome is None
+            else update_trust(relationship, pack, helpful=outcome == "success")
         )
     }
 
 
-def talked(known: Relationship, pack: Pack) -> Relationship:
-    """After one more conversation: a share ``familiarity-gain`` of what is missing to 100 is added."""
-    gained = (_MAX - known.familiarity) * pack.number("familiarity-gain")
-    return replace(known, familiarity=_bounded(known.familiarity + gained))
+def count_conversation(relationship: Relationship, pack: Pack) -> Relationship:
+    """Return a relationship after a conversation: ``familiarity-gain`` of the rest is added."""
+    gain = (_MAX - relationship.familiarity) * pack.number("familiarity-gain")
+    return replace(relationship, familiarity=_clip(relationship.familiarity + gain))
 
 
-def trusted(known: Relationship, pack: Pack, *, helpful: bool) -> Relationship:
-    """After a recall that helped (``trust-gain`` more) or did not (``trust-loss`` less), within 0 and 100."""
+def update_trust(relationship: Relationship, pack: Pack, *, helpful: bool) -> Relationship:
+    """Return a relationship after feedback: ``trust-gain`` more or ``trust-loss`` less."""
     step = pack.number("trust-gain") if helpful else -pack.number("trust-loss")
-    return replace(known, trust=_bounded(known.trust + step))
+    return replace(relationship, trust=_clip(relationship.trust + step))
 
 
-def _bounded(value: float) -> float:
+def _clip(value: float) -> float:
+    """Return a value clipped to 0 and 100."""
     return min(_MAX, max(0.0, value))
 
 
-def in_event(known: Relationship) -> dict[str, object]:
-    """What an event says of a relationship: the rest is counted."""
+def make_event_fields(relationship: Relationship) -> dict[str, object]:
+    """Return the fields of a relationship that an event stores; the others are counted."""
     return {
         name: value
-        for name, value in asdict(known).items()
+        for name, value in asdict(relationship).items()
         if name in ("agent", "trust", "familiarity")
     }

@@ -1,4 +1,4 @@
-"""Turns: an agent says what it is doing and goes on; what its memory has to say about it is there at the next turn."""
+"""Turns: recalls in the background while an agent works, ready at its next turn."""
 
 from __future__ import annotations
 
@@ -22,31 +22,33 @@ from memlab.kernel.hooks import list_hooks
 from memlab.kernel.recall import Hit, Hits
 from memlab.kernel.state import validate_text
 from memlab.kernel.storage.store import Store
-from memlab.subjects.agents.verifying import Verifying, verdict_of
+from memlab.subjects.agents.verifying import Verifying, get_verdict
 from memlab.subjects.verifiers import Verdict, Verifier
 
-__all__ = ["PATIENCE", "BegunTurns", "Surfaced", "Turns"]
+__all__ = ["PATIENCE", "OpenTurns", "Surfaced", "Turns"]
 
 PATIENCE = 10.0
-"""Seconds that a verifier has for one recall, unless the caller says: a model at hand answers in a few."""
+"""Default seconds that a verifier has for one recall; a local model answers in a few."""
 
 _REST = 50
-"""How long, in times of what it took, clusters that recalls span are left alone after a refinement: the lab, which it
-holds, is then free for 98% of the time (0.2 s beside 10,000 memories, 1.4 s beside 100,000).
+"""Pause after a refinement of clusters that span recalls, as a multiple of its duration.
+
+A refinement locks the lab, which is then free for 98% of the time (0.2 s with 10,000 memories, 1.4
+s with 100,000).
 """
 
-_LOOK = 0.05
-"""Seconds between two looks at whether the turns are closed, while a verifier is waited for."""
+_POLL_SECONDS = 0.05
+"""Seconds between two checks for closed turns while a verifier runs."""
 
-_MOST_SAID = 300
-"""Characters of what a verifier raised."""
+_MAX_ERROR_LENGTH = 300
+"""Maximum characters of an error of a verifier."""
 
 
 @dataclass(frozen=True)
 class Surfaced(Sequence[Hit], Displayed):
-    """What came up since the offer before, best first, none of it twice on one topic: a sequence of ``Hit``.
+    """The memories that surfaced since the previous offer, best first.
 
-    ``len()`` is the number of hits and iteration gives them; it is empty, and false, where nothing came up.
+    It is a sequence of ``Hit``, empty if nothing surfaced. No memory surfaces twice on one topic.
 
     Attributes
     ----------
@@ -59,10 +61,22 @@ class Surfaced(Sequence[Hit], Displayed):
     new_topic
         Whether one of the contexts began another topic.
     skipped
-        Contexts that were never searched, because a newer one came before the worker got to them.
+        Contexts that were not searched, because a newer one arrived first.
     notes
-        What went otherwise: a verifier that raised, named what it was not shown or gave no answer in time (what its
-        recall showed comes up unverified), clusters that could not be refined, memory that is switched off.
+        Problems: a verifier that raised, named other memories or did not answer in time (its hits
+        surface unverified), clusters that could not be refined, memory that is switched off.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("The build on CI needs Node 20")
+    >>> with lab.agents.turns() as turns:
+    ...     _ = turns.offer("the build fails on CI")
+    ...     _ = turns.wait()
+    ...     surfaced = turns.offer("a test times out")
+    >>> surfaced.contexts, len(surfaced)
+    (('the build fails on CI',), 1)
     """
 
     hits: tuple[Hit, ...] = ()
@@ -81,15 +95,15 @@ class Surfaced(Sequence[Hit], Displayed):
     def __getitem__(self, index: slice) -> Sequence[Hit]: ...
     @checked
     def __getitem__(self, index: int | slice) -> Hit | Sequence[Hit]:
-        found: Hit | Sequence[Hit] = get_item(self.hits, index, "hit")
-        return found
+        selected: Hit | Sequence[Hit] = get_item(self.hits, index, "hit")
+        return selected
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """``decision``, ``memory_id``, ``score``, ``text``, ``kind``."""
+        """One row per hit: ``decision``, ``memory_id``, ``score``, ``text``, ``kind``."""
         return pl.DataFrame(
             {
                 "decision": [hit.decision for hit in self],
@@ -112,7 +126,7 @@ class Surfaced(Sequence[Hit], Displayed):
         rows = [(hit.id, f"{hit.score:.4f}", hit.text) for hit in self]
         notes = [f"not searched: {context}" for context in self.skipped]
         return table(
-            f"{topic}{len(self)} came up",
+            f"{topic}{len(self)} {'memory' if len(self) == 1 else 'memories'} surfaced",
             ("id", "score", "memory"),
             rows,
             notes=[*notes, *self.notes],
@@ -120,25 +134,50 @@ class Surfaced(Sequence[Hit], Displayed):
 
 
 class Turns:
-    """The turns of one agent; made by ``lab.agents.turns``. One thread, which waits until something is offered.
+    """Turns of one agent, from ``lab.agents.turns``: recalls in the background.
 
-    ``offer`` takes what the agent is doing and returns at once. One worker searches: while it is at a context, the
-    newest of those that come waits, and it takes the place of any that waited before. A memory comes up once; when the
-    closeness of a context to the one before falls below the setting ``topic-closeness``, the topic is new, and
-    everything may come up again. What came up before still takes part in the recall, and counts as used.
+    ``offer`` takes what the agent is doing and returns at once. One worker searches; while it is
+    busy, only the newest context waits, and replaces an older one.
 
-    Each recall is verified (see ``lab.agents.verify``), and only what passes comes up. A verifier runs in a thread of
-    its own, and has ``patience`` seconds; one that fails, or names what it was not shown, changes nothing in the lab.
-    One that hangs is not asked again before it has answered.
+    Parameters
+    ----------
+    ask
+        A function from a context to its hits.
+    verifying
+        The lab's verification.
+    verifier
+        The verifier of each recall, or None.
+    store
+        The store of the lab.
+    patience
+        The seconds that the verifier has for one recall.
 
-    When nothing waits, clusters are refined where the pack says that it is due: after ``refine-every`` recalls of the
-    lab, those of ``lab.recall`` counted too, or when the last one spans several.
+    Notes
+    -----
+    A memory surfaces once per topic. A topic is new if the closeness of a context to the previous
+    one is below the setting ``topic-closeness``; then every memory may surface again. Memories that
+    have surfaced still take part in recalls, and count as used.
 
-    >>> turns = lab.agents.turns(project="api")                                                   # doctest: +SKIP
-    >>> turns.offer("the build fails on CI")       # the first time there is nothing yet
-    ... # doctest: +SKIP
-    >>> turns.offer("a test times out")            # what is known about the build
-    ... # doctest: +SKIP
+    Each recall is verified (``lab.agents.verify``), and only accepted hits surface. The verifier
+    runs in its own thread for at most ``patience`` seconds. If it fails or names other memories,
+    nothing in the lab changes. While it hangs, it is not called again.
+
+    When no context waits, clusters are refined if the pack says so: after ``refine-every`` recalls
+    of the lab, or when the last recall spans several clusters.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("The build on CI needs Node 20")
+    >>> turns = lab.agents.turns()
+    >>> len(turns.offer("the build fails on CI"))  # nothing is ready at the first turn
+    0
+    >>> turns.wait()
+    True
+    >>> turns.offer("a test times out")[0].text
+    'The build on CI needs Node 20'
+    >>> turns.close()
     """
 
     def __init__(
@@ -150,29 +189,74 @@ class Turns:
         *,
         patience: float = PATIENCE,
     ) -> None:
-        """``ask`` recalls for a context; ``store`` is that of the lab which it asks."""
-        asked = None if verifier is None else _Asked(verifying, verifier, patience)
-        self._search = _Search(ask, asked, store)
+        timed_verifier = None if verifier is None else _TimedVerifier(verifying, verifier, patience)
+        self._search = _Search(ask, timed_verifier, store)
         weakref.finalize(self, self._search.worker.stop_soon)
 
     @checked
     def offer(self, context: str) -> Surfaced:
-        """What came up for the contexts before, as far as it is ready; then this one waits to be searched.
+        """Return what surfaced for earlier contexts, and queue this one.
 
-        Returns at once: nothing is asked of the lab here. An error of a search is raised at the offer after it; what
-        else was ready comes with the next.
+        The call returns at once. An error of a search is raised at the next offer; other results
+        come with the offer after that.
+
+        Parameters
+        ----------
+        context
+            What the agent is doing.
+
+        Returns
+        -------
+        Surfaced
+            The new hits since the previous offer.
+
+        Raises
+        ------
+        LabError
+            If the turns are closed.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> with memlab.open().agents.turns() as turns:
+        ...     len(turns.offer("the build fails on CI"))
+        0
         """
         return self._search.offer(validate_text(context))
 
     @checked
     def wait(self, timeout: Seconds | None = None) -> bool:
-        """Until the worker has done all that there is to do, at most ``timeout`` seconds; whether it has."""
+        """Wait until the worker has searched all contexts.
+
+        Parameters
+        ----------
+        timeout
+            The maximum number of seconds. Default: no limit.
+
+        Returns
+        -------
+        bool
+            Whether the worker has finished.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> with memlab.open().agents.turns() as turns:
+        ...     turns.wait(1.0)
+        True
+        """
         return self._search.wait(timeout)
 
     def close(self) -> None:
-        """Let the search that is running end, leave out what waits, and begin no more.
+        """End the turns: finish the current search, drop waiting contexts.
 
-        A verdict that has not come by then is not waited for: what its recall showed stays unverified.
+        A verdict that is not ready is not waited for; its recall stays unverified.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> turns = memlab.open().agents.turns()
+        >>> turns.close()
         """
         self._search.close()
 
@@ -184,27 +268,33 @@ class Turns:
 
 
 class _Search:
-    """What the worker of some turns does. It does not know them, so that they may be left and not closed."""
+    """The worker of some turns.
 
-    def __init__(self, ask: Callable[[str], Hits], verifying: _Asked | None, store: Store) -> None:
+    It holds no reference to the turns, so that abandoned ones end.
+    """
+
+    def __init__(
+        self, ask: Callable[[str], Hits], verifying: _TimedVerifier | None, store: Store
+    ) -> None:
         self._ask, self._verifying, self._store = ask, verifying, store
         self.worker = Worker(f"turns of {store.where}", self._step)
+        # Guards what the worker and the caller of ``offer`` share.
         self._mutex = ThreadLock()
         self._idle = threading.Event()
         self._idle.set()
         self._closed = False
-        # guarded by the mutex
         self._next: str | None = None
         self._skipped: list[str] = []
         self._ready: list[Surfaced] = []
         self._failed: list[Exception] = []
         self._notes: list[str] = []
-        # of the worker alone: what came up on this topic, and the vector of the last context
-        self._known: set[int] = set()
+        # Used by the worker alone: what surfaced on this topic, and the vector of the last context.
+        self._surfaced_ids: set[int] = set()
         self._last: NDArray[np.int8] | None = None
         self._rests_until = 0.0
 
     def offer(self, context: str) -> Surfaced:
+        """Queue a context; return what is ready or raise the error of an earlier search."""
         with self._mutex:
             if self._closed:
                 raise LabError("These turns have ended: the lab was closed.")
@@ -220,45 +310,48 @@ class _Search:
         self.worker.wake()
         if failed is not None:
             raise failed
-        return _together(ready, skipped, notes)
+        return _merge_results(ready, skipped, notes)
 
     def wait(self, timeout: float | None) -> bool:
+        """Wait until no context is queued; return whether that is so."""
         if not self._closed and not self._idle.is_set():
-            self.worker.wake()  # an interrupt may have ended an offer just before
+            self.worker.wake()  # an interrupt may have ended an offer before it woke the worker
         return self._idle.wait(timeout)
 
     def close(self) -> None:
+        """Stop the worker and release waiting callers."""
         with self._mutex:
             self._closed = True
         self.worker.stop()
         self._idle.set()
 
     def _step(self) -> float | None:
-        """One search, or where nothing waits what else there is to do; the seconds until the next."""
+        """Search one context, or do other due work; return the seconds until the next step."""
         with self._mutex:
             context, self._next = self._next, None
-        found: Surfaced | None = None
+        surfaced: Surfaced | None = None
         failed: Exception | None = None
         try:
             if context is None:
                 self._maintain()
             else:
-                found = self._searched(context)
-        except Exception as error:  # noqa: BLE001  also what a caller's expression raises: it is raised at the next offer
+                surfaced = self._search(context)
+        except Exception as error:  # noqa: BLE001  any error is raised at the next offer
             failed = error
         with self._mutex:
-            self._ready += [] if found is None else [found]
+            self._ready += [] if surfaced is None else [surfaced]
             self._failed += [] if failed is None else [failed]
             if context is None and self._next is None:
                 self._idle.set()
                 return None
         return 0.0
 
-    def _searched(self, context: str) -> Surfaced:
+    def _search(self, context: str) -> Surfaced:
+        """Recall for a context and verify the hits; return those that are new on the topic."""
         hits = self._ask(context)
         new = self._is_new(hits)
         if new:
-            self._known.clear()
+            self._surfaced_ids.clear()
         passing, notes = set(hits.ids), () if hits.off is None else (hits.off,)
         if self._verifying is not None and hits.decision is not None:
             verified = self._verifying(hits, stopping=lambda: self.worker.stopping)
@@ -266,31 +359,31 @@ class _Search:
                 notes = (*notes, verified)
             else:
                 passing = verified
-        fresh = tuple(hit for hit in hits if hit.id in passing and hit.id not in self._known)
-        self._known.update(hit.id for hit in fresh)
+        fresh = tuple(hit for hit in hits if hit.id in passing and hit.id not in self._surfaced_ids)
+        self._surfaced_ids.update(hit.id for hit in fresh)
         return Surfaced(fresh, (hits.slate.query,), (hits.decision,), new, notes=notes)
 
     def _maintain(self) -> None:
-        """Call what is due between two turns, such as a refinement of clusters."""
+        """Call the hooks for work between two turns, such as refining clusters."""
         store = self._store
         if store.journal.read_only or self.worker.stopping:
             return
-        began = time.monotonic()
+        start = time.monotonic()
         try:
-            spanning = began >= self._rests_until
-            made = [
+            spanning = start >= self._rests_until
+            results = [
                 call(store, store.clock(), spanning=spanning) for call in list_hooks("after-turn")
             ]
         except MemlabError as error:
             with self._mutex:
                 self._notes.append(str(error))
             return
-        if any(events is not None for events in made):
-            ended = time.monotonic()
-            self._rests_until = ended + _REST * (ended - began)
+        if any(events is not None for events in results):
+            end = time.monotonic()
+            self._rests_until = end + _REST * (end - start)
 
     def _is_new(self, hits: Hits) -> bool:
-        """Whether this context begins another topic than the last one; the first one begins none."""
+        """Return whether a context begins another topic than the previous one."""
         vector, last = np.frombuffer(hits.slate.vector, dtype=np.int8), self._last
         self._last = vector
         if last is None:
@@ -302,62 +395,64 @@ class _Search:
         return float(closeness[0]) < hits.pack.number("topic-closeness")
 
 
-class _Asked:
-    """A verifier that is asked in a thread of its own, at most one at a time, and for so long."""
+class _TimedVerifier:
+    """A verifier with a time limit, in a thread of its own, one recall at a time."""
 
     def __init__(self, verifying: Verifying, verifier: Verifier, patience: float) -> None:
         self._verifying, self._verifier, self._patience = verifying, verifier, patience
         self._thread: threading.Thread | None = None
-        self._asked: int | None = None
+        self._decision: int | None = None
 
     def __call__(self, hits: Hits, *, stopping: Callable[[], bool]) -> set[int] | str:
-        """The ids that pass, with the verdict carried out; or why there is none."""
+        """Apply the verdict and return the accepted ids, or the reason why there is none."""
         if self._thread is not None and self._thread.is_alive():
-            return f"Not verified: the verifier has not answered for recall {self._asked} yet."
-        answered: list[Verdict | str] = []
+            return f"Not verified: the verifier has not answered for recall {self._decision} yet."
+        answers: list[Verdict | str] = []
 
         def ask() -> None:
             try:
-                answered.append(verdict_of(hits, self._verifier))
-            except Exception as error:  # noqa: BLE001  a caller's own: it is told with what came up
-                answered.append(f"{type(error).__name__}: {error}")
+                answers.append(get_verdict(hits, self._verifier))
+            except Exception as error:  # noqa: BLE001  any error of the verifier becomes a note
+                answers.append(f"{type(error).__name__}: {error}")
 
-        self._asked = hits.decision
+        self._decision = hits.decision
         self._thread = threading.Thread(target=ask, name="memlab verifier", daemon=True)
         self._thread.start()
         until = time.monotonic() + self._patience
         while self._thread.is_alive() and not stopping() and (left := until - time.monotonic()) > 0:
-            self._thread.join(min(left, _LOOK))
-        late = (
+            self._thread.join(min(left, _POLL_SECONDS))
+        no_answer = (
             f"it gave no verdict within {self._patience:g} s"
             if self._thread.is_alive()
             else "it gave no verdict"
         )
-        verdict = answered[0] if answered else late
+        verdict = answers[0] if answers else no_answer
         if isinstance(verdict, Verdict):
             try:
                 return set(self._verifying.verify(hits, verdict).accepted)
             except MemlabError as error:
                 verdict = str(error)
-        return printable(f"Recall {hits.decision} is not verified: {verdict[:_MOST_SAID]}")
+        return printable(f"Recall {hits.decision} is not verified: {verdict[:_MAX_ERROR_LENGTH]}")
 
 
-def _together(several: list[Surfaced], skipped: list[str], notes: list[str]) -> Surfaced:
-    hits = {hit.id: hit for one in several for hit in one.hits}
+def _merge_results(results: list[Surfaced], skipped: list[str], notes: list[str]) -> Surfaced:
+    """Return one result for several searched contexts."""
+    # A memory that surfaced in several searches is returned once, at the position of the first.
+    hits = {hit.id: hit for result in results for hit in result.hits}
     return Surfaced(
         tuple(hits.values()),
-        tuple(context for one in several for context in one.contexts),
-        tuple(decision for one in several for decision in one.decisions),
-        any(one.new_topic for one in several),
+        tuple(context for result in results for context in result.contexts),
+        tuple(decision for result in results for decision in result.decisions),
+        any(result.new_topic for result in results),
         tuple(skipped),
-        (*(note for one in several for note in one.notes), *notes),
+        (*(note for result in results for note in result.notes), *notes),
     )
 
 
-class BegunTurns(weakref.WeakSet[Turns]):
-    """The turns that a lab has begun and that somebody still holds."""
+class OpenTurns(weakref.WeakSet[Turns]):
+    """The open turns of a lab that are still referenced."""
 
     def stop(self) -> None:
-        """Close all of them."""
+        """Close all turns."""
         for turns in list(self):
             turns.close()

@@ -1,4 +1,4 @@
-"""Verification: a verdict on what a recall showed, what it changes, and what it tells of the memory: a gap."""
+"""Verification: verdicts on recalls, the changes they cause, and gaps."""
 
 from __future__ import annotations
 
@@ -24,33 +24,58 @@ from memlab.kernel.schema import RELATIONS, is_open_word, normalise_word
 from memlab.kernel.slates import Slate
 from memlab.kernel.state import Change, State, build_values
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike, listed_memories
-from memlab.kernel.verbs.corrections.editing import retired
+from memlab.kernel.verbs.corrections.editing import retire
 from memlab.kernel.verbs.registers import SNIPPET, Judged
 from memlab.kernel.verbs.reinforcement import (
     NAMEABLE,
     Outcome,
-    days_before,
-    joined,
-    pairs_of,
-    reinforced,
-    remaining,
+    days_between_uses,
+    drop_deleted,
+    make_pairs,
+    reinforce,
+    strengthen_pairs,
 )
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.reading.tags import tags_of
 from memlab.subjects.verifiers import Verdict, Verifier
 
-__all__ = ["Verified", "Verifying", "common_tag", "verdict_of"]
+__all__ = ["Verified", "Verifying", "find_common_tag", "get_verdict"]
 
-_MOST_NAMED = 10_000
-"""Memories that one list of a verdict names at most: a verifier may never come to an end."""
+_MAX_NAMED = 10_000
+"""Maximum memories in one list of a verdict: the iterable of a verifier may be infinite."""
 
 
 @dataclass(frozen=True)
 class Verified(Displayed):
-    """A verdict as it was logged: which ids passed, best first, and which did not.
+    """A logged verdict on a recall.
 
-    ``edges`` were made between those that passed, ``strengthened`` were there before; ``tag`` was inferred for those
-    without it; ``gap`` is the number of the gap that was logged because nothing passed.
+    Attributes
+    ----------
+    event
+        The number of its event.
+    decision
+        The number of the recall.
+    accepted
+        The accepted ids, best first.
+    rejected
+        The rejected ids.
+    edges
+        The number of new edges between accepted memories.
+    strengthened
+        The number of existing edges that became stronger.
+    tag
+        The tag that accepted memories without it got, or None.
+    gap
+        The number of the gap that was logged because no hit was accepted, or None.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+    >>> verified = lab.agents.verify(lab.recall("tabs or spaces?"), [1])
+    >>> verified.accepted, verified.gap
+    ((1,), None)
     """
 
     event: int
@@ -64,7 +89,7 @@ class Verified(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """``memory_id``, ``passed``."""
+        """One row per memory: ``memory_id``, ``passed``."""
         ids = [*self.accepted, *self.rejected]
         passed = [True] * len(self.accepted) + [False] * len(self.rejected)
         return pl.DataFrame(
@@ -73,8 +98,8 @@ class Verified(Displayed):
         )
 
     def _display(self) -> object:
-        parts = [f"{len(self.accepted)} passed, {len(self.rejected)} did not"]
-        parts += [f"{self.edges} edges made, {self.strengthened} strengthened"] * bool(
+        parts = [f"{len(self.accepted)} accepted, {len(self.rejected)} rejected"]
+        parts += [f"{self.edges} edges added, {self.strengthened} strengthened"] * bool(
             self.edges or self.strengthened
         )
         if self.tag is not None:
@@ -85,7 +110,7 @@ class Verified(Displayed):
 
 
 class Verifying:
-    """Carry out verdicts on what recalls of one lab showed."""
+    """Verification of one lab's recalls."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -99,48 +124,51 @@ class Verifying:
         relations: Mapping[tuple[int, int], str] | None = None,
         at: When | None = None,
     ) -> Verified:
-        """Carry out a verdict on a recall; see ``lab.agents.verify``."""
+        """Apply a verdict to a recall; see ``lab.agents.verify``."""
+        # The verdict is checked before the lab is locked, because a verifier may take seconds.
         decision = hits.decision
         if decision is None:
             raise InputError(
-                "This recall was not logged, so a verdict on it cannot be: recall with log=True."
+                "This recall was not logged, so it cannot be verified: recall with log=True."
             )
-        verdict = verdict_of(hits, accepted)
-        passed = _shown(hits, verdict.accepted)
-        failing = verdict.rejected if rejected is None else listed_memories(rejected)
-        failed = (
-            [id for id in hits.ids if id not in passed]
-            if failing is None
-            else _shown(hits, failing)
+        verdict = get_verdict(hits, accepted)
+        accepted_ids = _select_hits(hits, verdict.accepted)
+        rejected_memories = verdict.rejected if rejected is None else listed_memories(rejected)
+        rejected_ids = (
+            [id for id in hits.ids if id not in accepted_ids]
+            if rejected_memories is None
+            else _select_hits(hits, rejected_memories)
         )
-        both = sorted(set(passed) & set(failed))
+        both = sorted(set(accepted_ids) & set(rejected_ids))
         if both:
             raise InputError(f"Memory {both[0]} is both accepted and rejected.")
-        named = _checked_relations(
-            {**verdict.relations, **(relations or {})}, passed, self._core.open_words
+        checked_relations = _check_relations(
+            {**verdict.relations, **(relations or {})}, accepted_ids, self._core.open_words
         )
         now = self._core.instant(at)
         with self._core.store.writing() as tx:
             state, pack = self._core.store.state, self._core.pack
             if state.projection(Judged).verified(decision):
                 raise InputError(
-                    f"The recall {decision} was verified already: a verdict counts once."
+                    f"The recall {decision} was verified already: verify another recall."
                 )
-            change, tag = _changes(state, pack, now, hits.slate, passed, failed, named)
-            gap = None if passed else _gap(hits.slate)
+            change, tag = _compute_changes(
+                state, pack, now, hits.slate, accepted_ids, rejected_ids, checked_relations
+            )
+            gap = None if accepted_ids else _make_gap(hits.slate)
             body = {
                 "decision": decision,
                 "used": hits.slate.at,
-                "verified": passed,
-                "rejected": failed,
+                "verified": accepted_ids,
+                "rejected": rejected_ids,
             }
             body |= change.body()
             seq = tx.event("verify", body if gap is None else {**body, "gap": gap}, at=now)
         return Verified(
             seq,
             decision,
-            tuple(passed),
-            tuple(failed),
+            tuple(accepted_ids),
+            tuple(rejected_ids),
             edges=len((change.edges or {"source": ()})["source"]),
             strengthened=len((change.strengthen or {"edges": ()})["edges"]),
             tag=tag,
@@ -148,52 +176,59 @@ class Verifying:
         )
 
 
-def verdict_of(hits: Hits, accepted: Verifier | Verdict | Memories) -> Verdict:
-    """What a verifier, or whoever names the hits that pass, says of a recall; nothing is written.
+def get_verdict(hits: Hits, accepted: Verifier | Verdict | Memories) -> Verdict:
+    """Return the verdict of a verifier, or of given hits; write nothing.
 
-    InputError for what is no verdict. Whether it names what was shown is looked at when it is carried out.
+    Raises InputError for other values. Whether the recall showed the named memories is checked
+    later.
     """
-    given = accepted(hits) if callable(accepted) else accepted
-    if isinstance(given, Verdict):
-        return _verdict(_ended(given.accepted), _ended(given.rejected), given.relations)
-    return _verdict(_ended(given))
-
-
-def _ended(given: Any) -> Any:
-    """What a verifier gave; of what has no length, a list. InputError for what may have no end."""
-    if isinstance(given, Sized) or not isinstance(given, Iterable):
-        return given
-    named = list(islice(given, _MOST_NAMED + 1))
-    if len(named) > _MOST_NAMED:
-        raise InputError(
-            f"A verdict names the hits that were shown, and not more than {_MOST_NAMED:,} memories."
+    answer = accepted(hits) if callable(accepted) else accepted
+    if isinstance(answer, Verdict):
+        return _check_verdict(
+            _materialize(answer.accepted), _materialize(answer.rejected), answer.relations
         )
-    return named
+    return _check_verdict(_materialize(answer))
+
+
+def _materialize(value: Any) -> Any:
+    """Return a value; convert an iterator to a list, or raise InputError if it is too long."""
+    if isinstance(value, Sized) or not isinstance(value, Iterable):
+        return value
+    items = list(islice(value, _MAX_NAMED + 1))
+    if len(items) > _MAX_NAMED:
+        raise InputError(
+            f"A verdict names more than {_MAX_NAMED:,} memories: name only hits of the recall."
+        )
+    return items
 
 
 @checked
-def _verdict(
+def _check_verdict(
     accepted: Memories,
     rejected: Memories | None = None,
     relations: Mapping[tuple[int, int], str] | None = None,
 ) -> Verdict:
-    """What a verifier gave, checked."""
-    failing = None if rejected is None else listed_memories(rejected)
-    return Verdict(listed_memories(accepted), failing, relations or {})
+    """Return a verdict with checked values."""
+    rejected_memories = None if rejected is None else listed_memories(rejected)
+    return Verdict(listed_memories(accepted), rejected_memories, relations or {})
 
 
-def _shown(hits: Hits, given: Iterable[MemoryLike]) -> list[int]:
-    """The ids that ``given`` names, each once, in the order in which they were shown."""
-    ids = {memory.id if isinstance(memory, Memory | Hit) else memory for memory in given}
+def _select_hits(hits: Hits, memories: Iterable[MemoryLike]) -> list[int]:
+    """Return the distinct ids of some memories, in the order of the hits.
+
+    Raises UnknownName for a memory that the recall did not show.
+    """
+    ids = {memory.id if isinstance(memory, Memory | Hit) else memory for memory in memories}
     unknown = next((id for id in ids if id not in hits.ids), None)
     if unknown is not None:
         raise UnknownName("hit of this recall", unknown, map(str, hits.ids))
     return [id for id in hits.ids if id in ids]
 
 
-def _checked_relations(
+def _check_relations(
     relations: Mapping[tuple[int, int], str], passed: list[int], open_words: bool
 ) -> dict[tuple[int, int], str]:
+    """Return relations in their stored spelling; raise for invalid ones."""
     relations = {pair: normalise_word(relation, NAMEABLE) for pair, relation in relations.items()}
     for pair, relation in relations.items():
         if relation not in NAMEABLE and not (
@@ -202,7 +237,7 @@ def _checked_relations(
             raise UnknownName("relation", relation, NAMEABLE)
         if pair[0] == pair[1]:
             raise InputError(
-                f"A relation joins two memories that pass, such as (3, 7), not {pair!r}."
+                f"A relation needs two accepted memories, such as (3, 7), not {pair!r}."
             )
         outside = next((id for id in pair if id not in passed), None)
         if outside is not None:
@@ -213,7 +248,7 @@ def _checked_relations(
 # -- what a verdict changes -------------------------------------------------------------------------------------------
 
 
-def _changes(
+def _compute_changes(
     state: State,
     pack: Pack,
     now: Micros,
@@ -222,47 +257,50 @@ def _changes(
     failed: Sequence[int],
     relations: Mapping[tuple[int, int], str],
 ) -> tuple[Change, str | None]:
-    """Return what the event of a verdict carries, and the tag that was inferred, if any.
+    """Return the change of a verdict, and the tag that was inferred, if any.
 
-    Ids that passed (best first) and ids that did not are put to the ``reinforce`` policy. Those that passed are joined
-    to one another, best pairs first and at most ``edge-pairs`` of them, and share the tag that most of them have, or
-    one inferred from what they share with the query. What was deleted meanwhile is left alone.
+    The ``reinforce`` policy gets the accepted and the rejected ids. Accepted memories get edges,
+    best pairs first and at most ``edge-pairs``. They share the tag that most of them have, or one
+    inferred from what they share with the query. Deleted memories do not change.
     """
-    accepted = remaining(state, passed)
+    accepted = drop_deleted(state, passed)
     relations = {pair: word for pair, word in relations.items() if {*pair} <= {*accepted}}
-    change = _reinforced(state, pack, now, slate.at, accepted, "verified")
-    change += _reinforced(state, pack, now, slate.at, remaining(state, failed), "rejected")
-    change += joined(state, pack, pairs_of(accepted, pack.count("edge-pairs")), relations=relations)
-    change += retired(
-        state, [pair for pair, word in relations.items() if word == "supersedes"], now
+    change = _reinforce(state, pack, now, slate.at, accepted, "verified")
+    change += _reinforce(state, pack, now, slate.at, drop_deleted(state, failed), "rejected")
+    change += strengthen_pairs(
+        state, pack, make_pairs(accepted, pack.count("edge-pairs")), relations=relations
     )
+    change += retire(state, [pair for pair, word in relations.items() if word == "supersedes"], now)
     rows = np.array(accepted, dtype=np.int64) - 1
-    tag = common_tag(state, pack, rows) or _inferred_tag(state, pack, rows, slate.query)
-    return change if tag is None else change + _tagged(state, rows, tag), tag
+    tag = find_common_tag(state, pack, rows) or _infer_tag(state, pack, rows, slate.query)
+    return change if tag is None else change + _add_tag(state, rows, tag), tag
 
 
-def _reinforced(
+def _reinforce(
     state: State, pack: Pack, now: Micros, used: Micros, ids: Sequence[int], outcome: Outcome
 ) -> Change:
+    """Return the changes of the ``reinforce`` policy for one outcome."""
     rows = np.sort(np.array(ids, dtype=np.int64)) - 1
-    return reinforced(
+    return reinforce(
         state,
         pack,
         rows,
         now,
         outcome=outcome,
-        elapsed=lambda: days_before(state, rows, now, used=used),
+        elapsed=lambda: days_between_uses(state, rows, now, used=used),
     )
 
 
-def _gap(slate: Slate) -> dict[str, Any] | None:
-    """Return what an event keeps of a context to which no memory was accepted.
+def _make_gap(slate: Slate) -> dict[str, Any] | None:
+    """Return the fields of a gap for a query without an accepted memory, or None.
 
-    A context for which no memory was found at all is a gap too, unless it holds fewer than two words: a greeting or a
-    single word asks for nothing that could be missing.
+    A query without candidates is a gap too, unless it has fewer than two words: a greeting asks for
+    nothing.
     """
-    said = [word for word in words_of(slate.query) if word not in vocabulary("negation", "fillers")]
-    if not (slate.numbers["hops"] == 0).any() and len(said) < 2:
+    content_words = [
+        word for word in words_of(slate.query) if word not in vocabulary("negation", "fillers")
+    ]
+    if not (slate.numbers["hops"] == 0).any() and len(content_words) < 2:
         return None
     return {
         "snippet": screen(slate.query[:SNIPPET]).text,
@@ -273,67 +311,69 @@ def _gap(slate: Slate) -> dict[str, Any] | None:
     }
 
 
-# -- a tag in common: what most of the memories bear is given to the others -------------------------------------------
+# -- a common tag: memories without the tag that most of them have get it ---------------------------------------------
 
 
-_SHORTEST = 3
-"""Letters of a word that may become a tag."""
+_MIN_LETTERS = 3
+"""Minimum letters of a word that may become a tag."""
 
 
-def common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | None:
-    """The tag that more than the setting ``tag-share`` of these memories bear, if some of them do not.
+def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | None:
+    """Return the tag that more than the share ``tag-share`` of memories have, if some lack it.
 
-    Of several it is the most frequent, then the first by name. One memory shares nothing.
+    Ties are resolved by frequency, then by name. A single memory has no common tag.
     """
     if len(rows) < 2:
         return None
     lists = state.lists["tags"]
     counts = Counter(tag for row in rows.tolist() for tag in dict.fromkeys(lists.value_at(row)))
-    least = pack.number("tag-share") * len(rows)
-    shared = [(-count, tag) for tag, count in counts.items() if max(least, 1) < count < len(rows)]
+    minimum = pack.number("tag-share") * len(rows)
+    shared = [(-count, tag) for tag, count in counts.items() if max(minimum, 1) < count < len(rows)]
     return min(shared)[1] if shared else None
 
 
-def _inferred_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) -> str | None:
-    """Return a tag for memories that share a context and no tag, if the setting ``infer-common-tag`` asks for one.
+def _infer_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) -> str | None:
+    """Return a tag for memories that share a query and no tag, if ``infer-common-tag`` is on.
 
-    It is the topic that all of them have, else a word that all of them and the query have: the longest, then the first
-    of the query. None for fewer than two memories, or where two of them bear the same tag already.
+    It is a topic that all of them have, or else the longest word that all of them share with the
+    query. Returns None for fewer than two memories, or if two of them have the same tag already.
     """
+    # Topics come first: they are words of a list, while a shared word may be accidental.
     if not pack.settings["infer-common-tag"] or len(rows) < 2:
         return None
     lists = state.lists["tags"]
-    borne = Counter(tag for row in rows.tolist() for tag in dict.fromkeys(lists.value_at(row)))
-    if any(count > 1 for count in borne.values()):
+    counts = Counter(tag for row in rows.tolist() for tag in dict.fromkeys(lists.value_at(row)))
+    if any(count > 1 for count in counts.values()):
         return None
     texts = [text or "" for text in state.texts.to_list(rows)]
     topics = [tags_of(text, ()) for text in texts]
     common = [topic for topic in topics[0] if all(topic in others for others in topics[1:])]
     if common:
         return common[0]
-    said = [frozenset(words_of(text)) for text in texts]
-    plain = STOP_WORDS["english"] | vocabulary("negation", "fillers")
+    word_sets = [frozenset(words_of(text)) for text in texts]
+    function_words = STOP_WORDS["english"] | vocabulary("negation", "fillers")
     shared = [
         word
         for word in dict.fromkeys(words_of(query))
-        if len(word) >= _SHORTEST
+        if len(word) >= _MIN_LETTERS
         and word.isalpha()
-        and word not in plain
-        and all(word in words for words in said)
+        and word not in function_words
+        and all(word in words for words in word_sets)
     ]
     return max(shared, key=len, default=None)
 
 
-def _tagged(state: State, rows: NDArray[np.int64], tag: str) -> Change:
-    """This tag for those of ``rows`` that do not bear it, behind what they have."""
+def _add_tag(state: State, rows: NDArray[np.int64], tag: str) -> Change:
+    """Return the change that adds a tag to the rows that lack it."""
     lists = state.lists["tags"]
-    bare = [row for row in rows.tolist() if tag not in lists.value_at(row)]
-    if not bare:
+    untagged = [row for row in rows.tolist() if tag not in lists.value_at(row)]
+    if not untagged:
         return Change()
     return Change(
         set=(
             build_values(
-                [row + 1 for row in bare], tags=[[*lists.value_at(row), tag] for row in bare]
+                [row + 1 for row in untagged],
+                tags=[[*lists.value_at(row), tag] for row in untagged],
             ),
         )
     )

@@ -1,1 +1,1 @@
-"""``lab.agents.credits``: which of the memories that a recall showed an answer was made of, without a judgement."""
+"""``lab.agents.credits``: rewards of retrieved memories, inferred from answers."""

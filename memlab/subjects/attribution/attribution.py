@@ -1,7 +1,8 @@
-"""``lab.agents.credits``: what an answer owes to the memories that a recall showed, logged as feedback.
+"""``lab.agents.credits``: infer from an answer which retrieved memories it used.
 
-An attributed reward is feedback without an outcome: evaluation reads it, and no memory is strengthened by what an
-answer says of it. It counts for a memory of a recall until somebody states something of it.
+The result is logged as feedback without an outcome: evaluation reads it, and no memory is
+strengthened by what an answer says about it. It counts until a person judges the same memory of
+the same recall.
 """
 
 from __future__ import annotations
@@ -29,22 +30,45 @@ from memlab.kernel.state import State
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
-from memlab.kernel.verbs.recalling.asking import logged_slate
-from memlab.subjects.attribution.cues import Answer, Shown, cues
-from memlab.subjects.attribution.known import LEAST, Calibrated, Calibration, Credited, calibration
+from memlab.kernel.verbs.recalling.asking import read_slate
+from memlab.subjects.attribution.cues import Answer, RetrievedMemory, compute_cues
+from memlab.subjects.attribution.known import (
+    MIN_PAIRS,
+    Calibrated,
+    Calibration,
+    Credited,
+    fit_calibration,
+)
 
-__all__ = ["SHIPPED", "Attributed", "Attributions", "LabCredits", "Messages", "Turn", "turns_of"]
+__all__ = ["SHIPPED", "Attributed", "Attributions", "LabCredits", "Messages", "Turn", "read_turns"]
 
 
-# A transcript as answers, each with what was asked before it, what tools were called with, and what came next.
+# -- answers of a transcript, with preceding queries, arguments of tools and the user's reply
 
 
-_MOST_NESTED = 20
+_MAX_NESTED = 20
+"""Maximum depth at which the JSON arguments of a tool are searched for texts."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One answer. ``asked`` are texts that a recall may have asked; ``decisions`` are the recalls that it names."""
+    """One answer of a transcript.
+
+    Attributes
+    ----------
+    answer
+        The text of the answer.
+    asked
+        Texts that may have been the query of a recall.
+    arguments
+        The arguments of tools that were called before the answer.
+    reply
+        The next message of the user.
+    decisions
+        The recalls that messages name, None if none does.
+    at
+        The time of the answer.
+    """
 
     answer: str
     asked: tuple[str, ...]
@@ -54,72 +78,81 @@ class Turn:
     at: Any
 
 
-def turns_of(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
-    """The answers of a transcript, in order. InputError names the message that is none."""
+def read_turns(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
+    """Return the answers of a transcript in order; raise InputError for an invalid message."""
+    # A recall belongs to the next answer, so queries, arguments and decisions are collected until
+    # one follows.
     if isinstance(transcript, str | Mapping) or not isinstance(transcript, Iterable):
         raise InputError(f"A transcript is a list of messages, not {type(transcript).__name__}.")
     entries = Called(list, "transcript")(transcript)
     messages = parse_messages(entries)
     turns: list[Turn] = []
-    asked: list[str] = []
+    queries: list[str] = []
     arguments: list[str] = []
     decisions: list[int] | None = None
-    place = -1
+    entry = -1
     for number, message in enumerate(messages):
-        if message.index != place:
-            place = message.index
-            decisions = _decisions(entries[place], place, decisions)
+        if message.index != entry:
+            entry = message.index
+            decisions = _collect_decisions(entries[entry], entry, decisions)
         if message.role == "user":
-            asked.append(message.text)
+            queries.append(message.text)
         for argument in message.arguments:
             arguments.append(argument)
-            asked += _strings(argument)
+            queries += _find_texts(argument)
         if message.role == "assistant" and message.text:
             later = (messages[after] for after in range(number + 1, len(messages)))
             reply = next((after.text for after in later if after.role == "user"), "")
-            named = None if decisions is None else tuple(dict.fromkeys(decisions))
+            named_decisions = None if decisions is None else tuple(dict.fromkeys(decisions))
             turns.append(
-                Turn(message.text, tuple(asked), "\n".join(arguments), reply, named, message.at)
+                Turn(
+                    message.text,
+                    tuple(queries),
+                    "\n".join(arguments),
+                    reply,
+                    named_decisions,
+                    message.at,
+                )
             )
-            asked, arguments, decisions = [], [], None
+            queries, arguments, decisions = [], [], None
     return turns
 
 
-def _decisions(message: object, place: int, before: list[int] | None) -> list[int] | None:
-    """The recalls named so far, and those that this message names."""
-    named = message.get("decision") if isinstance(message, Mapping) else None
-    if named is None:
+def _collect_decisions(message: object, number: int, before: list[int] | None) -> list[int] | None:
+    """Return the decisions named so far and those that a message names."""
+    decision = message.get("decision") if isinstance(message, Mapping) else None
+    if decision is None:
         return before
-    several = [named] if isinstance(named, int) else named
-    if not isinstance(several, Sequence) or not all(
-        isinstance(one, int) and not isinstance(one, bool) for one in several
+    numbers = [decision] if isinstance(decision, int) else decision
+    if not isinstance(numbers, Sequence) or not all(
+        isinstance(item, int) and not isinstance(item, bool) for item in numbers
     ):
         raise InputError(
-            f"The decision of message {place} is the number of a recall, or several, not {named!r:.60}."
+            f"The decision of message {number} is the number of a recall or a list of them, not {decision!r:.60}."
         )
-    return [*(before or ()), *several]
+    return [*(before or ()), *numbers]
 
 
-def _strings(argument: str) -> list[str]:
-    """The texts within arguments written as JSON; of any other the whole."""
+def _find_texts(argument: str) -> list[str]:
+    """Return the texts within JSON arguments, or the whole if they are not JSON."""
     try:
         value = json.loads(argument)
     except (ValueError, RecursionError):
         return [argument]
-    found: list[str] = []
+    texts: list[str] = []
     level = [value]
-    for _ in range(_MOST_NESTED):
-        found += [one for one in level if isinstance(one, str)]
+    for _ in range(_MAX_NESTED):
+        texts += [item for item in level if isinstance(item, str)]
         level = [
             inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for item in level
+            if isinstance(item, dict | list)
+            for inner in (item.values() if isinstance(item, dict) else item)
         ]
-    return found
+    return texts
 
 
-# The calibration of the default policy: experiments/attribution.py, the first half of its conversations.
+# -- the calibration of the default policy, from the first half of the conversations of experiments/attribution.py
 
 
 _CURVE = (
@@ -150,7 +183,10 @@ _CURVE = (
     (0.95, 0.9998),
     (1, 0.9998),
 )
-"""Of answers of which a third were as they are, a third paraphrased and a third "I don't know"."""
+"""Credit and chance of use, of answers that were verbatim, paraphrased or "I don't know".
+
+Each was a third of the answers.
+"""
 
 SHIPPED = Calibration(
     policy="3cbd74c24cbc383c9f85a878f552b96a7f6926477506f6bbbd8117f6f6c2ae58",
@@ -161,14 +197,16 @@ SHIPPED = Calibration(
     brier=0.0288,
     before=0.0322,
 )
+"""The calibration of the default policy ``credit``."""
 
 
 Messages = Iterable[Mapping[str, Any]]
-"""A transcript: ``role``, ``content`` and, where there are any, ``tool_calls``, ``decision`` and ``at``."""
+"""A transcript: ``role``, ``content``, and optionally ``tool_calls``, ``decision``, ``at``."""
 
-_LOOKED_AT = 2_000
-"""Events before the end of the log in which a transcript's recalls are looked for."""
+_SEARCHED_EVENTS = 2_000
+"""Number of events at the end of the log that are searched for a transcript's recalls."""
 
+# Columns of ``Attributed.frame``.
 _SCHEMA: dict[str, Any] = {
     "memory_id": pl.Int64,
     "credit": pl.Float64,
@@ -181,15 +219,34 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Attributed(Displayed):
-    """What an answer owes to each memory that a recall showed.
+    """The credit that an answer gives to each memory of a recall.
 
-    ``frame`` has a row for each, in the order in which they were shown: ``memory_id``, ``credit`` (by the pack's
-    policy ``credit``; null where it has no say), ``reward`` (the credit within 0..1), ``confidence`` (the chance that
-    the reward is on the right side of a half), ``status`` ("logged", "no say", "stated": somebody judged it, "known":
-    an answer to this recall was worth as much) and ``cues`` (those that are there, with their values).
+    Attributes
+    ----------
+    decision
+        The number of the recall.
+    policy
+        The hash of the policy ``credit``.
+    cut
+        Whether some of the text was too long to be read.
+    listed
+        The number of memories that the answer names by id beyond the maximum that is credited.
+    frame
+        One row per memory, in the order of the hits: ``memory_id``, ``credit`` (null if the policy
+        abstains), ``reward`` (the credit from 0 to 1), ``confidence`` (the probability that the
+        reward is on the correct side of a half), ``status`` and ``cues`` with their values. The
+        status is "logged", "no say" (the policy abstains), "stated" (a person judged it) or "known"
+        (an answer gave at least this reward).
 
-    ``cut`` says whether some of the text was too long to be read, and ``listed`` how many memories the answer named by
-    id beyond what is credited.
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+    >>> hits = lab.recall("tabs or spaces?")
+    >>> attributed = lab.agents.credits.answer("Use tabs, as in [memory 1].", hits)
+    >>> attributed.frame.columns[:3]
+    ['memory_id', 'credit', 'reward']
     """
 
     decision: int
@@ -199,18 +256,19 @@ class Attributed(Displayed):
     frame: pl.DataFrame = field(repr=False, compare=False)
 
     def __len__(self) -> int:
-        """How many rewards were logged."""
+        """Return the number of logged rewards."""
         return self.frame.filter(pl.col("status") == "logged").height
 
     def __bool__(self) -> bool:
-        """True: it is there even where it logged nothing."""
+        """Return True, even if no reward was logged."""
         return True
 
     @property
     def _summary(self) -> str:
-        cut = "; the text was too long and is read in part" * self.cut
-        listed = f"; {self.listed} ids in one list: none counts as cited" if self.listed else ""
-        return f"recall {self.decision}: {len(self)} of {self.frame.height} shown memories got a reward{cut}{listed}"
+        """One line on the recall and its rewards."""
+        cut = "; the text is too long and was read in part" * self.cut
+        listed = f"; {self.listed} ids in one list, none counts as cited" if self.listed else ""
+        return f"recall {self.decision}: rewards for {len(self)} of {self.frame.height} hits{cut}{listed}"
 
     def __repr__(self) -> str:
         lines = [f"<Attributed, {self._summary}, policy [{self.policy[:12]}]>"]
@@ -237,7 +295,7 @@ class Attributed(Displayed):
 
 
 class Attributions:
-    """What answers owe to what was shown."""
+    """Attribution of answers to the hits of recalls."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -251,83 +309,89 @@ class Attributions:
         reply: str | None,
         at: When | None,
     ) -> Attributed:
-        """Attribute one answer to one recall; see ``Lab.attribute``."""
+        """Attribute one answer to one recall; see ``lab.agents.credits.answer``."""
         decision = hits.decision if isinstance(hits, Hits) else hits
         if decision is None:
             raise InputError(
-                "This recall was not logged, so nothing can be attributed to it: recall with log=True."
+                "This recall was not logged, so no reward can belong to it: recall with log=True."
             )
-        return self._attributed(
+        return self._log_rewards(
             decision, answer, arguments or "", reply or "", self._core.instant(at)
         )
 
     def transcript(self, messages: Messages) -> tuple[Attributed, ...]:
-        """Attribute each answer of a transcript to the recalls before it; see ``LabCredits.transcript``."""
-        turns = turns_of(messages)
-        asked = self._asked(turns)
+        """Attribute each answer of a transcript to the recalls before it."""
+        turns = read_turns(messages)
+        decisions_by_turn = self._find_decisions(turns)
         return tuple(
-            self._attributed(
+            self._log_rewards(
                 decision, turn.answer, turn.arguments, turn.reply, self._core.instant(turn.at)
             )
-            for turn, decisions in zip(turns, asked, strict=True)
+            for turn, decisions in zip(turns, decisions_by_turn, strict=True)
             for decision in decisions
         )
 
-    def _asked(self, turns: Sequence[Turn]) -> list[tuple[int, ...]]:
-        """The recalls of each turn: those it names, else the last logged ones that asked what stands in it."""
+    def _find_decisions(self, turns: Sequence[Turn]) -> list[tuple[int, ...]]:
+        """Return the recalls of each turn: the named ones, or the last with a matching query."""
+        # Turns are visited from the last: of equal queries, the last recall belongs to the last
+        # turn.
         store = self._core.store
         if all(turn.decisions is not None for turn in turns):
             return [turn.decisions or () for turn in turns]
         head = store.journal.head
         by_question: dict[str, list[int]] = {}
-        for decision, blob in store.journal.slates(max(0, head - _LOOKED_AT)):
-            by_question.setdefault(_plain(question_of(blob, decision=decision).query), []).append(
-                decision
-            )
-        found: list[tuple[int, ...]] = []
-        for turn in reversed(turns):  # the last turn that asks has the last recall of that question
+        for decision, blob in store.journal.slates(max(0, head - _SEARCHED_EVENTS)):
+            by_question.setdefault(
+                _join_spaces(question_of(blob, decision=decision).query), []
+            ).append(decision)
+        result: list[tuple[int, ...]] = []
+        for turn in reversed(turns):
             if turn.decisions is not None:
-                found.append(turn.decisions)
+                result.append(turn.decisions)
                 continue
-            places = [
+            matches = [
                 by_question[text]
-                for text in dict.fromkeys(map(_plain, turn.asked))
+                for text in dict.fromkeys(map(_join_spaces, turn.asked))
                 if by_question.get(text)
             ]
-            found.append(tuple(sorted(decisions.pop() for decisions in places)))
-        return found[::-1]
+            result.append(tuple(sorted(decisions.pop() for decisions in matches)))
+        return result[::-1]
 
-    def _attributed(
+    def _log_rewards(
         self, decision: int, text: str, arguments: str, reply: str, now: Micros
     ) -> Attributed:
+        """Log the rewards of one answer for one recall."""
+        # The event stores cues and a short mark of the answer, but not its text.
         store = self._core.store
-        slate = logged_slate(store, decision)
+        slate = read_slate(store, decision)
         with store.writing() as tx:
             pack = self._core.pack
             policy = pack.policies["credit"]
             answer = Answer(slate.query, text, slate.at, arguments, reply)
-            ids, found = cues_of(store, pack, slate, answer)
-            credit, says = credit_of(pack, found, ids)
-            confidence = curve_of(store.state, pack).confidence(credit)
-            known, mark = (
+            ids, cue_values = read_cues(store, pack, slate, answer)
+            credit, decided = compute_credit(pack, cue_values, ids)
+            confidence = get_calibration(store.state, pack).confidence(credit)
+            credited, mark = (
                 store.state.projection(Credited),
-                _mark(policy.hash, text, arguments, reply),
+                _make_mark(policy.hash, text, arguments, reply),
             )
-            read = known.read(decision, mark)
+            is_read = credited.read(decision, mark)
             rows = []
-            for place, id in enumerate(ids.tolist()):
+            for index, id in enumerate(ids.tolist()):
                 present = {
-                    name: float(values[place]) for name, values in found.items() if values[place]
+                    name: float(values[index])
+                    for name, values in cue_values.items()
+                    if values[index]
                 }
-                reward = max(float(credit[place]), 0.0)
-                status = _status(
-                    known,
+                reward = max(float(credit[index]), 0.0)
+                status = _find_status(
+                    credited,
                     decision,
                     id,
                     reward,
-                    float(credit[place]),
-                    says=bool(says[place]),
-                    read=read,
+                    float(credit[index]),
+                    decided=bool(decided[index]),
+                    is_read=is_read,
                 )
                 if status == "logged":
                     body = {"decision": decision, "memory": id, "outcome": None, "reward": reward}
@@ -337,7 +401,7 @@ class Attributions:
                         "probe": id in slate.probes,
                     }
                     body |= {
-                        "confidence": float(confidence[place]),
+                        "confidence": float(confidence[index]),
                         "policy": policy.hash,
                         "answer": mark,
                     }
@@ -350,8 +414,8 @@ class Attributions:
                         at=now,
                     )
                 values = (
-                    (float(credit[place]), reward, float(confidence[place]))
-                    if says[place]
+                    (float(credit[index]), reward, float(confidence[index]))
+                    if decided[index]
                     else (None, None, None)
                 )
                 rows.append(
@@ -362,18 +426,28 @@ class Attributions:
                         [f"{name} {value:.2f}" for name, value in present.items()],
                     )
                 )
-        listed = int(found["listed"].sum()) if found else 0
+        ids_in_list = int(cue_values["listed"].sum()) if cue_values else 0
         return Attributed(
             decision,
             policy.hash,
             answer.cut,
-            listed,
+            ids_in_list,
             pl.DataFrame(rows, schema=_SCHEMA, orient="row"),
         )
 
 
 class LabCredits:
-    """``lab.agents.credits``: attributed rewards, those of a whole transcript, and how sure they are."""
+    """``lab.agents.credits``: rewards inferred from answers, and their confidence.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("The user prefers tabs")
+    >>> _ = lab.agents.credits.answer("Tabs [memory 1].", lab.recall("tabs or spaces?"))
+    >>> lab.agents.credits.frame.columns
+    ['decision', 'memory_id', 'reward', 'confidence', 'at']
+    """
 
     def __init__(self, core: Core, attributions: Attributions) -> None:
         self._core, self._attributions = core, attributions
@@ -388,42 +462,102 @@ class LabCredits:
         reply: str | None = None,
         at: When | None = None,
     ) -> Attributed:
-        """Read from an answer which of the memories that a recall showed it was made of, and log that as rewards.
+        """Infer which memories of a recall an answer used, and log rewards for them.
 
-        ``hits`` are those of a logged recall, or its number. ``arguments`` is what tools were called with, ``reply``
-        what the user said next, who may put it right. The live pack's policy ``credit`` decides, of each shown memory,
-        from named cues (``memlab.SLOTS["credit"]``): what only this memory has in common with the answer, dates as of
-        when it was said, quotes, ids. Words of the question earn nothing by themselves.
+        The active pack's policy ``credit`` decides from named cues (``memlab.SLOTS["credit"]``):
+        words that only one memory shares with the answer, dates, quotes, ids. Words of the query
+        alone give no credit.
 
-        Each reward is feedback of source "attributed" with a confidence, for evaluation alone: it changes no memory.
-        What somebody states of the same memory of the same recall takes its place. The same answer read twice changes
-        nothing; of several answers to one recall the greatest credit counts, unless it was put right. No text is
-        executed or believed, the first 20,000 characters are read, and more than five ids in an answer credit none.
-        ``transcript`` reads the answers of a whole transcript. UnknownName for a recall not logged.
+        Parameters
+        ----------
+        answer
+            The answer; its first 20,000 characters are read.
+        hits
+            The hits of a logged recall, or its number.
+        arguments
+            The arguments of tools that were called.
+        reply
+            The next message of the user, who may correct the answer.
+        at
+            The time of the answer. Default: now.
 
-        >>> lab.agents.credits.answer("On 7 May 2023 [memory 12]", hits)                               # doctest: +SKIP
+        Returns
+        -------
+        Attributed
+            The credit and reward of each hit.
+
+        Raises
+        ------
+        InputError
+            If the recall was not logged.
+        UnknownName
+            If no recall has this number.
+
+        Notes
+        -----
+        A reward is feedback of the source "attributed" with a confidence. It is used by evaluation
+        and changes no memory. A judgement by a person replaces it. The same answer counts once; of
+        several answers to one recall the largest credit counts, unless the answer was corrected.
+        More than five ids in an answer credit none. No text is executed or believed.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+        >>> hits = lab.recall("tabs or spaces?")
+        >>> attributed = lab.agents.credits.answer("Use tabs [memory 1].", hits)
+        >>> attributed.decision == hits.decision
+        True
         """
         return self._attributions.answer(answer, hits, arguments=arguments, reply=reply, at=at)
 
     @checked
     def transcript(self, messages: Annotated[Messages, AsGiven]) -> tuple[Attributed, ...]:
-        """Attribute every answer of a transcript to the recalls that came before it; see ``lab.agents.credits.answer``.
+        """Attribute every answer of a transcript to the recalls before it.
 
-        ``messages`` are dicts of ``role`` and ``content`` (a text, or parts with texts), in order, with ``tool_calls``
-        and ``at`` where there are any. A recall belongs to the next answer: one that a message names as its
-        ``decision`` (or several), else the last that asked, word for word, what a user message or a tool's argument
-        since the answer before says; the log's last 2,000 events are searched. What the user says after an answer is
-        its ``reply``. Returned is one for each recall of each answer. InputError names the message that is none.
+        Parameters
+        ----------
+        messages
+            Dicts of ``role`` and ``content`` (a text or parts with texts) in order, optionally with
+            ``tool_calls``, ``decision`` and ``at``.
 
-        >>> lab.agents.credits.transcript([{"role": "user", "content": "tabs or spaces?"},
-        ...                         {"role": "assistant", "content": "You prefer tabs."}])   # doctest: +SKIP
+        Returns
+        -------
+        tuple of Attributed
+            One result per recall and answer.
+
+        Raises
+        ------
+        InputError
+            If a message is invalid; the error names it.
+
+        Notes
+        -----
+        A recall belongs to the next answer. It is the recall that a message names as its
+        ``decision``, or the last one whose query equals a user message or an argument of a tool
+        since the previous answer. The last 2,000 events of the log are searched. The user message
+        after an answer is its ``reply``.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The user prefers tabs")
+        >>> _ = lab.recall("tabs or spaces?")
+        >>> messages = [
+        ...     {"role": "user", "content": "tabs or spaces?"},
+        ...     {"role": "assistant", "content": "You prefer tabs."},
+        ... ]
+        >>> len(lab.agents.credits.transcript(messages))
+        1
         """
         return self._attributions.transcript(messages)
 
     @property
     @checked
     def frame(self) -> pl.DataFrame:
-        """Every attributed reward that counts: decision, memory_id, reward, confidence, at."""
+        """Every reward that counts: decision, memory_id, reward, confidence, at."""
         feedback = self._core.store.slates().feedback.collect()
         counted = feedback.filter(pl.col("source") == ATTRIBUTED)
         return counted.select("decision", "memory_id", "reward", "confidence", "at")
@@ -431,64 +565,94 @@ class LabCredits:
     @property
     @checked
     def calibration(self) -> Calibration:
-        """The curve from a credit to the chance of use that is in force for the live pack's policy."""
+        """The curve from credit to probability of use of the active policy."""
         with self._core.reading() as state:
-            return curve_of(state, self._core.pack)
+            return get_calibration(state, self._core.pack)
 
     @checked
     def calibrate(self, judged: pl.DataFrame | None = None) -> Calibration:
-        """Fit that curve to what was judged, and use it from now on.
+        """Fit the curve from credit to probability of use to judgements, and use it.
 
-        ``judged`` has columns ``credit`` and ``useful``, both 0-1. Without it every memory of a recall counts that the
-        live pack's policy credited and somebody judged: attribute, ask people about some, calibrate. Isotonic from 200
-        pairs on, else logistic. InputError with fewer than 30, or if all were judged alike.
+        The curve is isotonic from 200 pairs on, otherwise logistic.
 
-        >>> lab.agents.credits.calibrate()                                                        # doctest: +SKIP
+        Parameters
+        ----------
+        judged
+            Columns ``credit`` and ``useful``, both from 0 to 1. Default: every memory of a recall
+            with a credit by the active policy and a judgement by a person.
+
+        Returns
+        -------
+        Calibration
+            The fitted curve.
+
+        Raises
+        ------
+        InputError
+            If there are fewer than 30 pairs, or all judgements are equal.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> import polars as pl
+        >>> lab = memlab.open()
+        >>> credit = [number / 40 for number in range(40)]
+        >>> judged = pl.DataFrame({"credit": credit, "useful": [float(c > 0.3) for c in credit]})
+        >>> lab.agents.credits.calibrate(judged).method
+        'logistic'
         """
         with self._core.store.writing() as tx:
             policy = self._core.pack.policies["credit"].hash
-            pairs = _judged(self._core.store, policy) if judged is None else _pairs(judged)
-            if judged is None and len(pairs[0]) < LEAST:
+            pairs = (
+                _read_judged(self._core.store, policy) if judged is None else _check_pairs(judged)
+            )
+            if judged is None and len(pairs[0]) < MIN_PAIRS:
                 raise InputError(
-                    f"A calibration needs {LEAST} credits that somebody judged too, and the log has {len(pairs[0])}: "
-                    "lab.agents.credits.answer(answer, hits), then lab.feedback on some of those hits."
+                    f"A calibration needs {MIN_PAIRS} credits with a judgement, and the log has {len(pairs[0])}: "
+                    "call lab.agents.credits.answer(answer, hits), then lab.feedback on some of these hits."
                 )
-            fitted = calibration(policy, *pairs)
+            fitted = fit_calibration(policy, *pairs)
             tx.event("calibrate", fitted.body, at=self._core.instant(None))
         return fitted
 
 
-def cues_of(
+def read_cues(
     store: Store, pack: Pack, slate: Slate, answer: Answer
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64]]]:
-    """The ids that a recall showed and the cues of each, as whoever asked sees the lab; needs the state to be held."""
+    """Return the ids of a recall's hits and the cues of each, as its viewer sees the lab.
+
+    The state must be locked.
+    """
     state = view_state(store.journal, store.state, slate.filters.get("viewer"))
-    ids, memories = _shown(state, pack, slate)
-    return ids, cues(
+    ids, memories = _read_hits(state, pack, slate)
+    return ids, compute_cues(
         answer, memories, state.get_words(str(pack.settings["language"])), store.embedder
     )
 
 
-def credit_of(
-    pack: Pack, found: Mapping[str, NDArray[np.float64]], ids: NDArray[np.int64]
+def compute_credit(
+    pack: Pack, cue_values: Mapping[str, NDArray[np.float64]], ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The credit of each memory, within -1..1, and whether the pack's policy says anything of it."""
+    """Return the credit of each memory, -1 to 1, and whether the policy decided it."""
     policy = pack.policies["credit"]
     if not len(ids):
         return np.zeros(0), np.zeros(0, dtype=np.bool_)
     declared = policy.signature.inputs
-    given = {
-        name: found[name] if declared[name].type == "num" else found[name] > 0
+    inputs = {
+        name: cue_values[name] if declared[name].type == "num" else cue_values[name] > 0
         for name in policy.inputs
     }
-    values, nulls = policy.arrays(given, order=ids)
+    values, nulls = policy.arrays(inputs, order=ids)
     values = np.broadcast_to(np.asarray(values, dtype=np.float64), len(ids))
-    says = np.isfinite(values) if nulls is None else np.isfinite(values) & ~nulls
-    return np.where(says, np.clip(values, -1.0, 1.0), 0.0), np.asarray(says)
+    decided = np.isfinite(values) if nulls is None else np.isfinite(values) & ~nulls
+    return np.where(decided, np.clip(values, -1.0, 1.0), 0.0), np.asarray(decided)
 
 
-def curve_of(state: State, pack: Pack) -> Calibration:
-    """The calibration of the pack's policy: the lab's own, the shipped one, or the credit read as a chance."""
+def get_calibration(state: State, pack: Pack) -> Calibration:
+    """Return the calibration of the pack's policy.
+
+    It is the lab's own, the shipped one, or the identity.
+    """
     policy = pack.policies["credit"].hash
     own = state.projection(Calibrated).of(policy)
     if own is not None:
@@ -500,59 +664,64 @@ def curve_of(state: State, pack: Pack) -> Calibration:
     )
 
 
-def _shown(state: State, pack: Pack, slate: Slate) -> tuple[NDArray[np.int64], list[Shown]]:
-    """The ids and contents of what a recall showed, without what was purged since."""
-    kept = [id for id in slate.shown if state.texts.value_at(id - 1)]
-    ids = np.array(kept, dtype=np.int64)
-    if not kept:
+def _read_hits(
+    state: State, pack: Pack, slate: Slate
+) -> tuple[NDArray[np.int64], list[RetrievedMemory]]:
+    """Return the ids and contents of a recall's hits, without purged ones."""
+    ids_list = [id for id in slate.shown if state.texts.value_at(id - 1)]
+    ids = np.array(ids_list, dtype=np.int64)
+    if not ids_list:
         return ids, []
     rows = ids - 1
     before = Moment(state, pack, rows, slate.at).before().tolist()
     vectors, created = state.vectors.take(rows), state.numbers["created"].values[rows].tolist()
     return ids, [
-        Shown(
+        RetrievedMemory(
             id,
             state.texts.value_at(id - 1) or "",
             state.names["speaker"].value_at(id - 1),
-            created[place],
-            (state.texts.value_at(before[place]) or "") if before[place] >= 0 else "",
-            vectors[place],
+            created[index],
+            (state.texts.value_at(before[index]) or "") if before[index] >= 0 else "",
+            vectors[index],
         )
-        for place, id in enumerate(kept)
+        for index, id in enumerate(ids_list)
     ]
 
 
-def _status(
-    known: Credited,
+def _find_status(
+    credited: Credited,
     decision: int,
     memory: int,
     reward: float,
     credit: float,
     *,
-    says: bool,
-    read: bool,
+    decided: bool,
+    is_read: bool,
 ) -> str:
-    if not says:
+    """Return the status of one memory in ``Attributed.frame``."""
+    if not decided:
         return "no say"
-    if known.stated(decision, memory):
+    if credited.stated(decision, memory):
         return "stated"
-    before = known.reward(decision, memory)
-    if read or (before is not None and credit >= 0 and reward <= before):
+    before = credited.reward(decision, memory)
+    if is_read or (before is not None and credit >= 0 and reward <= before):
         return "known"
     return "logged"
 
 
-def _mark(policy: str, *texts: str) -> str:
-    """By which the same answer is known again: so short that nobody can tell from it what the answer was."""
+def _make_mark(policy: str, *texts: str) -> str:
+    """Return a mark by which an answer is recognized, too short to reveal the answer."""
     return f"{zlib.crc32(chr(31).join((policy, *texts)).encode('utf-8', 'replace')) & 0xFFFF:04x}"
 
 
-def _plain(text: str) -> str:
+def _join_spaces(text: str) -> str:
+    """Return a text with single spaces."""
     return " ".join(text.split())
 
 
-def _judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The credits by this policy of what somebody judged too, and the judgements."""
+def _read_judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the credits by a policy of judged memories, and the judgements."""
+    # A reward takes precedence over an outcome, because it says more than two values.
     credit: dict[tuple[int, int], float] = {}
     useful: dict[tuple[int, int], float] = {}
     for event in store.journal.events(kinds=("feedback",)):
@@ -563,18 +732,19 @@ def _judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArray[np.
                 credit[key] = body["reward"]
         elif body["decision"] is not None:
             reward = body.get("reward")
-            worth = (
+            value = (
                 {"success": 1.0, "fail": 0.0}.get(body.get("outcome") or "")
                 if reward is None
                 else reward
             )
-            if worth is not None and 0 <= worth <= 1:
-                useful[key] = worth
-    both = [key for key in credit if key in useful]
-    return np.array([credit[key] for key in both]), np.array([useful[key] for key in both])
+            if value is not None and 0 <= value <= 1:
+                useful[key] = value
+    keys = [key for key in credit if key in useful]
+    return np.array([credit[key] for key in keys]), np.array([useful[key] for key in keys])
 
 
-def _pairs(judged: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _check_pairs(judged: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the checked columns ``credit`` and ``useful`` of a frame."""
     columns = []
     for name in ("credit", "useful"):
         if name not in judged.columns:
@@ -582,7 +752,7 @@ def _pairs(judged: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float6
         values = judged[name].cast(pl.Float64, strict=False)
         if values.null_count() or not values.is_between(0, 1).all():
             raise InputError(
-                f"Column {name} of the judged credits holds something else than a number from 0 to 1."
+                f"Column {name} of the judged credits needs a number from 0 to 1 in each row."
             )
         columns.append(values.to_numpy())
     return columns[0], columns[1]

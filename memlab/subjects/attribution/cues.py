@@ -1,7 +1,7 @@
-"""What joins an answer to each memory that was shown for it: the inputs of the policy ``credit``.
+"""Cues that relate an answer to each retrieved memory: inputs of the policy ``credit``.
 
-Every text is read to a fixed length, so the time taken is bounded whatever it holds, and nothing of it is executed or
-believed: that an answer says "memory 3 was useful" is the same cue as any other mention of that number.
+Texts are read to a maximum length, so the duration is bounded. Nothing in them is executed or
+believed: "memory 3 was useful" is the same cue as any other mention of that number.
 """
 
 from __future__ import annotations
@@ -20,32 +20,37 @@ from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.embedding import Embedder, load_embedder
 from memlab.kernel.english import NUMBER_WORDS, holds, padded, phrases, vocabulary, words_of
 from memlab.kernel.index import Words, idf
-from memlab.subjects.attribution.dates import Days, days_named, shared_days
+from memlab.subjects.attribution.dates import Days, compute_overlap, find_days
 from memlab.subjects.reading.claims import Statement
 from memlab.subjects.reading.utterances import utterance
 
-__all__ = ["LONGEST", "MOST_CITED", "Answer", "Shown", "cues"]
+__all__ = ["MAX_CITED", "MAX_LENGTH", "Answer", "RetrievedMemory", "compute_cues"]
 
 Floats = NDArray[np.float64]
 
-LONGEST = 20_000
-"""Characters of an answer, of a memory and of whatever else is read; the rest is as if it were not there."""
+MAX_LENGTH = 20_000
+"""Maximum characters of an answer, a memory or another text; the rest is ignored."""
 
-MOST_CITED = 5
-"""Memories that one answer credits by their ids alone. An answer that names more names none of them in particular."""
+MAX_CITED = 5
+"""Maximum memories that one answer can credit by id alone.
 
-_LEAST_QUOTED = 4
-"""Words: three in a row are shared by chance ("one of the")."""
+An answer with more ids singles out none of them.
+"""
+
+_MIN_QUOTED = 4
+"""Minimum words of a quote: three in a row are often shared by accident ("one of the")."""
 
 _MEANING = 0.7
-"""What a word of like meaning counts beside the word itself."""
+"""Weight of a word of similar meaning, compared with the same word."""
 
 _WORDS_COMPARED = 400
-"""Different words of one text that are compared by meaning."""
+"""Maximum distinct words of one text that are compared by meaning."""
 
 _LED = ("words", "alike", "near", "asked", "evidence")
-"""Cues that have a lead, too: how far a memory stands above the best of the others."""
+"""Cues that also have a lead: the distance of a memory from the best of the others."""
 
+# Number words, names within a sentence, ids of memories in words and in brackets, numbers of other
+# things than memories, and words for the person who speaks or is addressed.
 _NUMBERS = {
     word: number for word, number in NUMBER_WORDS.items() if number <= 12 and word != "dozen"
 }
@@ -65,8 +70,8 @@ _DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One memory as a recall showed it; ``before`` is the text just before it in its session."""
+class RetrievedMemory:
+    """One retrieved memory; ``before`` is the previous text of its session."""
 
     id: int
     text: str
@@ -78,7 +83,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a recall: the question, the answer, what tools were called with, and what the user said next."""
+    """An answer with its query, the arguments of tools and the user's reply."""
 
     question: str
     text: str
@@ -88,62 +93,67 @@ class Answer:
 
     @property
     def cut(self) -> bool:
-        """Whether some of it is too long to be read."""
-        return max(map(len, (self.question, self.text, self.arguments, self.reply))) > LONGEST
+        """Whether a text is longer than what is read."""
+        return max(map(len, (self.question, self.text, self.arguments, self.reply))) > MAX_LENGTH
 
 
-def cues(
-    answer: Answer, shown: Sequence[Shown], words: Words, embedder: Embedder
+def compute_cues(
+    answer: Answer, memories: Sequence[RetrievedMemory], words: Words, embedder: Embedder
 ) -> dict[str, Floats]:
-    """f64[shown] by the names of the inputs of the slot ``credit``, flags as 0 and 1.
+    """Return the inputs of the slot ``credit`` by name, f64[memories]; flags are 0 and 1.
 
-    ``words`` says how rare a word is, and ``embedder`` is the one of the vectors.
+    ``words`` gives the rarity of words, and ``embedder`` is the source of the vectors.
     """
-    if not shown:
+    # Cues that several others need are computed first.
+    if not memories:
         return {}
-    read = _Read(answer, shown, words, embedder)
-    covers, asked, same_date, alike = (
-        read.share(read.fresh),
-        read.asked(),
-        read.dates(),
-        read.alike(read.fresh_words),
+    reader = _CueReader(answer, memories, words, embedder)
+    covers, share_asked, same_date, match_meaning = (
+        reader.share(reader.fresh),
+        reader.share_asked(),
+        reader.match_dates(),
+        reader.match_meaning(reader.fresh_words),
     )
-    answering = np.maximum(np.maximum(covers, same_date), _MEANING * alike)
-    found = {
+    answering = np.maximum(np.maximum(covers, same_date), _MEANING * match_meaning)
+    result = {
         "covers": covers,
-        "alone": read.share(read.fresh, alone=True),
-        "words": read.words_held(read.fresh),
-        "rarest": read.rarest(),
-        "quoted": read.quoted(),
-        "names": read.count(read.names),
-        "numbers": read.count(frozenset(term for term in read.fresh if term.isdecimal())),
+        "alone": reader.share(reader.fresh, alone=True),
+        "words": reader.count_rare(reader.fresh),
+        "rarest": reader.rarest_shared(),
+        "quoted": reader.count_quoted(),
+        "names": reader.count_terms(reader.names),
+        "numbers": reader.count_terms(frozenset(term for term in reader.fresh if term.isdecimal())),
         "same-date": same_date,
-        "said-then": read.said_then(),
-        "alike": alike,
-        "near": read.near(),
-        "asked": asked,
-        "asked-words": read.words_held(read.asked_terms - read.speakers),
-        "evidence": np.maximum(asked, read.alike(read.question_words)) * answering,
-        "in-arguments": read.share(read.called),
-        "is-question": read.flags(["?" in one.text for one in shown]),
-        "of-another": read.of_another(),
-        "length": np.array([len(terms) for terms in read.terms], dtype=np.float64),
-        "restates": read.everywhere(read.restated()),
-        "explained": read.everywhere(read.explained()),
-        "abstains": read.everywhere(
-            holds(padded(words_of(read.answer)), phrases("answer", "abstains"))
+        "said-then": reader.is_said_then(),
+        "alike": match_meaning,
+        "near": reader.match_vector(),
+        "asked": share_asked,
+        "asked-words": reader.count_rare(reader.asked_terms - reader.speakers),
+        "evidence": np.maximum(share_asked, reader.match_meaning(reader.question_words))
+        * answering,
+        "in-arguments": reader.share(reader.called),
+        "is-question": reader.to_flags(["?" in memory.text for memory in memories]),
+        "of-another": reader.is_about_another(),
+        "length": np.array([len(terms) for terms in reader.terms], dtype=np.float64),
+        "restates": reader.fill(reader.share_restated()),
+        "explained": reader.fill(reader.share_explained()),
+        "abstains": reader.fill(
+            holds(padded(words_of(reader.answer)), phrases("answer", "abstains"))
         ),
-        "corrected": read.everywhere("corrects" in utterance(read.reply).fired)
-        if read.reply
-        else np.zeros(len(shown)),
-        "denied": read.denied(),
-        **read.cited(),
+        "corrected": reader.fill("corrects" in utterance(reader.reply).fired)
+        if reader.reply
+        else np.zeros(len(memories)),
+        "denied": reader.is_denied(),
+        **reader.find_cited(),
     }
-    return found | {f"{name}-lead": _lead(found[name]) for name in _LED}
+    return result | {f"{name}-lead": _compute_lead(result[name]) for name in _LED}
 
 
-def _lead(values: Floats) -> Floats:
-    """How far each stands above the best of the others: what is shared with all tells nothing of one."""
+def _compute_lead(values: Floats) -> Floats:
+    """Return the distance of each value from the best of the others.
+
+    A value that all memories share distinguishes none.
+    """
     if len(values) < 2:
         return values.copy()
     best = int(np.argmax(values))
@@ -152,231 +162,281 @@ def _lead(values: Floats) -> Floats:
     return lead
 
 
-class _Read:
-    """An answer and what was shown, as words. ``fresh`` are words of the answer that the question did not hold."""
+class _CueReader:
+    """An answer and the retrieved memories as words.
+
+    ``fresh`` are the words of the answer that are not in the query.
+    """
 
     def __init__(
-        self, answer: Answer, shown: Sequence[Shown], words: Words, embedder: Embedder
+        self, answer: Answer, memories: Sequence[RetrievedMemory], words: Words, embedder: Embedder
     ) -> None:
         self.question, self.answer, self.arguments, self.reply = (
-            text[:LONGEST]
+            text[:MAX_LENGTH]
             for text in (answer.question, answer.text, answer.arguments, answer.reply)
         )
-        self.at, self.shown, self.words, self.embedder = answer.at, shown, words, embedder
-        self.texts = [one.text[:LONGEST] for one in shown]
-        self.speakers = frozenset(term for one in shown for term in self._terms(one.speaker or ""))
+        self.at, self.shown, self.words, self.embedder = answer.at, memories, words, embedder
+        self.texts = [memory.text[:MAX_LENGTH] for memory in memories]
+        self.speakers = frozenset(
+            term for memory in memories for term in self._terms(memory.speaker or "")
+        )
         self.terms = [frozenset(self._terms(text)) for text in self.texts]
         self.asked_terms = frozenset(self._terms(self.question))
-        known = (
+        expected = (
             self.asked_terms
             | self.speakers
             | frozenset(self._terms(" ".join(vocabulary("answer", "plain"))))
         )
-        self.said = tuple(dict.fromkeys(self._terms(self.answer)))
-        self.fresh = frozenset(self.said) - known
-        self.called = frozenset(self._terms(self.arguments)) - known
+        self.answer_terms = tuple(dict.fromkeys(self._terms(self.answer)))
+        self.fresh = frozenset(self.answer_terms) - expected
+        self.called = frozenset(self._terms(self.arguments)) - expected
         self.names = frozenset(self._terms(" ".join(_NAME.findall(self.answer)))) & self.fresh
         self.question_words = self._content(self.question, left_out=self.speakers)
-        self.fresh_words = self._content(self.answer, left_out=known)
+        self.fresh_words = self._content(self.answer, left_out=expected)
         self.rarity = self._rarity()
 
     # -- words ------------------------------------------------------------------------------------------------
 
     def _terms(self, text: str) -> list[str]:
-        """Stems without stop words and single letters; a number in words is the number in digits."""
+        """Return stems without stop words and single letters; number words become digits."""
         stems = (str(_NUMBERS.get(stem, stem)) for stem in self.words.stems(text))
         return [stem for stem in stems if len(stem) > 1 or stem.isdecimal()]
 
     def _content(self, text: str, *, left_out: frozenset[str] = frozenset()) -> tuple[str, ...]:
-        """Its different words as they are written, those of ``left_out`` stems not."""
-        kept = [word for word in dict.fromkeys(words_of(text)) if set(self._terms(word)) - left_out]
-        return tuple(kept[:_WORDS_COMPARED])
+        """Return the distinct words of a text whose stems are not in ``left_out``."""
+        content = [
+            word for word in dict.fromkeys(words_of(text)) if set(self._terms(word)) - left_out
+        ]
+        return tuple(content[:_WORDS_COMPARED])
 
     def _rarity(self) -> dict[str, float]:
-        """The inverse document frequency of each word of the question, the answer and the arguments."""
+        """Return the inverse document frequency of the words of query, answer and arguments."""
         query = self.words.query(" ".join((self.question, self.answer, self.arguments)))
-        known = idf(np.asarray(self.words.hits(query).frequency, dtype=np.int64), len(self.words))
+        frequencies = idf(
+            np.asarray(self.words.hits(query).frequency, dtype=np.int64), len(self.words)
+        )
         self._rarest = float(idf(np.zeros(1, dtype=np.int64), len(self.words))[0])
         stems = self.words.vocabulary
         terms = [stems[term] for term in query.terms.tolist()]
         return {
             str(_NUMBERS.get(term, term)): float(value)
-            for term, value in zip(terms, known, strict=True)
+            for term, value in zip(terms, frequencies, strict=True)
         }
 
     def weight(self, term: str) -> float:
+        """Return the rarity of a word."""
         return self.rarity.get(term, self._rarest)
 
     def mass(self, terms: frozenset[str]) -> float:
+        """Return the sum of the rarities of words, in a fixed order."""
         return sum(map(self.weight, sorted(terms)))
 
     # -- the answer and each memory ---------------------------------------------------------------------------
 
-    def flags(self, values: Sequence[bool]) -> Floats:
+    def to_flags(self, values: Sequence[bool]) -> Floats:
+        """Return booleans as 0 and 1."""
         return np.array(values, dtype=np.float64)
 
-    def everywhere(self, value: float | bool) -> Floats:
+    def fill(self, value: float | bool) -> Floats:
+        """Return one value for all memories."""
         return np.full(len(self.shown), float(value))
 
     @cached_property
     def holders(self) -> Counter[str]:
-        """How many of the memories hold each word."""
+        """The number of memories that contain each word."""
         return Counter(term for terms in self.terms for term in terms)
 
-    def share(self, wanted: frozenset[str], *, alone: bool = False) -> Floats:
-        """The share of these words, by rarity, that each memory holds; ``alone`` divides it among their holders."""
-        whole = self.mass(wanted)
-        found = [
+    def share(self, terms: frozenset[str], *, alone: bool = False) -> Floats:
+        """Return the share of words, by rarity, that each memory contains.
+
+        ``alone`` divides each word among the memories that contain it.
+        """
+        whole = self.mass(terms)
+        masses = [
             sum(
                 self.weight(term) / (self.holders[term] if alone else 1)
-                for term in sorted(wanted & terms)
+                for term in sorted(terms & memory_terms)
             )
-            for terms in self.terms
+            for memory_terms in self.terms
         ]
-        return np.array(found) / whole if whole else np.zeros(len(self.shown))
+        return np.array(masses) / whole if whole else np.zeros(len(self.shown))
 
-    def rarest(self) -> Floats:
-        """Of the rarest word that answer and memory share, as a share of what a word has that no memory holds."""
-        found = [max(map(self.weight, self.fresh & terms), default=0.0) for terms in self.terms]
-        return np.array(found) / self._rarest
+    def rarest_shared(self) -> Floats:
+        """Return the rarity of the rarest shared word, relative to a word of no memory."""
+        weights = [max(map(self.weight, self.fresh & terms), default=0.0) for terms in self.terms]
+        return np.array(weights) / self._rarest
 
-    def words_held(self, wanted: frozenset[str]) -> Floats:
-        """How many of these words each memory holds, a word that no other memory of the lab holds counting 1."""
-        return np.array([self.mass(wanted & terms) for terms in self.terms]) / self._rarest
+    def count_rare(self, terms: frozenset[str]) -> Floats:
+        """Return the number of words that each memory contains, weighted by rarity.
 
-    def count(self, wanted: frozenset[str]) -> Floats:
-        return np.array([len(wanted & terms) for terms in self.terms], dtype=np.float64)
+        A word that no other memory of the lab contains counts 1.
+        """
+        return (
+            np.array([self.mass(terms & memory_terms) for memory_terms in self.terms])
+            / self._rarest
+        )
 
-    def asked(self) -> Floats:
-        """The share of the question's words in the memory and the one just before it: a reply leaves them unsaid."""
-        wanted = self.asked_terms - self.speakers
-        whole = self.mass(wanted)
-        both = [
-            terms | frozenset(self._terms(one.before[:LONGEST]))
-            for terms, one in zip(self.terms, self.shown, strict=True)
+    def count_terms(self, terms: frozenset[str]) -> Floats:
+        """Return the number of words that each memory contains."""
+        return np.array(
+            [len(terms & memory_terms) for memory_terms in self.terms], dtype=np.float64
+        )
+
+    def share_asked(self) -> Floats:
+        """Return the share of the query's words in the memory and the one before it.
+
+        A reply often leaves out the words of the query.
+        """
+        query_terms = self.asked_terms - self.speakers
+        whole = self.mass(query_terms)
+        combined = [
+            terms | frozenset(self._terms(memory.before[:MAX_LENGTH]))
+            for terms, memory in zip(self.terms, self.shown, strict=True)
         ]
         return (
-            np.array([self.mass(wanted & terms) for terms in both]) / whole
+            np.array([self.mass(query_terms & terms) for terms in combined]) / whole
             if whole
-            else np.zeros(len(both))
+            else np.zeros(len(combined))
         )
 
     @cached_property
-    def named(self) -> tuple[Days, ...]:
+    def named_days(self) -> tuple[Days, ...]:
         """The days that the answer names."""
-        return days_named(self.answer, self.at)
+        return find_days(self.answer, self.at)
 
-    def dates(self) -> Floats:
-        """How nearly the answer names a day or span that the memory names, each as of when it was said."""
-        if not self.named:
-            return np.zeros(len(self.shown))
-        named = [
-            days_named(text, one.created) for text, one in zip(self.texts, self.shown, strict=True)
-        ]
-        return np.array([shared_days(self.named, days) for days in named])
+    def match_dates(self) -> Floats:
+        """Return how closely the answer names a day or span that the memory names.
 
-    def said_then(self) -> Floats:
-        """Whether the answer names the day on which it was said, or a span around that day."""
-        days = [one.created // DAY + _EPOCH for one in self.shown]
-        return self.flags(
-            [any(first <= day < after for first, after in self.named) for day in days]
-        )
-
-    def of_another(self) -> Floats:
-        """Whether the question is about somebody who speaks, but did not say this: by name, or as "I" or "you" where
-        a user and an assistant speak.
+        Each is relative to its own time.
         """
-        named = self.asked_terms & self.speakers or self._persons()
-        return self.flags(
-            [bool(named) and not named & set(self._terms(one.speaker or "")) for one in self.shown]
+        if not self.named_days:
+            return np.zeros(len(self.shown))
+        days_by_memory = [
+            find_days(text, memory.created)
+            for text, memory in zip(self.texts, self.shown, strict=True)
+        ]
+        return np.array([compute_overlap(self.named_days, days) for days in days_by_memory])
+
+    def is_said_then(self) -> Floats:
+        """Return whether the answer names the day of the memory, or a span around it."""
+        days = [memory.created // DAY + _EPOCH for memory in self.shown]
+        return self.to_flags(
+            [any(first <= day < after for first, after in self.named_days) for day in days]
         )
 
-    def _persons(self) -> frozenset[str]:
-        """Whom "I" and "you" stand for, where they stand for one of those who speak."""
-        who = frozenset(_PERSONS) & {(one.speaker or "").lower() for one in self.shown}
-        said = set(words_of(_POLITE.sub(" ", self.question.lower())))
-        meant = (
-            "assistant" if "you" in said or "your" in said else "user" if said & _FIRST else None
+    def is_about_another(self) -> Floats:
+        """Return whether the query is about a speaker who did not say the memory.
+
+        The query names the speaker, or says "I" or "you" between a user and an assistant.
+        """
+        persons = self.asked_terms & self.speakers or self._find_person()
+        return self.to_flags(
+            [
+                bool(persons) and not persons & set(self._terms(memory.speaker or ""))
+                for memory in self.shown
+            ]
         )
-        return frozenset(self._terms(meant)) if meant in who else frozenset()
 
-    def restated(self) -> float:
-        """The share of the answer's words that the question held."""
-        said = frozenset(self.said)
-        whole = self.mass(said)
-        return self.mass(said & self.asked_terms) / whole if whole else 0.0
+    def _find_person(self) -> frozenset[str]:
+        """Return the speaker that "I" or "you" in the query refers to.
 
-    def explained(self) -> float:
-        """The share of the answer's new words that any memory holds."""
+        It is empty unless the person is one of the speakers.
+        """
+        speakers = frozenset(_PERSONS) & {(memory.speaker or "").lower() for memory in self.shown}
+        query_words = set(words_of(_POLITE.sub(" ", self.question.lower())))
+        person = (
+            "assistant"
+            if "you" in query_words or "your" in query_words
+            else "user"
+            if query_words & _FIRST
+            else None
+        )
+        return frozenset(self._terms(person)) if person in speakers else frozenset()
+
+    def share_restated(self) -> float:
+        """Return the share of the answer's words that are in the query."""
+        answer_terms = frozenset(self.answer_terms)
+        whole = self.mass(answer_terms)
+        return self.mass(answer_terms & self.asked_terms) / whole if whole else 0.0
+
+    def share_explained(self) -> float:
+        """Return the share of the answer's new words that any memory contains."""
         whole = self.mass(self.fresh)
         return self.mass(self.fresh & frozenset(self.holders)) / whole if whole else 0.0
 
-    def quoted(self) -> Floats:
-        """Words in the longest run that answer and memory share, where neither the question nor another memory holds
-        it; 0 for a short one.
+    def count_quoted(self) -> Floats:
+        """Return the words of the longest run that answer and memory share, 0 for short ones.
+
+        A run that the query or another memory contains does not count.
         """
-        said, question = words_of(self.answer), padded(words_of(self.question))
+        answer_words, question = words_of(self.answer), padded(words_of(self.question))
         texts = [padded(words_of(text)) for text in self.texts]
-        found = np.zeros(len(texts))
-        for place, text in enumerate(texts):
-            length, end = _longest_run(said, text.split())
-            run = padded(said[end - length : end])
+        lengths = np.zeros(len(texts))
+        for index, text in enumerate(texts):
+            length, end = _longest_run(answer_words, text.split())
+            run = padded(answer_words[end - length : end])
             if (
-                length >= _LEAST_QUOTED
+                length >= _MIN_QUOTED
                 and run not in question
                 and sum(run in other for other in texts) == 1
             ):
-                found[place] = length
-        return found
+                lengths[index] = length
+        return lengths
 
-    def denied(self) -> Floats:
-        """Whether what the user says next denies what the memory says, in words both use."""
-        said = Statement(self.reply)
-        if not self.reply or not said.denied:
+    def is_denied(self) -> Floats:
+        """Return whether the user's reply denies the memory, in words that both use."""
+        reply = Statement(self.reply)
+        if not self.reply or not reply.denied:
             return np.zeros(len(self.shown))
-        return self.flags([said.denies(Statement(text)) for text in self.texts])
+        return self.to_flags([reply.denies(Statement(text)) for text in self.texts])
 
-    def cited(self) -> dict[str, Floats]:
-        """``cited``: the answer names its id, and at most MOST_CITED of those that were shown; ``listed``: more."""
-        ids = _ids_in(self.answer, ranks=len(self.shown)) - set().union(
-            *(_ids_in(text, ranks=len(self.shown)) for text in self.texts)
+    def find_cited(self) -> dict[str, Floats]:
+        """Return the cues ``cited`` and ``listed``: the answer names the id of a memory.
+
+        ``listed`` replaces ``cited`` if it names more than MOST_CITED of the memories.
+        """
+        ids = _find_ids(self.answer, ranks=len(self.shown)) - set().union(
+            *(_find_ids(text, ranks=len(self.shown)) for text in self.texts)
         )
-        named = self.flags([one.id in ids for one in self.shown])
-        many = float(named.sum() > MOST_CITED)
-        return {"cited": named * (1 - many), "listed": named * many}
+        is_named = self.to_flags([memory.id in ids for memory in self.shown])
+        many = float(is_named.sum() > MAX_CITED)
+        return {"cited": is_named * (1 - many), "listed": is_named * many}
 
     # -- by meaning -------------------------------------------------------------------------------------------
 
-    def alike(self, words: tuple[str, ...]) -> Floats:
-        """How near, by rarity, the words have their nearest word in each memory, 0-1."""
+    def match_meaning(self, words: tuple[str, ...]) -> Floats:
+        """Return how close words are, by rarity, to their nearest word in each memory, 0 to 1."""
         if not words:
             return np.zeros(len(self.shown))
-        wanted = _vectors(words)
+        vectors = _encode_words(words)
         weights = np.array(
             [max(map(self.weight, self._terms(word)), default=0.0) for word in words]
         )
-        found = np.zeros(len(self.shown))
-        for place, text in enumerate(self.texts):
-            held = self._content(text)
-            if held and weights.sum():
-                nearest = (wanted @ _vectors(held).T).max(axis=1).clip(0, 1)
-                found[place] = nearest @ weights / weights.sum()
-        return found
+        values = np.zeros(len(self.shown))
+        for index, text in enumerate(self.texts):
+            memory_words = self._content(text)
+            if memory_words and weights.sum():
+                nearest = (vectors @ _encode_words(memory_words).T).max(axis=1).clip(0, 1)
+                values[index] = nearest @ weights / weights.sum()
+        return values
 
-    def near(self) -> Floats:
-        """Cosine of the question and the answer together with the memory."""
-        both = _unit(self.embedder.encode([f"{self.question} {self.answer}"]))[0]
+    def match_vector(self) -> Floats:
+        """Return the cosine of query and answer together with each memory."""
+        query_vector = _normalize(self.embedder.encode([f"{self.question} {self.answer}"]))[0]
         return np.asarray(
-            _unit(np.stack([one.vector for one in self.shown])) @ both, dtype=np.float64
+            _normalize(np.stack([memory.vector for memory in self.shown])) @ query_vector,
+            dtype=np.float64,
         )
 
 
-def _longest_run(one: list[str], other: list[str]) -> tuple[int, int]:
-    """The length of the longest run of words that both hold, and where in the first it ends."""
+def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
+    """Return the length of the longest common run of words, and its end in the first list."""
     numbers: dict[str, int] = {}
-    codes = np.array([numbers.setdefault(word, len(numbers)) for word in other], dtype=np.int64)
-    run, best = np.zeros(len(other) + 1, dtype=np.int64), (0, 0)
-    for place, word in enumerate(one, 1):
+    codes = np.array(
+        [numbers.setdefault(word, len(numbers)) for word in other_words], dtype=np.int64
+    )
+    run, best = np.zeros(len(other_words) + 1, dtype=np.int64), (0, 0)
+    for position, word in enumerate(words, 1):
         code = numbers.get(word, -1)
         if code < 0:
             run[:] = 0
@@ -384,37 +444,44 @@ def _longest_run(one: list[str], other: list[str]) -> tuple[int, int]:
         run[1:] = np.where(codes == code, run[:-1] + 1, 0)
         longest = int(run.max())
         if longest > best[0]:
-            best = longest, place
+            best = longest, position
     return best
 
 
-def _ids_in(text: str, *, ranks: int) -> set[int]:
-    """The ids that a text names as ids: "memory 12", "[12]", "#12". A small number in brackets may be a rank, and the
-    number of an issue or a step is no memory's.
+def _find_ids(text: str, *, ranks: int) -> set[int]:
+    """Return the ids in a text that are marked as ids: "memory 12", "[12]", "#12".
+
+    A small number in brackets may be a rank, and numbers of issues or steps are no ids.
     """
-    found = {int(digits) for said in _BY_WORD.findall(text) for digits in _DIGITS.findall(said)}
+    ids = {
+        int(digits)
+        for answer_terms in _BY_WORD.findall(text)
+        for digits in _DIGITS.findall(answer_terms)
+    }
     for match in _BY_SIGN.finditer(text):
         if not _OTHER_NUMBERS.search(text[max(0, match.start() - 16) : match.start()]):
-            found.update(
+            ids.update(
                 number for digits in _DIGITS.findall(match[0]) if (number := int(digits)) > ranks
             )
-    return found
+    return ids
 
 
-def _vectors(words: Sequence[str]) -> Floats:
-    """f64[words, dim], of length 1, by the shipped model: a word by itself needs no other."""
-    if len(_kept) > _MOST_KEPT:
-        _kept.clear()
-    fresh = [word for word in words if word not in _kept]
-    if fresh:
-        _kept.update(zip(fresh, _unit(load_embedder().encode(fresh)), strict=True))
-    return np.stack([_kept[word] for word in words])
+def _encode_words(words: Sequence[str]) -> Floats:
+    """Return unit vectors of words by the shipped model, f64[words, dim]."""
+    if len(_vector_cache) > _MAX_CACHED:
+        _vector_cache.clear()
+    missing = [word for word in words if word not in _vector_cache]
+    if missing:
+        _vector_cache.update(zip(missing, _normalize(load_embedder().encode(missing)), strict=True))
+    return np.stack([_vector_cache[word] for word in words])
 
 
-_kept: dict[str, Floats] = {}
-_MOST_KEPT = 20_000
+# Vectors of words by the shipped model: answers of one log share most of their words.
+_vector_cache: dict[str, Floats] = {}
+_MAX_CACHED = 20_000  # about 40 MB
 
 
-def _unit(vectors: NDArray[np.int8]) -> Floats:
+def _normalize(vectors: NDArray[np.int8]) -> Floats:
+    """Return vectors scaled to length 1."""
     floats = vectors.astype(np.float64)
     return np.asarray(floats / np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9))

@@ -1,7 +1,8 @@
-"""Which days a text names, ahead as well as behind: an answer says "7 May 2023" where a memory said "yesterday".
+"""Days that a text names, in the past or the future.
 
-``memlab.kernel.recall.named_dates`` reads what lies behind. Here are what lies ahead ("next month", "tomorrow"), a year
-by itself ("2022"), and a unit by a date ("the week before 9 June 2023").
+An answer says "7 May 2023" where a memory said "yesterday". ``memlab.kernel.recall.named_dates``
+reads past dates. This module adds future ones ("next month"), years alone ("2022"), and a unit
+relative to a date ("the week before 9 June 2023").
 """
 
 from __future__ import annotations
@@ -14,93 +15,102 @@ from memlab.kernel.base.clock import DAY, Micros
 from memlab.kernel.english import WEEKDAYS
 from memlab.kernel.recall import named_dates
 
-__all__ = ["Days", "days_named", "shared_days"]
+__all__ = ["Days", "compute_overlap", "find_days"]
 
 Days = tuple[int, int]
-"""From a day up to, and without, another; counted as ``date.toordinal`` does."""
+"""A first day and the day after the last one, as ``date.toordinal`` counts."""
 
+# The first day of the clock, and patterns of future days and of units relative to a date.
 _EPOCH = date(1970, 1, 1).toordinal()
 _UNITS = f"week|weekend|month|year|{'|'.join(WEEKDAYS)}"
 _AHEAD = re.compile(rf"\b(?:(tomorrow)|(next|this) ({_UNITS}))\b")
 _BY_A_DATE = re.compile(rf"\b(day|night|week|weekend|{'|'.join(WEEKDAYS)}) (?:before|prior to) ")
-_MOST = 32
-"""Spans of one text that are read."""
+_MAX_SPANS = 32
+"""Maximum spans of one text: comparing two texts is quadratic in them."""
 
+# A year alone, of the last or this century.
 _YEAR = re.compile(r"(?<![\w-])((?:19|20)\d\d)(?![\w-])")
 
 
-def days_named(text: str, at: Micros) -> tuple[Days, ...]:
-    """The spans of days that ``text`` names, said at ``at``; none where it names no date, or ``at`` is no date.
+def find_days(text: str, at: Micros) -> tuple[Days, ...]:
+    """Return the spans of days that a text names, relative to the time ``at``.
+
+    There are none if it names no date, or if ``at`` is out of range.
 
     >>> noon = 1_686_500_000_000_000  # 11 June 2023
-    >>> [date.fromordinal(first).isoformat() for first, _ in days_named("The week before 9 June 2023", noon)]
+    >>> spans = find_days("The week before 9 June 2023", noon)
+    >>> [date.fromordinal(first).isoformat() for first, _ in spans]
     ['2023-06-09', '2023-05-29']
     """
+    # A year within a full date is not a span of its own, so years come after dates.
     today = at // DAY + _EPOCH
     if not 3_653 < today < date.max.toordinal() - 731:
         return ()
     lower = text.lower()
-    found = [(start // DAY + _EPOCH, end // DAY + _EPOCH) for start, end in named_dates(text, at)]
-    years = [_year(int(written)) for written in _YEAR.findall(lower)]
-    found += [year for year in years if not any(_within(span, year) for span in found)]
-    if found:
-        anchor = date.fromordinal(found[0][0])
-        found += [_before(unit, anchor) for unit in _BY_A_DATE.findall(lower)]
-    said = date.fromordinal(today)
-    found += [
-        _ahead(unit or "day", said, later=which != "this")
+    spans = [(start // DAY + _EPOCH, end // DAY + _EPOCH) for start, end in named_dates(text, at)]
+    years = [_span_of_year(int(written)) for written in _YEAR.findall(lower)]
+    spans += [year for year in years if not any(_is_within(span, year) for span in spans)]
+    if spans:
+        anchor = date.fromordinal(spans[0][0])
+        spans += [_find_previous(unit, anchor) for unit in _BY_A_DATE.findall(lower)]
+    said_on = date.fromordinal(today)
+    spans += [
+        _find_next(unit or "day", said_on, later=which != "this")
         for _, which, unit in _AHEAD.findall(lower)
     ]
-    return tuple(dict.fromkeys(found))[:_MOST]
+    return tuple(dict.fromkeys(spans))[:_MAX_SPANS]
 
 
-def shared_days(one: Sequence[Days], other: Sequence[Days]) -> float:
-    """How nearly a span of one is a span of the other, 0-1: the days that both hold, of those that either holds.
+def compute_overlap(left: Sequence[Days], right: Sequence[Days]) -> float:
+    """Return the largest overlap of two spans, relative to their union, 0 to 1.
 
-    >>> shared_days([(10, 11)], [(10, 11), (3, 33)]), shared_days([(10, 11)], [(4, 14)]), shared_days([], [(1, 2)])
-    (1.0, 0.1, 0.0)
+    >>> compute_overlap([(10, 11)], [(10, 11), (3, 33)]), compute_overlap([(10, 11)], [(4, 14)])
+    (1.0, 0.1)
     """
     return max(
         (
             max(min(a[1], b[1]) - max(a[0], b[0]), 0) / (max(a[1], b[1]) - min(a[0], b[0]))
-            for a in set(one)
-            for b in set(other)
+            for a in set(left)
+            for b in set(right)
         ),
         default=0.0,
     )
 
 
-def _within(span: Days, whole: Days) -> bool:
+def _is_within(span: Days, whole: Days) -> bool:
+    """Return whether a span is part of another."""
     return whole[0] <= span[0] and span[1] <= whole[1]
 
 
-def _year(number: int) -> Days:
+def _span_of_year(number: int) -> Days:
+    """Return the span of a year."""
     return date(number, 1, 1).toordinal(), date(number + 1, 1, 1).toordinal()
 
 
-def _month(year: int, month: int) -> Days:
+def _span_of_month(year: int, month: int) -> Days:
+    """Return the span of a month; months beyond December belong to the next years."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     first = date(min(year, MAXYEAR - 1), month, 1)
     return first.toordinal(), date(first.year + month // 12, month % 12 + 1, 1).toordinal()
 
 
-def _ahead(unit: str, today: date, *, later: bool) -> Days:
-    """The unit that follows today's, or with ``later`` false today's own; a weekday is the next of its name."""
+def _find_next(unit: str, today: date, *, later: bool) -> Days:
+    """Return the next unit after today, or today's own; a weekday is the next of its name."""
     monday = today.toordinal() - today.weekday() + 7 * later
     if unit == "week":
         return monday, monday + 7
     if unit == "weekend":
         return monday + 5, monday + 7
     if unit == "month":
-        return _month(today.year, today.month + later)
+        return _span_of_month(today.year, today.month + later)
     if unit == "year":
-        return _year(today.year + later)
+        return _span_of_year(today.year + later)
     days = 1 if unit == "day" else (WEEKDAYS.index(unit) - today.weekday() - 1) % 7 + 1
     return today.toordinal() + days, today.toordinal() + days + 1
 
 
-def _before(unit: str, anchor: date) -> Days:
-    """The last such unit before a day."""
+def _find_previous(unit: str, anchor: date) -> Days:
+    """Return the last such unit before a day."""
     monday = anchor - timedelta(anchor.weekday())
     if unit == "week":
         return monday.toordinal() - 7, monday.toordinal()

@@ -1,4 +1,4 @@
-"""What attribution declares to a lab."""
+"""The projections and components of attribution."""
 
 from __future__ import annotations
 
@@ -20,3 +20,4 @@ DECLARED = Declared(
         "attributions": construct("memlab.subjects.attribution.attribution:Attributions", "core"),
     },
 )
+"""The declaration that ``projections`` reads."""

@@ -1,4 +1,4 @@
-"""What attribution lets a pack decide: the slot ``credit``."""
+"""The slot ``credit``, by which packs decide on attribution."""
 
 from __future__ import annotations
 
@@ -11,65 +11,63 @@ from memlab.kernel.policies import Slot
 __all__ = ["EXTENSION"]
 
 _INPUTS = (
-    Input(
-        "covers", "num", "share of the answer's new words, by rarity, that the memory holds, 0-1"
-    ),
-    Input("alone", "num", "covers, each word divided among the shown memories that hold it"),
+    Input("covers", "num", "share of the answer's new words, by rarity, in the memory, 0-1"),
+    Input("alone", "num", "covers, each word divided among the hits that contain it"),
     Input(
         "words",
         "num",
-        "how many of the answer's new words it holds, by rarity: a word of its own counts 1",
+        "number of the answer's new words in it, weighted by rarity: a unique word counts 1",
     ),
-    Input("rarest", "num", "rarity of the rarest new word that it holds, 0-1"),
+    Input("rarest", "num", "rarity of the rarest new word in it, 0-1"),
     Input(
         "quoted",
         "num",
-        "words in the longest run that both hold, 4 at least, else 0; held by nothing else",
+        "words of the longest run in both and in no other memory; 0 below 4 words",
     ),
-    Input("names", "num", "how many names within the answer's sentences it holds"),
-    Input("numbers", "num", "how many of the answer's numbers it holds"),
+    Input("names", "num", "number of names within the answer's sentences in it"),
+    Input("numbers", "num", "number of the answer's numbers in it"),
     Input(
-        "same-date", "num", "how nearly both name one day or span, each as of when it was said, 0-1"
+        "same-date", "num", "overlap of the days that both name, each relative to its own time, 0-1"
     ),
     Input(
         "said-then",
         "bool",
-        "the answer names the day on which it was said, or a span around that day",
+        "the answer names the day of the memory, or a span around that day",
     ),
     Input(
         "alike",
         "num",
-        "how near the answer's new words have their nearest word in it, by meaning, 0-1",
+        "closeness of the answer's new words to their nearest words in it, by meaning, 0-1",
     ),
-    Input("near", "num", "cosine of question and answer together with the memory"),
+    Input("near", "num", "cosine of query and answer together with the memory"),
     Input(
         "asked",
         "num",
-        "share of the question's words, by rarity, in it or the memory just before it, 0-1",
+        "share of the query's words, by rarity, in it or the memory just before it, 0-1",
     ),
-    Input("asked-words", "num", "how many of the question's words it holds, by rarity"),
+    Input("asked-words", "num", "number of the query's words in it, weighted by rarity"),
     Input(
         "evidence",
         "num",
-        "it speaks of the question and holds the answer: the product of the two, 0-1",
+        "it covers the query and the answer: the product of both shares, 0-1",
     ),
     *(
-        Input(f"{name}-lead", "num", f"{name}, less the greatest of the other shown memories")
+        Input(f"{name}-lead", "num", f"{name}, minus the maximum of the other hits")
         for name in ("words", "alike", "near", "asked", "evidence")
     ),
-    Input("in-arguments", "num", "share of the new words of tool arguments that it holds, 0-1"),
-    Input("is-question", "bool", "it holds a question mark"),
-    Input("of-another", "bool", "the question is about another speaker than who said it"),
-    Input("length", "num", "its number of different words, stop words left out"),
-    Input("cited", "bool", "the answer names its id, and no more than five ids of what was shown"),
+    Input("in-arguments", "num", "share of the new words of tool arguments in it, 0-1"),
+    Input("is-question", "bool", "it contains a question mark"),
+    Input("of-another", "bool", "the query is about another speaker than the memory's"),
+    Input("length", "num", "its number of distinct words, without stop words"),
+    Input("cited", "bool", "the answer names its id, and at most five ids of hits"),
     Input("listed", "bool", "the answer names its id among more than five"),
-    Input("restates", "num", "share of the answer's words that stand in the question, 0-1"),
-    Input("explained", "num", "share of the answer's new words that any shown memory holds, 0-1"),
-    Input("abstains", "bool", "the answer says that there is none"),
-    Input("corrected", "bool", "what the user says next puts something right"),
-    Input("denied", "bool", "what the user says next denies what it says"),
+    Input("restates", "num", "share of the answer's words that are in the query, 0-1"),
+    Input("explained", "num", "share of the answer's new words in any of the hits, 0-1"),
+    Input("abstains", "bool", "the answer says that it does not know"),
+    Input("corrected", "bool", "the next message of the user corrects something"),
+    Input("denied", "bool", "the next message of the user denies the memory"),
 )
-"""An answer, a memory that was shown for it, and what the others that were shown have of the same."""
+"""Inputs of the slot: an answer, a retrieved memory, and the other hits."""
 
 EXTENSION = Extension(
     "attribution",
@@ -77,10 +75,11 @@ EXTENSION = Extension(
     slots=[
         Slot(
             "credit",
-            "What an answer owes to a memory that was shown for it: 1 all, 0 nothing, below 0 it misled; null: no say. "
-            "lab.agents.credits.answer asks it and logs the reward.",
+            "The credit of a retrieved memory for an answer: 1 all, 0 none, below 0 it misled; null: undecided. "
+            "lab.agents.credits.answer evaluates it and logs the reward.",
             inputs=_INPUTS,
             file=Path(__file__).parent / "defaults" / "credit.hy",
         )
     ],
 )
+"""The extension that declares the slot."""

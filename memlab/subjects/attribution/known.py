@@ -1,4 +1,4 @@
-"""What was said of each shown memory so far, stated or attributed, and how sure an attribution is."""
+"""Judgements and attributed rewards so far, and the calibration of credits."""
 
 from __future__ import annotations
 
@@ -27,29 +27,59 @@ from memlab.kernel.state import (
     mapping_field,
 )
 
-__all__ = ["LEAST", "Calibrated", "Calibration", "Credited", "calibration", "calibration_in"]
+__all__ = [
+    "MIN_PAIRS",
+    "Calibrated",
+    "Calibration",
+    "Credited",
+    "fit_calibration",
+    "read_calibration",
+]
 
 
-# From a credit to the chance that the memory was of use: a curve that rises, fitted to what somebody judged.
+# -- calibration: a rising curve from credit to probability of use, fitted to judgements
 
 
 Floats = NDArray[np.float64]
 
-LEAST = 30
-"""Judged credits that a calibration needs, with both outcomes among them."""
+MIN_PAIRS = 30
+"""Minimum judged credits of a calibration, with both outcomes among them."""
 
 _ENOUGH = 200
-"""From so many on the curve may have any rising form; below it is a logistic one, which has two numbers."""
+"""Minimum pairs for an isotonic curve; below it, a logistic curve with two parameters is fitted."""
 
 _KNOTS = 21
+"""Number of quantiles, and of evenly spaced credits, at which the curve is stored."""
 
 
 @dataclass(frozen=True)
 class Calibration(Displayed):
-    """A curve that gives the chance of use at a credit, fitted to what somebody judged.
+    """A curve from credit to probability of use, fitted to judgements.
 
-    It is ``useful[i]`` at ``credit[i]``, and between two of them on the line that joins them. ``brier`` is the mean
-    squared error of the curve on the ``pairs`` that it was fitted to, ``before`` that of the credit read as a chance.
+    The curve is ``useful[i]`` at ``credit[i]`` and linear in between.
+
+    Attributes
+    ----------
+    policy
+        The hash of the policy ``credit``.
+    method
+        "isotonic", "logistic" or "none".
+    pairs
+        The number of judged credits.
+    credit
+        The credits at which the curve is stored.
+    useful
+        The probability of use at each.
+    brier
+        The mean squared error of the curve on the pairs.
+    before
+        The mean squared error of the credit taken as a probability.
+
+    Examples
+    --------
+    >>> curve = Calibration("hash", "none", 0, (0.0, 1.0), (0.2, 0.8), 0.0, 0.0)
+    >>> curve.chance(np.array([0.0, 0.5])).tolist()
+    [0.2, 0.5]
     """
 
     policy: str
@@ -62,17 +92,53 @@ class Calibration(Displayed):
 
     @property
     def body(self) -> dict[str, Any]:
-        """It as an event holds it."""
+        """The fields of the event that stores it."""
         return {**vars(self), "credit": list(self.credit), "useful": list(self.useful)}
 
     @checked
     def chance(self, credit: Floats) -> Floats:
-        """The chance that memories of these credits were of use."""
+        """Return the probability of use at each credit.
+
+        Parameters
+        ----------
+        credit
+            Credits, 0 to 1.
+
+        Returns
+        -------
+        ndarray
+            Probabilities.
+
+        Examples
+        --------
+        >>> curve = Calibration("hash", "none", 0, (0.0, 1.0), (0.0, 1.0), 0.0, 0.0)
+        >>> curve.chance(np.array([0.25])).tolist()
+        [0.25]
+        """
         return np.asarray(np.interp(credit, self.credit, self.useful))
 
     @checked
     def confidence(self, credit: Floats) -> Floats:
-        """The chance that a reward is on the right side of a half; of what misled, that it was used at all."""
+        """Return the probability that each reward is on the correct side of a half.
+
+        For a negative credit, it is the probability that the memory was used at all.
+
+        Parameters
+        ----------
+        credit
+            Credits, -1 to 1.
+
+        Returns
+        -------
+        ndarray
+            Probabilities.
+
+        Examples
+        --------
+        >>> curve = Calibration("hash", "none", 0, (0.0, 1.0), (0.0, 1.0), 0.0, 0.0)
+        >>> curve.confidence(np.array([0.25, 0.75])).tolist()
+        [0.75, 0.75]
+        """
         chance = self.chance(np.abs(credit))
         return np.where((credit >= 0.5) | (credit < 0), chance, 1.0 - chance)
 
@@ -83,23 +149,26 @@ class Calibration(Displayed):
         )
 
 
-def calibration_in(body: dict[str, Any]) -> Calibration:
-    """The calibration that an event holds."""
+def read_calibration(body: dict[str, Any]) -> Calibration:
+    """Return the calibration that an event stores."""
     return Calibration(**{**body, "credit": tuple(body["credit"]), "useful": tuple(body["useful"])})
 
 
-def calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
-    """The curve of the policy of this hash, from credits (0-1) and how they were judged (0-1).
+def fit_calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
+    """Fit the curve of a policy to credits and judgements (both 0 to 1).
 
-    Isotonic from 200 pairs on, else logistic. InputError with fewer than ``LEAST`` pairs, or if all were judged alike.
+    It is isotonic from 200 pairs on, otherwise logistic. Raises InputError with fewer than
+    ``MIN_PAIRS`` pairs, or if all judgements are equal.
     """
-    if len(credit) < LEAST:
-        raise InputError(f"A calibration needs {LEAST} judged credits, and here are {len(credit)}.")
+    if len(credit) < MIN_PAIRS:
+        raise InputError(
+            f"A calibration needs {MIN_PAIRS} judged credits, not {len(credit)}: judge more hits."
+        )
     if len(np.unique(useful >= 0.5)) < 2:
         raise InputError(
-            "A calibration needs judgements of both kinds, and all of these are alike."
+            "A calibration needs useful and useless memories, and all judgements are equal."
         )
-    # where the credits are, and evenly: most of them are near 0, and those that count are not
+    # Quantiles alone would be near 0, where most credits are; the credits that matter are not.
     knots = np.unique(
         np.concatenate((np.quantile(credit, np.linspace(0, 1, _KNOTS)), np.linspace(0, 1, _KNOTS)))
     )
@@ -114,9 +183,9 @@ def calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
 
         method = "logistic"
         model = LogisticRegression().fit(credit[:, None], useful >= 0.5)
-        # credits that speak against themselves say nothing: the curve never falls
+        # A higher credit is never evidence against use: the curve must not fall.
         curve = np.maximum.accumulate(model.predict_proba(knots[:, None])[:, 1])
-    # no finite sample shows that a chance is 0 or 1
+    # No finite sample shows that a probability is 0 or 1.
     curve = np.clip(curve, 1 / (len(credit) + 2), 1 - 1 / (len(credit) + 2))
     error = float(np.mean((np.interp(credit, knots, curve) - useful) ** 2))
     before = float(np.mean((credit - useful) ** 2))
@@ -131,12 +200,15 @@ def calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
     )
 
 
-_KEPT = 100_000
-"""Decisions that are remembered. Of an older one an answer may be read twice, and still counts once in a log."""
+_MAX_DECISIONS = 100_000
+"""Maximum number of stored decisions.
+
+An answer to an older one may be read twice, and still counts once in a log.
+"""
 
 
 class Credited(Projection):
-    """Of each of the latest decisions: what somebody stated, what was attributed, and which answers were read."""
+    """Judgements, attributed rewards and read answers of the latest decisions."""
 
     name: ClassVar[str] = "credited"
     kinds: ClassVar[tuple[str, ...]] = ("feedback",)
@@ -164,44 +236,48 @@ class Credited(Projection):
         self._answers: dict[int, set[str]] = {}
 
     def stated(self, decision: int, memory: int) -> bool:
-        """Whether somebody judged this memory of this decision."""
+        """Return whether a person judged this memory of this decision."""
         return memory in self._stated.get(decision, ())
 
     def reward(self, decision: int, memory: int) -> float | None:
-        """What was attributed to this memory of this decision, if anything was."""
+        """Return the reward attributed to this memory of this decision, None without one."""
         return self._rewards.get(decision, {}).get(memory)
 
     def read(self, decision: int, answer: str) -> bool:
-        """Whether the answer of this mark was read for this decision."""
+        """Return whether an answer with this mark was read for this decision."""
         return answer in self._answers.get(decision, ())
 
     def fold(self, event: Event) -> None:
+        """Apply a "feedback" event."""
         body = event.body
         decision = body.get("decision")
         if decision is None:
             return
         if body.get("source") != ATTRIBUTED:
-            _of(self._stated, decision, set()).add(body["memory"])
+            _get_entry(self._stated, decision, set()).add(body["memory"])
             return
         if body.get("reward") is not None:
-            _of(self._rewards, decision, {})[body["memory"]] = body["reward"]
+            _get_entry(self._rewards, decision, {})[body["memory"]] = body["reward"]
         if "answer" in body:
-            _of(self._answers, decision, set()).add(body["answer"])
+            _get_entry(self._answers, decision, set()).add(body["answer"])
 
     def dump(self) -> Any:
+        """Return the judgements, rewards and marks as plain values."""
         return [
             [[decision, sorted(ids)] for decision, ids in self._stated.items()],
-            [[decision, list(found.items())] for decision, found in self._rewards.items()],
+            [[decision, list(by_memory.items())] for decision, by_memory in self._rewards.items()],
             [[decision, sorted(marks)] for decision, marks in self._answers.items()],
         ]
 
     def load(self, dumped: Any) -> None:
+        """Restore the register from the result of ``dump``."""
         stated, rewards, answers = dumped
         self._stated = {decision: set(ids) for decision, ids in stated}
-        self._rewards = {decision: dict(found) for decision, found in rewards}
+        self._rewards = {decision: dict(by_memory) for decision, by_memory in rewards}
         self._answers = {decision: set(marks) for decision, marks in answers}
 
 
+# Fields of a calibration, in events and in snapshots.
 _CALIBRATION = {
     "policy": HASH,
     "method": WORD,
@@ -232,24 +308,28 @@ class Calibrated(Projection):
         self._latest: dict[str, Calibration] = {}
 
     def of(self, policy: str) -> Calibration | None:
-        """The calibration of the policy of this hash."""
+        """Return the calibration of a policy by its hash, None without one."""
         return self._latest.get(policy)
 
     def fold(self, event: Event) -> None:
-        self._latest[event.body["policy"]] = calibration_in(event.body)
+        """Store the calibration of an event."""
+        self._latest[event.body["policy"]] = read_calibration(event.body)
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        return False  # it was made of what all stated
+        """Return False: a calibration is computed from the judgements of all viewers."""
+        return False
 
     def dump(self) -> Any:
-        return [one.body for one in self._latest.values()]
+        """Return the calibrations as plain values."""
+        return [curve.body for curve in self._latest.values()]
 
     def load(self, dumped: Any) -> None:
-        self._latest = {body["policy"]: calibration_in(body) for body in dumped}
+        """Restore the calibrations from the result of ``dump``."""
+        self._latest = {body["policy"]: read_calibration(body) for body in dumped}
 
 
-def _of(kept: dict[int, Any], decision: int, first: Any) -> Any:
-    """What is kept of a decision, from ``first`` on; the oldest goes where there are too many."""
-    if decision not in kept and len(kept) >= _KEPT:
-        del kept[next(iter(kept))]
-    return kept.setdefault(decision, first)
+def _get_entry(by_decision: dict[int, Any], decision: int, initial: Any) -> Any:
+    """Return the entry of a decision, ``initial`` if new; drop the oldest beyond the maximum."""
+    if decision not in by_decision and len(by_decision) >= _MAX_DECISIONS:
+        del by_decision[next(iter(by_decision))]
+    return by_decision.setdefault(decision, initial)

@@ -38,7 +38,7 @@ from memlab.subjects.clusters.membership import (
 )
 from memlab.subjects.clusters.registers import is_refinement_due
 from memlab.subjects.clusters.stats import Stats, compute_stats
-from memlab.subjects.drawing import BLUE, OnAxes, drawn
+from memlab.subjects.drawing import BLUE, OnAxes, draw_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,7 +126,7 @@ class Clustered(Displayed):
             axes.set_xlabel("memories")
             axes.set_title(f"{len(self):,} clusters")
 
-        return drawn(draw, width=8.0, height=max(1.5, 0.6 + 0.24 * len(sizes)), axes=axes)
+        return draw_figure(draw, width=8.0, height=max(1.5, 0.6 + 0.24 * len(sizes)), axes=axes)
 
     def __repr__(self) -> str:
         counts = self.frame["what"].value_counts().sort("what").rows()
@@ -456,7 +456,7 @@ class LabGraph(GraphVerbs):
     @property
     def clusters(self) -> LabClusters:
         """Clusters of memories: find, refine and list them."""
-        clusters: LabClusters = self._core.made("clusters")
+        clusters: LabClusters = self._core.component("clusters")
         return clusters
 
     @checked

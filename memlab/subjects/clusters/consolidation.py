@@ -35,7 +35,7 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, MemoryLike
-from memlab.kernel.verbs.corrections.editing import in_place_of
+from memlab.kernel.verbs.corrections.editing import find_latest_version
 from memlab.kernel.verbs.corrections.replacing import Dependents, Editor, EditOutcome
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.clusters.clusters import MAX_ROWS, check_writable, cluster_lab, find_clusters
@@ -534,7 +534,7 @@ class Quoting(Dependents):
     again.
     """
 
-    def made(self, state: State) -> Collection[int]:
+    def derived_ids(self, state: State) -> Collection[int]:
         """Return the ids of all summaries."""
         return get_summaries(state).all.keys()
 
@@ -556,7 +556,7 @@ class Quoting(Dependents):
             state = editor.state
             ids_by_status = get_summaries(state).all[summary + 1].was
             change = build_restoration(state, summary, editor.now)
-            successor = in_place_of(state, summary)
+            successor = find_latest_version(state, summary)
             if successor != summary and state.names["status"].value_at(successor) in RECALLABLE:
                 reason = "its members were restored"
                 change += Change(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.base.display import Markup, Table, clip, format_rows, render_text
 from memlab.subjects.clusters.topology import LAYERS
-from memlab.subjects.drawing import BLUE, GREY, ORANGE, element, panelled
+from memlab.subjects.drawing import BLUE, GREY, ORANGE, draw_panels, render_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,7 +142,7 @@ def build_parts(frames: Frames, notes: Sequence[str], figure: Figure) -> list[ob
             "ignore", message="Glyph .* missing from font", category=UserWarning
         )
         picture = Markup(
-            f"<div style='max-width:62em;{_FACE}'>{element(figure, name='stats')}</div>"
+            f"<div style='max-width:62em;{_FACE}'>{render_svg(figure, name='stats')}</div>"
         )
     return [
         [write_headline(frames), _describe_graph(frames)],
@@ -184,7 +184,7 @@ def draw_figure(frames: Mapping[str, pl.DataFrame], axes: Sequence[Axes] | None 
         _draw_groups(panels[0], frames)
         _draw_layers(panels[1], frames)
 
-    return panelled(
+    return draw_panels(
         draw, 2, shape=(1, 2), width=width, height=height, axes=axes, width_ratios=(1.15, 1)
     )
 

@@ -1,1 +1,1 @@
-"""``lab.context``: what an agent is to know for a task, within a budget of tokens; and what came of it."""
+"""``lab.context``: prompt contexts within a token budget, and their metrics."""

@@ -1,4 +1,4 @@
-"""``lab.context``: memories for a prompt, within a budget of tokens."""
+"""``lab.context``: memories for a prompt within a token budget, and metrics of contexts."""
 
 from __future__ import annotations
 
@@ -29,46 +29,59 @@ from memlab.subjects.context.injection import FileNames, Injection
 from memlab.subjects.context.writing import WARNINGS, Sheet
 from memlab.subjects.reading.sentences import count_tokens
 
-__all__ = ["Context", "Contexts", "Metrics", "metrics_of"]
+__all__ = ["Context", "Contexts", "Metrics", "compute_metrics"]
 
 
+# Settings that a context reports.
 _SETTINGS = ("tier-1-tokens", "tier-2-tokens", "tier-3-tokens", "always-kinds", "limit")
 
 
 @dataclass(frozen=True)
 class Context(Displayed):
-    """What an agent is to know for a task: ``text`` between marks, ``markdown`` as a quotation, or ``messages()``.
+    """A prompt context for a task, as ``text``, ``markdown`` or ``messages()``.
 
     Attributes
     ----------
     task
-        What it was asked for.
+        The task.
     text
-        The memories between marks, for a prompt; empty where there is nothing to say.
+        The memories between marks, for a prompt; empty if there are none.
     markdown
         The same as a quotation in Markdown.
     tokens
-        The tokens of ``text``, at four bytes each; neither they nor those of ``markdown`` are ever above ``budget``.
+        The tokens of ``text``, at four bytes each. Neither ``text`` nor ``markdown`` exceeds
+        ``budget``.
     budget
-        The tokens that were allowed.
+        The maximum number of tokens.
     hits
-        The hits of the recall, exactly the memories that were injected: ``lab.feedback(context.hits[0], ...)`` and
-        ``lab.agents.credits.answer(answer, context.hits)`` judge them.
+        The injected memories as hits of the logged recall, for ``lab.feedback(context.hits[0],
+        ...)`` and ``lab.agents.credits.answer(answer, context.hits)``.
     frame
-        A row for each memory, in order: memory_id, tier (1 always, 2 for the task, 3 cut), form ("warning", "note" or
-        "fact"), tokens (in the longer of the two texts), reason.
+        One row per memory, in order: ``memory_id``, ``tier`` (1 always, 2 for the task, 3 further
+        results, shortened), ``form`` ("warning", "note" or "fact"), ``tokens``, ``reason``.
     left_out
-        A row for each memory that could have been expected: memory_id, what (it is), why (it is not there).
+        One row per memory that is missing though it might be expected: ``memory_id``, ``what`` (its
+        text), ``why``.
     pack
         The name of the pack that decided.
     pack_hash
         The hash of that pack.
     seed
-        The seed of the lab, which decides the probes.
+        The seed of the lab, from which exploration items are drawn.
     settings
-        The settings of the pack that bound it: the tokens of the tiers, always-kinds and limit.
+        The settings of the pack that limit the context.
     modules
-        The modules of the project's map (``lab.agents.modules``) that the task speaks of and the text describes.
+        The modules of the project that the task names and the text describes
+        (``lab.agents.modules``).
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("Refresh tokens expire after 30 days")
+    >>> context = lab.context("fix the token refresh", budget=200)
+    >>> context.frame["memory_id"].to_list(), context.tokens <= 200
+    ([1], True)
     """
 
     task: str
@@ -96,18 +109,33 @@ class Context(Displayed):
         return self.hits.slate
 
     def messages(self) -> list[dict[str, str]]:
-        """The text as one message of a conversation; none where there is nothing to say.
+        """Return the text as one message of a conversation.
 
-        Its role is "user", as what is remembered has no more say than who said it.
+        Without memories, the list is empty.
+
+        The role is "user", because memories have no more authority than their speakers.
+
+        Returns
+        -------
+        list of dict
+            Messages with ``role`` and ``content``.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("Refresh tokens expire after 30 days")
+        >>> [message["role"] for message in lab.context("fix the token refresh").messages()]
+        ['user']
         """
         return [{"role": "user", "content": self.text}] if self.text else []
 
     def __len__(self) -> int:
-        """How many memories it holds."""
+        """Return the number of memories."""
         return len(self.frame)
 
     def __bool__(self) -> bool:
-        """True: it is there even where it holds nothing."""
+        """Return True, even without memories."""
         return True
 
     def __str__(self) -> str:
@@ -115,11 +143,13 @@ class Context(Displayed):
 
     @property
     def _summary(self) -> str:
-        place = "not logged" if self.decision is None else f"recall {self.decision}"
-        left = f", {len(self.left_out)} left out" if len(self.left_out) else ""
+        """One line on the context."""
+        recall = "not logged" if self.decision is None else f"recall {self.decision}"
+        missing = f", {len(self.left_out)} left out" if len(self.left_out) else ""
         return (
-            f"{len(self)} memories for {clip(self.task)!r}, {self.tokens} of {self.budget} tokens{left}; {place}, pack "
-            f"{self.pack} [{self.pack_hash[:12]}]"
+            f"{len(self)} {'memory' if len(self) == 1 else 'memories'} for {clip(self.task)!r}, "
+            f"{self.tokens} of {self.budget} tokens{missing}; {recall}, "
+            f"pack {self.pack} [{self.pack_hash[:12]}]"
         )
 
     def __repr__(self) -> str:
@@ -146,7 +176,7 @@ class Context(Displayed):
 
 
 class Contexts:
-    """The contexts that are asked of one lab."""
+    """The prompt contexts of one lab."""
 
     def __init__(self, core: Core, questions: Questions) -> None:
         self._core, self._questions, self._files = core, questions, FileNames()
@@ -163,15 +193,15 @@ class Contexts:
         at: When | None,
         log: bool,
     ) -> Context:
-        """What is to be known for a task; see ``Lab.context``."""
-        named = [files] if isinstance(files, str) else list(files)
-        for file in named:
+        """Return the context for a task; see ``Lab.context``."""
+        paths = [files] if isinstance(files, str) else list(files)
+        for file in paths:
             if not file.strip():
                 raise InputError("files are paths such as src/auth.py; one of them is empty.")
             validate_text(file, where="files")
         injection = Injection(self._files, budget)
         hits = self._questions.ask(
-            "\n".join([task, " ".join(named)] if named else [task]),
+            "\n".join([task, " ".join(paths)] if paths else [task]),
             limit=None,
             project=project,
             session=session,
@@ -202,17 +232,19 @@ class Contexts:
         )
 
 
-# What contexts were worth: tokens that were injected, what of them was referenced, and what finding it out took.
+# -- metrics of contexts: injected tokens, referenced memories, and the cost of discovering them
 #
-# All but latencies is read from the journal. The journal holds no wall time, so that the same inputs give the same
-# journal: latencies are those of the calls of this process.
+# All metrics but latencies are read from the journal. It has no wall time, so that equal inputs give
+# equal journals: latencies are those of this process.
 
 
 _HELPED = 0.5
-"""The reward from which a memory was referenced."""
+"""Minimum reward at which a memory counts as referenced."""
 
-_MOST_SHOWN = 10
+_MAX_ROWS = 10
+"""Maximum rows of a table in a notebook."""
 
+# Columns of ``Metrics.contexts``, ``Metrics.memories`` and ``Metrics.frame``.
 _CONTEXTS: dict[str, Any] = {
     "event": pl.Int64,
     "at": pl.Int64,
@@ -244,29 +276,40 @@ _FRAME: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Metrics(Displayed):
-    """What contexts were worth: ``metrics["coverage"]`` is one value, ``metrics.frame`` has all.
+    """Metrics of prompt contexts: ``metrics["coverage"]`` is one value of them.
 
-    The metrics are contexts, searches, injected, referenced, referenced-share, tokens-injected, tokens-discovery,
-    tokens-saved, coverage, memories, confidence, latency-embedding, latency-search and latency-write; ``frame`` says
-    what each is. Latencies are medians of the calls of this process: the journal holds no wall time, so another process
-    has none of them.
+    The metrics are contexts, searches, injected, referenced, referenced-share, tokens-injected,
+    tokens-discovery, tokens-saved, coverage, memories, confidence, latency-embedding,
+    latency-search and latency-write; ``frame`` describes each. Latencies are medians of this
+    process.
 
-    A memory was *referenced* by a context where somebody said of its recall that it helped (a success, or a reward of
-    .5 at least), or where nobody said anything and an answer was attributed to it. Its *discovery* took the tokens of
-    the turns of its session until it was remembered, shared by all that was remembered from them; at least those of its
-    own text. *Saved* are the tokens of discovery of what was referenced, less all that were injected: below 0 where the
-    contexts cost more than they gave.
+    A memory is *referenced* by a context if it got a "success" or a reward of at least .5, or,
+    without a judgement, if an answer was attributed to it. Its *discovery* cost is the number of
+    tokens of the preceding turns of its session, divided by the number of memories from them. It
+    is at least the length of its own text.
+
+    *Saved* tokens are the discovery cost of referenced memories minus all injected tokens. They
+    are negative if contexts cost more than they saved.
 
     Attributes
     ----------
     frame
-        A row for each metric: metric, value, unit, about.
+        One row per metric: metric, value, unit, about.
     contexts
-        A row for each context that was logged: event, at, decision, agent, project, session, memories, referenced,
-        tokens, budget.
+        One row per logged context: event, at, decision, agent, project, session, memories,
+        referenced, tokens, budget.
     memories
-        A row for each memory that was injected: memory_id, kind, file, what (the beginning of its text), injected (how
-        often), referenced (how often), discovery (the tokens that finding it out took).
+        One row per injected memory: memory_id, kind, file, what (the beginning of its text),
+        injected (how often), referenced (how often), discovery (tokens).
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("Refresh tokens expire after 30 days")
+    >>> _ = lab.context("fix the token refresh")
+    >>> lab.agents.metrics()["injected"]
+    1.0
     """
 
     frame: pl.DataFrame
@@ -275,23 +318,49 @@ class Metrics(Displayed):
 
     @property
     def gotchas(self) -> pl.DataFrame:
-        """The memories of ``memories`` that say what goes wrong, the most frequent first."""
+        """The injected memories that warn of problems, the most frequent first."""
         return self.memories.filter(pl.col("kind").is_in(sorted(WARNINGS)))
 
     @checked
     def __getitem__(self, metric: str) -> float | None:
-        """The value of one metric, None where there is nothing to divide by; UnknownName for one that is not there."""
-        known: dict[str, float | None] = dict(self.frame.select("metric", "value").iter_rows())
-        if metric not in known:
-            raise UnknownName("metric", metric, known)
-        return known[metric]
+        """Return the value of one metric, None if it is undefined.
+
+        Raises UnknownName if there is no such metric.
+        """
+        values: dict[str, float | None] = dict(self.frame.select("metric", "value").iter_rows())
+        if metric not in values:
+            raise UnknownName("metric", metric, values)
+        return values[metric]
 
     @checked
     def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML file, and return its path."""
+        """Write the metrics to one self-contained HTML file.
+
+        Parameters
+        ----------
+        path
+            The path of the file.
+
+        Returns
+        -------
+        Path
+            The path.
+
+        Raises
+        ------
+        LabError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import memlab, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> memlab.open().agents.metrics().report(folder / "metrics.html").name
+        'metrics.html'
+        """
         target = Path(path).expanduser()
         page = (
-            "<!doctype html><html lang='en'><meta charset='utf-8'><title>What contexts were worth</title>"
+            "<!doctype html><html lang='en'><meta charset='utf-8'><title>Metrics of prompt contexts</title>"
             "<body style='font-family:system-ui,sans-serif;margin:2em;max-width:70em'>"
             f"{self._repr_html_()}</body></html>"
         )
@@ -300,24 +369,27 @@ class Metrics(Displayed):
         return target
 
     def __repr__(self) -> str:
-        rows = [[name, _number(value), unit] for name, value, unit, _ in self.frame.iter_rows()]
+        rows = [
+            [name, _format_number(value), unit] for name, value, unit, _ in self.frame.iter_rows()
+        ]
         return printable("\n".join(text_table(["metric", "value", "unit"], rows, left=(0, 2))))
 
     def _display(self) -> object:
         rows = [
-            (name, _number(value), unit, about)
+            (name, _format_number(value), unit, about)
             for name, value, unit, about in self.frame.iter_rows()
         ]
-        whole = table("What contexts were worth", ("metric", "value", "unit", ""), rows)
-        heads = ("memory_id", "file", "what", "injected", "referenced")
-        gotchas = table("", heads, self.gotchas.head(_MOST_SHOWN).select(heads).iter_rows())
-        latest = self.contexts.tail(_MOST_SHOWN).reverse()
-        contexts = details("the latest contexts", table("", latest.columns, latest.iter_rows()))
-        return whole, details("the most frequent gotchas", gotchas, opened=True), contexts
+        whole = table("Metrics of prompt contexts", ("metric", "value", "unit", ""), rows)
+        columns = ("memory_id", "file", "what", "injected", "referenced")
+        gotchas = table("", columns, self.gotchas.head(_MAX_ROWS).select(columns).iter_rows())
+        latest = self.contexts.tail(_MAX_ROWS).reverse()
+        contexts = details("Latest contexts", table("", latest.columns, latest.iter_rows()))
+        return whole, details("Most frequent gotchas", gotchas, opened=True), contexts
 
 
-def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
-    """The metrics of the contexts that were logged, from an instant on."""
+def compute_metrics(core: Core, *, since: Micros | None = None) -> Metrics:
+    """Return the metrics of the contexts that were logged since an instant."""
+    # A memory without turns in the lab has no discovery cost, so it enters no sum of tokens.
     with core.reading() as state:
         journal = core.store.journal
         first = -(2**63) if since is None else since
@@ -327,16 +399,18 @@ def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
             if e.at >= first and "searched" not in e.body
         ]
         recalls = [event for event in journal.events(kinds=("recall",)) if event.at >= first]
-        referenced = _referenced(journal.events(kinds=("feedback",)))
+        referenced = _find_referenced(journal.events(kinds=("feedback",)))
         injected = Counter(id for event in logged for id in event.body["ids"])
-        used = Counter(
+        referenced_by_id = Counter(
             id
             for event in logged
             for id in event.body["ids"]
             if (event.body["decision"], id) in referenced
         )
         contexts = pl.DataFrame(
-            [_context(event, referenced) for event in logged], schema=_CONTEXTS, orient="row"
+            [_make_context_row(event, referenced) for event in logged],
+            schema=_CONTEXTS,
+            orient="row",
         )
         discovery = _Discovery(state)
         rows = [
@@ -346,7 +420,7 @@ def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
                 next(iter(state.lists["files"].value_at(id - 1)), None),
                 clip(state.texts.value_at(id - 1), 100),
                 count,
-                used[id],
+                referenced_by_id[id],
                 discovery.tokens(id - 1),
             )
             for id, count in injected.items()
@@ -356,66 +430,68 @@ def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
             "injected", "referenced", "memory_id", descending=[True, True, False]
         )
         in_use = state.names["status"].is_in(RECALLABLE)
-        if (seen := visible_rows(state)) is not None:
-            in_use = in_use & np.isin(np.arange(len(state)), seen)
+        if (visible := visible_rows(state)) is not None:
+            in_use = in_use & np.isin(np.arange(len(state)), visible)
         confidence = state.numbers["confidence"].values[in_use]
-    given = int(contexts["tokens"].sum())
-    # what was referenced, and came of turns that the lab holds: of anything else nobody knows what finding it out took
+    injected_tokens = int(contexts["tokens"].sum())
+    # The discovery cost is known only for memories from turns that the lab has.
     of_turns = memories.filter((pl.col("referenced") > 0) & pl.col("discovery").is_not_null())
-    found = int((of_turns["referenced"] * of_turns["discovery"]).sum()) if len(of_turns) else None
-    count, shown = int(in_use.sum()), int(contexts["memories"].sum())
-    covered = sum(bool(in_use[id - 1]) for id in injected)
+    discovery_tokens = (
+        int((of_turns["referenced"] * of_turns["discovery"]).sum()) if len(of_turns) else None
+    )
+    count, injected_count = int(in_use.sum()), int(contexts["memories"].sum())
+    covered_count = sum(bool(in_use[id - 1]) for id in injected)
     searches = sum("budget" not in event.body for event in recalls)
     return Metrics(
         pl.DataFrame(
             [
-                ("contexts", len(logged), "count", "contexts that held something"),
-                ("searches", searches, "count", "recalls on demand beside them"),
+                ("contexts", len(logged), "count", "contexts with at least one memory"),
+                ("searches", searches, "count", "recalls on demand"),
                 (
                     "injected",
-                    shown,
+                    injected_count,
                     "memories",
-                    "that contexts held, each as often as it was there",
+                    "memories in contexts, counted once per context",
                 ),
                 (
                     "referenced",
-                    sum(used.values()),
+                    sum(referenced_by_id.values()),
                     "memories",
-                    "of these, of which something was used",
+                    "injected memories that were used",
                 ),
                 (
                     "referenced-share",
-                    _share(sum(used.values()), shown),
+                    _divide(sum(referenced_by_id.values()), injected_count),
                     "share",
-                    "referenced of injected",
+                    "referenced divided by injected",
                 ),
-                ("tokens-injected", given, "tokens", "of all contexts"),
+                ("tokens-injected", injected_tokens, "tokens", "of all contexts"),
                 (
                     "tokens-discovery",
-                    found,
+                    discovery_tokens,
                     "tokens",
-                    "that finding out what was referenced took; none: unknown",
+                    "turns from which the referenced memories were learned; empty: unknown",
                 ),
                 (
                     "tokens-saved",
-                    None if found is None else found - given,
+                    None if discovery_tokens is None else discovery_tokens - injected_tokens,
                     "tokens",
-                    "discovery less injected; none: unknown, as nothing that was referenced came of turns kept here",
+                    "discovery minus injected; empty: unknown, because no referenced memory comes from stored turns",
                 ),
                 (
                     "coverage",
-                    _share(covered, count),
+                    _divide(covered_count, count),
                     "share",
-                    "of the memories in use that a context ever held",
+                    "of the active memories that were in a context",
                 ),
-                ("memories", count, "memories", "in use"),
+                ("memories", count, "memories", "active"),
                 (
                     "confidence",
                     float(confidence.mean()) if count else None,
                     "share",
-                    "mean of the memories in use",
+                    "mean of the active memories",
                 ),
-                *_latencies(core.latencies),
+                *_make_latency_rows(core.latencies),
             ],
             schema=_FRAME,
             orient="row",
@@ -425,8 +501,11 @@ def metrics_of(core: Core, *, since: Micros | None = None) -> Metrics:
     )
 
 
-def _referenced(feedback: Iterable[Event]) -> set[tuple[int, int]]:
-    """The pairs of a recall and a memory that helped: by what was stated last, else by the best attribution."""
+def _find_referenced(feedback: Iterable[Event]) -> set[tuple[int, int]]:
+    """Return the referenced pairs of recall and memory.
+
+    The last judgement decides, or else the best attributed reward.
+    """
     stated: dict[tuple[int, int], bool] = {}
     attributed: set[tuple[int, int]] = set()
     for event in feedback:
@@ -444,15 +523,16 @@ def _referenced(feedback: Iterable[Event]) -> set[tuple[int, int]]:
     }
 
 
-def _context(event: Event, referenced: set[tuple[int, int]]) -> tuple[Any, ...]:
+def _make_context_row(event: Event, referenced: set[tuple[int, int]]) -> tuple[Any, ...]:
+    """Return one row of ``Metrics.contexts``."""
     body = event.body
     helped = sum((body["decision"], id) in referenced for id in body["ids"])
-    where = (body.get("agent"), body.get("project"), body.get("session"))
+    origin = (body.get("agent"), body.get("project"), body.get("session"))
     return (
         event.seq,
         event.at,
         body["decision"],
-        *where,
+        *origin,
         len(body["ids"]),
         helped,
         body["tokens"],
@@ -461,35 +541,42 @@ def _context(event: Event, referenced: set[tuple[int, int]]) -> tuple[Any, ...]:
 
 
 class _Discovery:
-    """What finding out took, by the turns that the lab holds."""
+    """The cost of discovering memories, from the turns that the lab has."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._turns = state.names["kind"].is_in(["turn"])
-        self._of: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], int]] = {}
+        self._by_context: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], int]] = {}
 
     def tokens(self, row: int) -> int | None:
-        """The tokens of the turns before the memory in its session, by the memories that came of them; at least its
-        own. None where the lab holds no such turn.
+        """Return the discovery cost of a memory in tokens, None without turns.
+
+        It is the tokens of the turns before it in its session, divided by the number of memories
+        from them, and at least the tokens of its own text.
         """
         state = self._state
         own = count_tokens(state.texts.value_at(row) or "")
         context = int(state.contexts.codes[row])
         if context < 0 or self._turns[row]:
             return None
-        if context not in self._of:
+        if context not in self._by_context:
             rows = np.flatnonzero(state.contexts.codes == context)
             turns = rows[self._turns[rows]]
-            said = np.array(
+            turn_tokens = np.array(
                 [count_tokens(text or "") for text in state.texts.to_list(turns)], dtype=np.int64
             )
-            self._of[context] = state.numbers["created"].values[turns], said, len(rows) - len(turns)
-        created, said, shared = self._of[context]
+            self._by_context[context] = (
+                state.numbers["created"].values[turns],
+                turn_tokens,
+                len(rows) - len(turns),
+            )
+        created, turn_tokens, shared = self._by_context[context]
         before = created <= state.numbers["created"].values[row]
-        return max(own, int(said[before].sum()) // max(shared, 1)) if before.any() else None
+        return max(own, int(turn_tokens[before].sum()) // max(shared, 1)) if before.any() else None
 
 
-def _latencies(measured: Latencies) -> Iterator[tuple[str, float | None, str, str]]:
+def _make_latency_rows(measured: Latencies) -> Iterator[tuple[str, float | None, str, str]]:
+    """Yield the rows of latencies."""
     for part in PARTS:
         typical, count = measured.typical(part)
         yield (
@@ -500,9 +587,11 @@ def _latencies(measured: Latencies) -> Iterator[tuple[str, float | None, str, st
         )
 
 
-def _share(part: float, whole: float) -> float | None:
+def _divide(part: float, whole: float) -> float | None:
+    """Return a share, None if the whole is 0."""
     return part / whole if whole else None
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
+    """Return a number as text; empty for None."""
     return "" if value is None else f"{value:,.0f}" if value == int(value) else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""What context declares to a lab."""
+"""The component ``contexts``."""
 
 from __future__ import annotations
 
@@ -8,5 +8,8 @@ __all__ = ["DECLARED"]
 
 
 DECLARED = Declared(
-    kept={"contexts": construct("memlab.subjects.context.context:Contexts", "core", "questions")},
+    lasting={
+        "contexts": construct("memlab.subjects.context.context:Contexts", "core", "questions")
+    },
 )
+"""The declaration that ``projections`` reads."""

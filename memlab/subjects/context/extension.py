@@ -1,4 +1,4 @@
-"""What a context lets a pack decide: the slots ``inject`` and ``uncertain``."""
+"""The slots ``inject`` and ``uncertain``, by which packs decide on contexts."""
 
 from __future__ import annotations
 
@@ -16,44 +16,49 @@ EXTENSION = Extension(
     slots=[
         Slot(
             "uncertain",
-            "Whether a context says of a memory that it is uncertain. lab.context asks it of what it could write.",
+            "Whether a context marks a memory as uncertain. lab.context evaluates it for all candidates.",
             stages=("memory",),
             returns="bool",
             file=Path(__file__).parent / "defaults" / "uncertain.hy",
         ),
         Slot(
             "inject",
-            "The priority of a memory within the token budget of one tier; what has none above 0 stays out of it. "
-            "lab.context asks it last, of all that was scored.",
+            "The priority of a memory within the token budget of one tier; memories without a priority above 0 stay out. "
+            "lab.context evaluates it last, for all scored candidates.",
             inputs=(
-                Input("tier", "num", "1: always there, 2: for the task at hand, 3: asked for"),
+                Input(
+                    "tier",
+                    "num",
+                    "1: in every context, 2: for the task, 3: further results, shortened",
+                ),
                 Input(
                     "role",
                     "str",
-                    "the role of the agent that the prompt is for: coder, where agent:coder asks",
+                    "the role of the agent that gets the prompt: coder for agent:coder",
                 ),
                 Input("in-task", "bool", "the task names one of its files, or the folder of one"),
                 Input(
                     "called",
                     "bool",
-                    "the task calls it up by a trigger, a file, a module or an entity",
+                    "the task names its trigger, file, module or entity",
                 ),
                 Input(
                     "elsewhere",
                     "bool",
-                    "the task names files or modules, and none of its files is theirs",
+                    "the task names files or modules, and none of its files belongs to them",
                 ),
                 Input(
                     "injected",
                     "bool",
-                    "it was injected before in this session, where nothing is injected twice, whatever its priority",
+                    "the session has received it; it is not injected twice, whatever its priority",
                 ),
-                Input("tokens", "num", "how many it takes, if it is not cut"),
-                Input("budget", "num", "how many the tier has"),
-                Input("rank", "num", "its rank among all that was scored, from 1"),
+                Input("tokens", "num", "its tokens, if it is not shortened"),
+                Input("budget", "num", "the tokens of the tier"),
+                Input("rank", "num", "its rank among all scored candidates, from 1"),
                 Input("score", "num", "its recall-score"),
             ),
             stages=("memory", "query", "spread"),
         ),
     ],
 )
+"""The extension that declares the slots."""

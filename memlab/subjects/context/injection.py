@@ -1,15 +1,16 @@
-"""Which memories go into a prompt: what it always holds, what the task calls up, and the best of a recall.
+"""Selection of memories for a prompt: permanent ones, those the task names, best results.
 
     tier 1   the names of the project's modules, pinned memories and          tier-1-tokens
              those of the kinds ``always-kinds``
-    tier 2   the modules that the task speaks of; what it calls by name       tier-2-tokens, of which names have half
-             (a trigger, a file, a module, an entity), and the best of the
-             recall, whole
-    tier 3   more of the recall, cut                                          tier-3-tokens each
+    tier 2   modules and memories that the task names (a trigger, a file,     tier-2-tokens, half of
+             a module, an entity), and the best results of the recall         them for named
+             memories
+    tier 3   further results of the recall, shortened                         tier-3-tokens each
 
-All of them are candidates of one recall, and so of one slate. The policy ``inject`` is asked last, of each candidate in
-each tier that it could go into. How many of the recall are shown is known before they are drawn: as many as fit when
-each is cut to ``tier-3-tokens``. So whatever is shown is injected, and what the slate says was shown, was.
+All of them are candidates of one recall and therefore of one slate. The policy ``inject`` is
+evaluated last, for each candidate and tier. The number of results is fixed before exploration items
+are drawn: as many as fit if each is shortened to ``tier-3-tokens``. So exactly the memories that
+the slate reports as shown are injected.
 """
 
 from __future__ import annotations
@@ -45,117 +46,127 @@ from memlab.kernel.state import State
 from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.kernel.verbs.recalling.injected import Injected
 from memlab.subjects.context.writing import (
-    LEAST,
+    MIN_TOKENS,
     Entry,
     Sheet,
-    entry_of,
-    fitted,
-    marks_among,
-    quoted,
+    find_marks,
+    fit_entry,
+    make_entry,
+    quote_line,
 )
-from memlab.subjects.fact_rows import facts_of, held_at, with_status
+from memlab.subjects.fact_rows import are_valid_at, find_facts, have_status
 from memlab.subjects.reading.tags import file_subject
 
 __all__ = ["FileNames", "Injection", "Part", "ProjectMap"]
 
 
-# Which memories are about the files that a text names: by path, by name, by
-# stem, by the subject of the name (auth of auth-store.ts), or by a folder that they lie in.
+# -- memories about the files that a text names: by path, name, stem, subject of the name (auth of
+# auth-store.ts), or folder
 
 
-_APART = re.compile(r"[\s\"'`()\[\]{}<>,;:?!=|]+")
-_SHORT = 3
-"""Letters from which a stem or a folder counts."""
+_SEPARATORS = re.compile(r"[\s\"'`()\[\]{}<>,;:?!=|]+")  # between the paths of a text
+_MIN_LETTERS = 3
+"""Minimum letters of a stem or a folder."""
 
-_MOST = 2_000
-"""Pieces of a text that are looked up."""
+_MAX_PIECES = 2_000
+"""Maximum pieces of a text that are looked up."""
 
 
 class FileNames:
-    """The paths of a state's memories by their parts; those of new memories are added when they are asked for."""
+    """The paths of a state's memories by their parts.
+
+    New memories are added at each call.
+    """
 
     def __init__(self) -> None:
-        self._of: weakref.ref[object] | None = None
-        self._seen = 0
+        self._lists: weakref.ref[object] | None = None
+        self._read_count = 0
         self._parts: dict[str, dict[str, None]] = {}
         self._rows: dict[str, list[int]] = {}
 
-    def named(self, state: State, text: str, stop_words: frozenset[str]) -> NDArray[np.int64]:
-        """The rows, ascending, with a file that ``text`` names or in whose folder a file lies that it names.
+    def find_rows(self, state: State, text: str, stop_words: frozenset[str]) -> NDArray[np.int64]:
+        """Return the rows, ascending, with a file that ``text`` names, or in the folder of one.
 
-        A word is the name of a file or of a folder, without its ending too; a path is the end of a longer one.
+        A word is the name of a file or folder, with or without its extension. A path is the end of
+        a longer one.
         """
+        # The index of paths is extended, not rebuilt: a call reads only the memories that are new.
         lists = state.lists["files"]
         if not lists.has_values:
             return np.empty(0, dtype=np.int64)
-        if self._of is None or self._of() is not lists:
-            self._of, self._seen, self._parts, self._rows = weakref.ref(lists), 0, {}, {}
-        for row, paths in islice(lists.items(), self._seen, None):
-            for path in map(_plain, paths):
+        if self._lists is None or self._lists() is not lists:
+            self._lists, self._read_count, self._parts, self._rows = weakref.ref(lists), 0, {}, {}
+        for row, paths in islice(lists.items(), self._read_count, None):
+            for path in map(_normalize_path, paths):
                 self._rows.setdefault(path, []).append(row)
-                for part in _parts(path):
+                for part in _split_path(path):
                     self._parts.setdefault(part, {})[path] = None
-            self._seen += 1
-        found: set[int] = set()
-        pieces = dict.fromkeys(_plain(piece) for piece in _APART.split(text))
-        for piece in islice(pieces, _MOST):
+            self._read_count += 1
+        rows: set[int] = set()
+        pieces = dict.fromkeys(_normalize_path(piece) for piece in _SEPARATORS.split(text))
+        for piece in islice(pieces, _MAX_PIECES):
             if piece and piece not in stop_words:
-                for path in self._like(piece):
-                    found.update(self._rows[path])
-        return np.array(sorted(found), dtype=np.int64)
+                for path in self._match_paths(piece):
+                    rows.update(self._rows[path])
+        return np.array(sorted(rows), dtype=np.int64)
 
-    def _like(self, piece: str) -> list[str]:
-        """The kept paths that a piece of text means."""
+    def _match_paths(self, piece: str) -> list[str]:
+        """Return the stored paths that a piece of text refers to."""
         if "/" not in piece:
             return list(self._parts.get(piece, ()))
         folder, _, last = piece.rpartition("/")
         same = [
             path
             for path in self._parts.get(last, ())
-            if _ends(piece, path) or f"/{piece}/" in f"/{path}"
+            if _is_suffix(piece, path) or f"/{piece}/" in f"/{path}"
         ]
-        beside = [
+        siblings = [
             path
             for path in self._parts.get(folder.rpartition("/")[2], ())
-            if "." in last and "/" in path and _ends(folder, path.rpartition("/")[0])
+            if "." in last and "/" in path and _is_suffix(folder, path.rpartition("/")[0])
         ]
-        return [*same, *beside]
+        return [*same, *siblings]
 
 
-def _plain(path: str) -> str:
+def _normalize_path(path: str) -> str:
+    """Return a path in lower case with forward slashes."""
     return path.lower().replace("\\", "/").strip("./")
 
 
-def _parts(path: str) -> list[str]:
-    """What a path may be called by: its name, its stem, its folders."""
+def _split_path(path: str) -> list[str]:
+    """Return the names by which a path may be called: its name, its stem, its folders."""
     *folders, name = path.split("/")
     stem = name.rpartition(".")[0]
     subject = file_subject(name.split(".")[0]).replace(" ", "-")
-    return [name, *dict.fromkeys(part for part in (*folders, stem, subject) if len(part) >= _SHORT)]
+    return [
+        name,
+        *dict.fromkeys(part for part in (*folders, stem, subject) if len(part) >= _MIN_LETTERS),
+    ]
 
 
-def _ends(one: str, other: str) -> bool:
-    """Whether one path is the end of the other: an absolute one and one within a project are the same."""
-    return f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")
+def _is_suffix(path: str, other_path: str) -> bool:
+    """Return whether one path is the end of the other, as of an absolute and a relative path."""
+    return f"/{path}".endswith(f"/{other_path}") or f"/{other_path}".endswith(f"/{path}")
 
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_MOST_NAMED = 32
-"""Memories of one sort that become candidates: pinned ones first, then the nearest to the task."""
+_MAX_NAMED = 32
+"""Maximum candidates of one sort: pinned ones first, then the nearest to the task."""
 
-_MOST_MODULES = 2
-"""Modules of which a context says what is known."""
-_MOST_FILES = 8
+# Maximum modules that a context describes, and files of each: more leave no room for memories.
+_MAX_MODULES = 2
+_MAX_FILES = 8
 
-_LONGEST_NAME = 4
-"""Words of the name of an entity that a task names."""
+_MAX_NAME_WORDS = 4
+"""Maximum words in the name of an entity that a task can name."""
 
 _WHOLE = 4
-"""A memory that is not cut has at most so many times the tokens of one that is."""
+"""Maximum tokens of a memory that is not shortened, as a multiple of a shortened one's."""
 
+# Columns of ``Injection.frame`` and ``Injection.left_out``.
 _SCHEMA: dict[str, Any] = {
     "memory_id": pl.Int64,
     "tier": pl.Int64,
@@ -165,21 +176,27 @@ _SCHEMA: dict[str, Any] = {
 }
 _LEFT_OUT: dict[str, Any] = {"memory_id": pl.Int64, "what": pl.String, "why": pl.String}
 
-_BEFORE = "injected before in this session"
+# Reasons for which a memory is missing.
+_BEFORE = "the session has received it"
 _NO_PRIORITY = "the policy inject gives it no priority"
-_NO_ROOM = "no room: the budget holds {} results of the recall"
+_NO_ROOM = "no room: the budget has room for {} results of the recall"
 _NO_ROOM_NAMED = "no room in tier {}"
 
 
 @dataclass(frozen=True)
 class _Planned:
+    """One memory that will be injected, with its tier and reason."""
+
     entry: Entry
     tier: int
     reason: str
 
 
 class Injection:
-    """What one recall is made for: a prompt of at most ``budget`` tokens. A ``Use`` and a ``Selection``."""
+    """The purpose of a recall for a prompt of at most ``budget`` tokens.
+
+    It implements ``Use`` and ``Selection``.
+    """
 
     abstains = False
 
@@ -195,41 +212,45 @@ class Injection:
         self._map: list[Entry] = []
         self._marks: dict[int, tuple[str, ...]] = {}
 
-    # -- what takes part ------------------------------------------------------------------------------------------
+    # -- candidates -----------------------------------------------------------------------------------------------
 
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
+        """Read the settings, the project map and the session; return itself as the selection."""
         self._state, self._pack, self._question = state, pack, question
-        self._unit = max(pack.count("tier-3-tokens"), LEAST)
+        self._unit = max(pack.count("tier-3-tokens"), MIN_TOKENS)
         self._days = bool(pack.settings["context-days"])
-        mapped = question.project is not None and question.filters.without is not None
-        self._words = project_map(state, question.project or "") if mapped else None
+        has_map = question.project is not None and question.filters.without is not None
+        self._words = find_project_map(state, question.project or "") if has_map else None
         self._spoken_of = (
-            [] if self._words is None else self._words.find(question.text, limit=_MOST_MODULES)
+            [] if self._words is None else self._words.find(question.text, limit=_MAX_MODULES)
         )
         self._agent = question.filters.viewer
-        known = state.projection(Injected)
+        injected = state.projection(Injected)
         self._before = frozenset(
-            known.ids(agent=self._agent, project=question.project, session=question.session)
+            injected.ids(agent=self._agent, project=question.project, session=question.session)
         )
         return self
 
     def requested_rows(self, query: QuestionFeatures) -> Rows:
+        """Return the rows that must be candidates: permanent memories and those the task names."""
         self._population = query.population
-        self._always = self._of_tier_1(query)
-        triggered = self._nearest(query, query.triggered)
-        requested = self._files.named(self._state, self._question.text, query.words.stop_words)
+        self._always = self._find_permanent(query)
+        triggered = self._select_nearest(query, query.triggered)
+        rows_of_files = self._files.find_rows(
+            self._state, self._question.text, query.words.stop_words
+        )
         if self._words is not None and self._question.project is not None:
-            spoken_of = [one.module for one in self._spoken_of]
-            requested = np.union1d(
-                requested, self._words.rows(self._state, self._question.project, spoken_of)
+            names = [part.module for part in self._spoken_of]
+            rows_of_files = np.union1d(
+                rows_of_files, self._words.rows(self._state, self._question.project, names)
             )
-        self._of_task = requested
-        self._in_task = self._nearest(query, query.population.keep_members(requested))
+        self._of_task = rows_of_files
+        self._in_task = self._select_nearest(query, query.population.keep_members(rows_of_files))
         self._called = dict.fromkeys((triggered + 1).tolist(), "trigger")
         self._called |= {
             id: "file" for id in (self._in_task + 1).tolist() if id not in self._called
         }
-        for name, rows in self._of_entities(query):
+        for name, rows in self._find_entity_facts(query):
             self._called |= {
                 id: f"entity {name}" for id in (rows + 1).tolist() if id not in self._called
             }
@@ -237,34 +258,38 @@ class Injection:
             np.concatenate([self._always, np.array(list(self._called), dtype=np.int64) - 1])
         )
 
-    def _of_tier_1(self, asked: QuestionFeatures) -> Rows:
-        state, population = self._state, asked.population
+    def _find_permanent(self, query: QuestionFeatures) -> Rows:
+        """Return the rows of pinned memories and of the kinds ``always-kinds``."""
+        state, population = self._state, query.population
         pinned = state.numbers["pinned"].values == 1
-        wanted = pinned | state.names["kind"].is_in(
+        permanent = pinned | state.names["kind"].is_in(
             str(self._pack.settings["always-kinds"]).split()
         )
-        rows = population.keep_members(np.flatnonzero(wanted))
-        return self._nearest(asked, rows, before=pinned[rows], key=("always", asked.population.key))
+        rows = population.keep_members(np.flatnonzero(permanent))
+        return self._select_nearest(
+            query, rows, before=pinned[rows], key=("always", query.population.key)
+        )
 
-    def _nearest(
+    def _select_nearest(
         self,
-        asked: QuestionFeatures,
+        query: QuestionFeatures,
         rows: Rows,
         *,
         before: Flags | None = None,
         key: Hashable | None = None,
     ) -> Rows:
-        """The nearest of these rows to the task, ascending; those that stand ``before`` are nearer than others.
+        """Return the rows nearest to the task, ascending; ``before`` marks rows that come first.
 
-        Under a ``key`` the vectors of the rows are kept together for the next task.
+        With a ``key``, the vectors of the rows are cached for the next task.
         """
-        if len(rows) <= _MOST_NAMED:
+        if len(rows) <= _MAX_NAMED:
             return rows
-        near = self._state.vectors.similarity(asked.vector, rows, key=key)
-        return np.sort(rows[best(near if before is None else near + 3.0 * before, _MOST_NAMED)])
+        near = self._state.vectors.similarity(query.vector, rows, key=key)
+        return np.sort(rows[best(near if before is None else near + 3.0 * before, _MAX_NAMED)])
 
-    def _of_entities(self, asked: QuestionFeatures) -> Iterable[tuple[str, Rows]]:
-        """The facts of each entity that the task names, that hold."""
+    def _find_entity_facts(self, query: QuestionFeatures) -> Iterable[tuple[str, Rows]]:
+        """Yield each entity that the task names, with the rows of its valid facts."""
+        # Names of several words are tried at each word, because entities have no marks in a text.
         entities = get_entities(self._state)
         if not len(entities):
             return
@@ -274,99 +299,115 @@ class Injection:
             if any(map(str.isalnum, word))
         ]
         words = [word.strip(".,;:!?\"'()[]{}<>") for word in words]
-        found: set[int] = set()
+        visited: set[int] = set()
         for start in range(len(words)):
-            for stop in range(start + 1, min(start + _LONGEST_NAME, len(words)) + 1):
+            for stop in range(start + 1, min(start + _MAX_NAME_WORDS, len(words)) + 1):
                 name = " ".join(words[start:stop])
-                known = (
+                number = (
                     None
-                    if not name or name.lower() in asked.words.stop_words
+                    if not name or name.lower() in query.words.stop_words
                     else entities.find_number(name)
                 )
-                if known is None or known in found:
+                if number is None or number in visited:
                     continue
-                found.add(known)
-                called = entities.entries[known].name
-                rows = asked.population.keep_members(facts_of(self._state, subject=called))
+                visited.add(number)
+                entity = entities.entries[number].name
+                rows = query.population.keep_members(find_facts(self._state, subject=entity))
                 rows = rows[
-                    with_status(self._state, rows, RECALLABLE)
-                    & held_at(self._state, rows, asked.at)
+                    have_status(self._state, rows, RECALLABLE)
+                    & are_valid_at(self._state, rows, query.at)
                 ]
                 if len(rows):
-                    yield called, self._nearest(asked, rows)
+                    yield entity, self._select_nearest(query, rows)
 
-    # -- what is chosen -------------------------------------------------------------------------------------------
+    # -- selection ------------------------------------------------------------------------------------------------
 
     def spending(self, rows: Rows) -> tuple[Scores, float]:
-        """What each memory would cost in tokens, whole and unmarked, and what the empty prompt has room for."""
-        return np.array([self._tokens(row) for row in rows.tolist()]), float(self.sheet.free // 4)
+        """Return the tokens of each memory, whole and unmarked, and of an empty prompt."""
+        return np.array([self._count_tokens(row) for row in rows.tolist()]), float(
+            self.sheet.free // 4
+        )
 
     def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int) -> Chosen:
+        """Plan the memories of tiers 1 and 2, and rank the others for exploration and tier 3."""
+        # Named memories get at most half of tier 2, so that results of the recall always have room.
         self._pool, self._scores = pool, scores
-        self._marks = marks_among(pool, self._pack, self._population)
+        self._marks = find_marks(pool, self._pack, self._population)
         ids = (pool.rows + 1).tolist()
         self._ranks = np.empty(len(ids), dtype=np.int64)
         self._ranks[ranking.order] = np.arange(1, len(ids) + 1)
         tiers = [0, *(self._pack.count(f"tier-{tier}-tokens") for tier in (1, 2, 3))]
-        one, two, three = (self._priority(tier, tiers[tier]) for tier in (1, 2, 3))
+        priority_1, priority_2, priority_3 = (
+            self._compute_priority(tier, tiers[tier]) for tier in (1, 2, 3)
+        )
         fresh = np.array([id not in self._before for id in ids], dtype=np.bool_)
         always = fresh & np.isin(pool.rows, self._always)
         called = fresh & np.array([id in self._called for id in ids], dtype=np.bool_)
         share = tiers[1] / max(tiers[1] + tiers[2], 1)
-        mapped, described = self._write_map(tiers)
-        first = self._plan(
-            always & (one > 0),
-            one,
+        map_size, description_size = self._write_map(tiers)
+        planned = self._plan(
+            always & (priority_1 > 0),
+            priority_1,
             1,
-            room=min(4 * tiers[1] - mapped, int(self.sheet.free * share)),
+            room=min(4 * tiers[1] - map_size, int(self.sheet.free * share)),
         )
-        self._room = min(4 * tiers[2] - described, max(self.sheet.free, 0))
-        called[first] = False
-        first += self._plan(called & (two > 0), two, 2, room=self._room // 2)
-        called[first] = False
-        first += self._plan(called & (two <= 0) & (three > 0), three, 3, room=self.sheet.free // 2)
+        self._room = min(4 * tiers[2] - description_size, max(self.sheet.free, 0))
+        called[planned] = False
+        planned += self._plan(called & (priority_2 > 0), priority_2, 2, room=self._room // 2)
+        called[planned] = False
+        planned += self._plan(
+            called & (priority_2 <= 0) & (priority_3 > 0), priority_3, 3, room=self.sheet.free // 2
+        )
         self._room -= sum(
-            self._planned[ids[place]].entry.size for place in first if self._tier(ids[place]) == 2
+            self._planned[ids[index]].entry.size for index in planned if self._tier(ids[index]) == 2
         )
-        wanted = fresh & ((two > 0) | (three > 0))
-        wanted[first] = False
-        order = ranking.order[wanted[ranking.order]]
-        order = order[np.lexsort((self._ranks[order], -three[order], -two[order]))]
-        self._two, self._three = two, three
-        fits = max((self.sheet.free - 4 * LEAST * extra) // (4 * self._unit), 0)
+        remaining = fresh & ((priority_2 > 0) | (priority_3 > 0))
+        remaining[planned] = False
+        order = ranking.order[remaining[ranking.order]]
+        order = order[np.lexsort((self._ranks[order], -priority_3[order], -priority_2[order]))]
+        self._two, self._three = priority_2, priority_3
+        fits = max((self.sheet.free - 4 * MIN_TOKENS * extra) // (4 * self._unit), 0)
         limit = min(self._pack.count("limit"), fits)
-        self._leave(ranking, ids, fresh, always, (one > 0) | (two > 0) | (three > 0), order, limit)
-        return Chosen(np.array(first, dtype=np.int64), order, limit)
+        self._note_missing(
+            ranking,
+            ids,
+            fresh,
+            always,
+            (priority_1 > 0) | (priority_2 > 0) | (priority_3 > 0),
+            order,
+            limit,
+        )
+        return Chosen(np.array(planned, dtype=np.int64), order, limit)
 
-    def _priority(self, tier: int, budget: int) -> Scores:
-        """What the policy ``inject`` gives each candidate in a tier; 0 for what it does not want there."""
+    def _compute_priority(self, tier: int, budget: int) -> Scores:
+        """Return the priority that ``inject`` gives each candidate in a tier, 0 for none."""
         pool, count = self._pool, len(self._pool.rows)
         agent = self._agent or ""
-        given: dict[str, Callable[[], Column]] = {
+        inputs: dict[str, Callable[[], Column]] = {
             "tier": lambda: np.full(count, float(tier)),
             "role": lambda: np.array([agent.rpartition(":")[2]] * count, dtype=object),
             "in-task": lambda: np.isin(pool.rows, self._in_task),
             "called": lambda: np.array(
                 [row + 1 in self._called for row in pool.rows.tolist()], dtype=np.bool_
             ),
-            "elsewhere": lambda: self._elsewhere(pool.rows),
+            "elsewhere": lambda: self._are_elsewhere(pool.rows),
             "injected": lambda: np.array(
                 [row + 1 in self._before for row in pool.rows.tolist()], dtype=np.bool_
             ),
             "tokens": lambda: np.array(
-                [self._tokens(row) for row in pool.rows.tolist()], dtype=np.float64
+                [self._count_tokens(row) for row in pool.rows.tolist()], dtype=np.float64
             ),
             "budget": lambda: np.full(count, float(budget)),
             "rank": lambda: self._ranks.astype(np.float64),
             "score": lambda: self._scores,
         }
         policy = self._pack.policies["inject"]
-        values, nulls = policy.arrays(columns(pool, policy, inputs=given), order=pool.rows)
-        wanted = np.isfinite(values) & (values > 0)
-        return np.where(wanted if nulls is None else wanted & ~nulls, values, 0.0)
+        values, nulls = policy.arrays(columns(pool, policy, inputs=inputs), order=pool.rows)
+        positive = np.isfinite(values) & (values > 0)
+        return np.where(positive if nulls is None else positive & ~nulls, values, 0.0)
 
-    def _elsewhere(self, rows: Rows) -> Flags:
-        """Return which rows have files, all of them outside the files and modules that the task names."""
+    def _are_elsewhere(self, rows: Rows) -> Flags:
+        """Return a mask of the rows whose files are all outside the files the task names."""
         if not len(self._of_task) and not self._spoken_of:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]
@@ -375,83 +416,96 @@ class Injection:
         )
         return filled & ~np.isin(rows, self._of_task)
 
-    def _tokens(self, row: int) -> float:
-        return float(-(-self._whole(row).size // 4))
+    def _count_tokens(self, row: int) -> float:
+        """Return the tokens of a memory, whole."""
+        return float(-(-self._make_whole_entry(row).size // 4))
 
-    def _entry(self, row: int, most: int) -> Entry:
-        return entry_of(self._state, row, most=most, day=self._days, marks=self._marks.get(row, ()))
+    def _make_entry(self, row: int, maximum: int) -> Entry:
+        """Return a memory as an entry of at most ``maximum`` tokens."""
+        return make_entry(
+            self._state, row, maximum=maximum, day=self._days, marks=self._marks.get(row, ())
+        )
 
-    def _whole(self, row: int) -> Entry:
-        return self._entry(row, _WHOLE * self._unit)
+    def _make_whole_entry(self, row: int) -> Entry:
+        """Return a memory as an entry that is not shortened."""
+        return self._make_entry(row, _WHOLE * self._unit)
 
     def _plan(self, wanted: Flags, priority: Scores, tier: int, *, room: int) -> list[int]:
-        """The places, best first, of those that fit: whole, or else cut."""
-        places = np.flatnonzero(wanted)
-        places = places[np.lexsort((self._ranks[places], -priority[places]))]
-        taken = []
-        for place in places.tolist():
-            row = int(self._pool.rows[place])
-            left = min(room, self.sheet.free)
-            if left < 4 * self._unit:
+        """Write the candidates that fit, whole or shortened; return their positions, best first."""
+        positions = np.flatnonzero(wanted)
+        positions = positions[np.lexsort((self._ranks[positions], -priority[positions]))]
+        planned = []
+        for position in positions.tolist():
+            row = int(self._pool.rows[position])
+            room_left = min(room, self.sheet.free)
+            if room_left < 4 * self._unit:
                 self._left[row + 1] = _NO_ROOM_NAMED.format(tier)
                 continue
-            entry = self._entry(row, self._unit * (_WHOLE if tier < 3 else 1))
-            if self.sheet.cost(entry) > left:
-                entry = self._entry(row, self._unit)
-            room -= self._write(row, entry, tier, self._why(row, tier))
-            taken.append(place)
-        return taken
+            entry = self._make_entry(row, self._unit * (_WHOLE if tier < 3 else 1))
+            if self.sheet.cost(entry) > room_left:
+                entry = self._make_entry(row, self._unit)
+            room -= self._write(row, entry, tier, self._find_reason(row, tier))
+            planned.append(position)
+        return planned
 
     def _write_map(self, tiers: Sequence[int]) -> tuple[int, int]:
-        """The modules of the project in a line, and what is known of each that the task speaks of: the bytes of both.
+        """Write the project's modules, and what is known of those the task names.
 
-        They have at most a quarter of tier 1, and of tier 2, and of what is free.
+        Returns the bytes of both. They get at most a quarter of tier 1, of tier 2 and of the free
+        budget.
         """
         if self._words is None:
             return 0, 0
-        names = ", ".join(quoted(name) for name in self._words.modules)
-        mapped = self._fit(
-            f"Modules of {quoted(self._question.project or '')}: {names}", tiers[1] // 4
+        names = ", ".join(quote_line(name) for name in self._words.modules)
+        map_size = self._write_map_line(
+            f"Modules of {quote_line(self._question.project or '')}: {names}", tiers[1] // 4
         )
-        described = 0
-        for one in self._spoken_of:
-            parts = [f"{quoted(one.module)}: {quoted(one.known['description'])}".rstrip(":. ")]
+        description_size = 0
+        for part in self._spoken_of:
+            parts = [
+                f"{quote_line(part.module)}: {quote_line(part.known['description'])}".rstrip(":. ")
+            ]
             parts += [
-                f"{name} {', '.join(map(quoted, one.known[kept][:_MOST_FILES]))}"
-                for name, kept in (
+                f"{name} {', '.join(map(quote_line, part.known[field][:_MAX_FILES]))}"
+                for name, field in (
                     ("files", "files"),
                     ("tests", "tests"),
                     ("imports", "depends_on"),
                 )
-                if one.known[kept]
+                if part.known[field]
             ]
-            if size := self._fit("; ".join(parts), tiers[2] // (4 * len(self._spoken_of))):
-                described += size
-                self.modules += (one.module,)
-        return mapped, described
+            if size := self._write_map_line(
+                "; ".join(parts), tiers[2] // (4 * len(self._spoken_of))
+            ):
+                description_size += size
+                self.modules += (part.module,)
+        return map_size, description_size
 
-    def _fit(self, words: str, most: int) -> int:
-        """Write a line that is no memory in at most so many tokens; the bytes that it took, 0 where it has no room."""
-        most = min(most, self.sheet.free // 16)
-        if most < LEAST:
+    def _write_map_line(self, words: str, maximum: int) -> int:
+        """Write a line of the map in at most so many tokens; return its bytes, 0 without room."""
+        maximum = min(maximum, self.sheet.free // 16)
+        if maximum < MIN_TOKENS:
             return 0
-        self._map.append(fitted(Entry(0, "map", words), most))
+        self._map.append(fit_entry(Entry(0, "map", words), maximum))
         return self.sheet.add(self._map[-1])
 
     def _tier(self, id: int) -> int:
+        """Return the tier of a planned memory."""
         return self._planned[id].tier
 
-    def _why(self, row: int, tier: int) -> str:
+    def _find_reason(self, row: int, tier: int) -> str:
+        """Return the reason for which a memory of tier 1 or 2 is injected."""
         if tier > 1:
             return self._called[row + 1]
         pinned = self._state.numbers["pinned"].values[row] == 1
         return "pinned" if pinned else f"always: {self._state.names['kind'].value_at(row)}"
 
     def _write(self, row: int, entry: Entry, tier: int, reason: str) -> int:
+        """Add an entry to the sheet and to the plan; return its bytes."""
         self._planned[row + 1] = _Planned(entry, tier, reason)
         return self.sheet.add(entry)
 
-    def _leave(
+    def _note_missing(
         self,
         ranking: Ranking,
         ids: Sequence[int],
@@ -461,45 +515,48 @@ class Injection:
         order: Rows,
         limit: int,
     ) -> None:
-        """Say why what could have been expected is not there."""
-        most = self._pack.count("limit")
-        head = ranking.order[: ranking.showable][:most]
-        expected = dict.fromkeys([*np.flatnonzero(always).tolist(), *head.tolist()])
-        expected |= dict.fromkeys(place for place, id in enumerate(ids) if id in self._called)
-        for place in expected:
-            if not fresh[place]:
-                self._left[ids[place]] = _BEFORE
-            elif not wanted[place]:
-                self._left[ids[place]] = _NO_PRIORITY
-        for place in order[limit:most].tolist():
-            self._left.setdefault(ids[place], _NO_ROOM.format(limit))
+        """Note why expected memories are missing."""
+        maximum = self._pack.count("limit")
+        top_results = ranking.order[: ranking.showable][:maximum]
+        expected = dict.fromkeys([*np.flatnonzero(always).tolist(), *top_results.tolist()])
+        expected |= dict.fromkeys(index for index, id in enumerate(ids) if id in self._called)
+        for index in expected:
+            if not fresh[index]:
+                self._left[ids[index]] = _BEFORE
+            elif not wanted[index]:
+                self._left[ids[index]] = _NO_PRIORITY
+        for index in order[limit:maximum].tolist():
+            self._left.setdefault(ids[index], _NO_ROOM.format(limit))
 
-    # -- what is written ------------------------------------------------------------------------------------------
+    # -- text -----------------------------------------------------------------------------------------------------
 
     def shown(self, slate: Slate) -> None:
-        """Write what is shown: first as was planned, the rest whole where there is room."""
-        place_of = {id: place for place, id in enumerate(slate.ids.tolist())}
+        """Write the shown memories: planned ones first, the rest whole where there is room.
+
+        Room for the rest is reserved, so that every shown memory is injected.
+        """
+        index_of = {id: index for index, id in enumerate(slate.ids.tolist())}
         rest = [id for id in slate.shown if id not in self._planned]
-        kept = sum(4 * (LEAST if id in slate.probes else self._unit) for id in rest)
+        reserved = sum(4 * (MIN_TOKENS if id in slate.probes else self._unit) for id in rest)
         for id in rest:
-            place, by_chance = place_of[id], id in slate.probes
-            kept -= 4 * (LEAST if by_chance else self._unit)
-            left = self.sheet.free - kept
-            entry = self._whole(id - 1)
-            reason = "to learn" if by_chance else f"rank {int(self._ranks[place])}"
-            if self._two[place] > 0 and self.sheet.cost(entry) <= min(left, self._room):
+            index, is_probe = index_of[id], id in slate.probes
+            reserved -= 4 * (MIN_TOKENS if is_probe else self._unit)
+            room_left = self.sheet.free - reserved
+            entry = self._make_whole_entry(id - 1)
+            reason = "exploration" if is_probe else f"rank {int(self._ranks[index])}"
+            if self._two[index] > 0 and self.sheet.cost(entry) <= min(room_left, self._room):
                 self._room -= self._write(id - 1, entry, 2, reason)
             else:
-                entry = self._entry(id - 1, min(self._unit, left // 4))
-                self._write(id - 1, entry, 3 if self._three[place] > 0 else 2, reason)
+                entry = self._make_entry(id - 1, min(self._unit, room_left // 4))
+                self._write(id - 1, entry, 3 if self._three[index] > 0 else 2, reason)
         self.sheet = Sheet(self._budget)
         for entry in self._map:
             self.sheet.add(entry)
         rows = []
-        for id in slate.shown:  # in the order that the slate says
-            one = self._planned[id]
-            used = self.sheet.add(one.entry)
-            rows.append((id, one.tier, one.entry.form, -(-used // 4), one.reason))
+        for id in slate.shown:  # in the order of the slate
+            planned = self._planned[id]
+            used = self.sheet.add(planned.entry)
+            rows.append((id, planned.tier, planned.entry.form, -(-used // 4), planned.reason))
         self.frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
         left_out = {id: why for id, why in self._left.items() if id not in self._planned}
         texts = self._state.texts.to_list(np.array(list(left_out), dtype=np.int64) - 1)
@@ -513,14 +570,16 @@ class Injection:
         )
 
     def body(self) -> dict[str, Any]:
+        """Return the budget for the event of the recall."""
         return {"budget": self._budget}
 
     def events(self, decision: int) -> dict[str, dict[str, Any]]:
+        """Return an "inject" event with the injected memories."""
         if not len(self.frame):
             return {}
         question = self._question
-        where = {"agent": self._agent, "project": question.project, "session": question.session}
-        said = {
+        origin = {"agent": self._agent, "project": question.project, "session": question.session}
+        details = {
             "ids": self.frame["memory_id"].to_list(),
             "tokens": self.sheet.tokens,
             "budget": self._budget,
@@ -528,18 +587,18 @@ class Injection:
         return {
             "inject": {
                 "decision": decision,
-                **said,
-                **{name: one for name, one in where.items() if one},
+                **details,
+                **{name: value for name, value in origin.items() if value},
             }
         }
 
 
 class Part(Protocol):
-    """A part of a project that a task speaks of."""
+    """A part of a project that a task names."""
 
     @property
     def module(self) -> str:
-        """Its name."""
+        """The name of the part."""
 
     @property
     def known(self) -> Mapping[str, Any]:
@@ -547,20 +606,20 @@ class Part(Protocol):
 
 
 class ProjectMap(Protocol):
-    """What an extension knows of a project, for the hook "project-map": a context names its parts."""
+    """An extension's knowledge of a project, from the hook "project-map"."""
 
     @property
     def modules(self) -> Mapping[str, Any]:
         """The parts by name."""
 
     def find(self, task: str, *, limit: int) -> Sequence[Part]:
-        """Return the parts that a task speaks of, the best first."""
+        """Return the parts that a task names, the best first."""
 
     def rows(self, state: State, project: str, names: Iterable[str]) -> Rows:
-        """Return the rows, ascending, of the memories that are about these parts."""
+        """Return the rows, ascending, of memories about these parts."""
 
 
-def project_map(state: State, project: str) -> ProjectMap | None:
-    """Return the first map of a project that an extension has, None without."""
+def find_project_map(state: State, project: str) -> ProjectMap | None:
+    """Return the first map of a project that an extension has, None without one."""
     maps = (find(state, project) for find in list_hooks("project-map"))
-    return next((found for found in maps if found is not None), None)
+    return next((project_map_ for project_map_ in maps if project_map_ is not None), None)

@@ -17,7 +17,7 @@ def _build_extract(verbs: Verbs) -> Any:
     """Return the function behind ``lab.agents.extract``."""
     from memlab.subjects.extraction.extraction import Extraction, make_scope
 
-    extraction: Extraction = verbs.made("extraction")
+    extraction: Extraction = verbs.component("extraction")
 
     def extract(
         messages: Any,

@@ -430,7 +430,9 @@ class Extraction:
                 {"status": initial_status if "predicate" in row else "active", **row}
                 for row in rows
             ]
-        return self._remembering.many(rows, chain=False, linking=linking, succeed=linking != "off")
+        return self._remembering.remember_many(
+            rows, chain=False, linking=linking, succeed=linking != "off"
+        )
 
     def end(
         self,
@@ -487,7 +489,7 @@ class Extraction:
         # lessons are compared by similarity only: one failure does not contradict another
         if store:
             remembered = tuple(
-                self._remembering.many(
+                self._remembering.remember_many(
                     [written(item.row) for item in proposed],
                     chain=False,
                     linking=linking,

@@ -12,7 +12,7 @@ from memlab.io.formats import Message
 from memlab.kernel.privacy import screen
 from memlab.kernel.schema import RECALLABLE, RELATIONS, infer_role
 from memlab.kernel.state import State
-from memlab.kernel.verbs.corrections.editing import field_value, without_use
+from memlab.kernel.verbs.corrections.editing import read_field, take_out_of_use
 from memlab.kernel.verbs.corrections.replacing import (
     FACT,
     Dependents,
@@ -59,7 +59,7 @@ class ExtractedMemories(Dependents):
                 fields = {
                     name: value
                     for name, value in new_fields
-                    if not fields_equal(value, field_value(state, revision.row, name))
+                    if not fields_equal(value, read_field(state, revision.row, name))
                 }
                 successor = editor.again(
                     revision.row, screen(item.text, personal=editor.personal).text, fields
@@ -73,7 +73,7 @@ class ExtractedMemories(Dependents):
             status, kind = ("retracted", "retract") if is_fact else ("deprecated", "deprecate")
             reason = f"memory {row + 1}, from which it was extracted, was corrected"
             editor.write(
-                kind, without_use(state, [revision.row], status, editor.now, reason).body()
+                kind, take_out_of_use(state, [revision.row], status, editor.now, reason).body()
             )
             outcome.dropped.append("extracted")
             outcome.notes.append(

@@ -22,12 +22,12 @@ from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.fact_rows import (
+    are_valid_at,
+    build_facts_frame,
     fact_text,
-    facts_frame,
-    facts_of,
-    held_at,
-    retracted,
-    with_status,
+    find_facts,
+    have_status,
+    retract,
 )
 from memlab.subjects.facts.entities import check_name, find_entity
 from memlab.subjects.facts.narrative import (
@@ -62,7 +62,7 @@ class LabFacts:
     @property
     def entities(self) -> LabEntities:
         """The entities that facts are about: declare, list, merge and split them."""
-        entities: LabEntities = self._core.made("entities")
+        entities: LabEntities = self._core.component("entities")
         return entities
 
     @checked
@@ -160,7 +160,9 @@ class LabFacts:
         fields |= {
             name: name_or_none for name, name_or_none in names.items() if name_or_none is not None
         }
-        return self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
+        return self._remembering.remember_one(
+            text, at=at, chain=chain, linking=linking, fields=fields
+        )
 
     @checked
     def frame(
@@ -213,7 +215,7 @@ class LabFacts:
                 raise UnknownName("status", word, STATUSES)
         instant = None if at is None else to_micros(at)
         with self._core.reading() as state:
-            rows = facts_of(
+            rows = find_facts(
                 state, subject=None if subject is None else self._called(state, subject)
             )
             if predicate is not None:
@@ -222,10 +224,10 @@ class LabFacts:
                     == state.names["predicate"].code(normalize_predicate(predicate))
                 ]
             if statuses is not None:
-                rows = rows[with_status(state, rows, statuses)]
+                rows = rows[have_status(state, rows, statuses)]
             if instant is not None:
-                rows = rows[held_at(state, rows, instant)]
-            return facts_frame(state, self._core.pack, rows, self._core.store.clock())
+                rows = rows[are_valid_at(state, rows, instant)]
+            return build_facts_frame(state, self._core.pack, rows, self._core.store.clock())
 
     @checked
     def retract(self, fact: MemoryLike, *, reason: str | None = None) -> None:
@@ -260,7 +262,7 @@ class LabFacts:
             refuse(validate_text(reason, where="reason"), "the reason")
         with self._core.store.writing() as tx:
             now = self._core.store.clock()
-            change = retracted(self._core.store.state, self._core.row(fact), now, reason)
+            change = retract(self._core.store.state, self._core.row(fact), now, reason)
             tx.event("retract", change.body(), at=now)
 
     @checked

@@ -18,7 +18,7 @@ from memlab.kernel.english import lexicon, table, words_of
 from memlab.kernel.policies import Pack
 from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import Change, State, build_edges, build_values
-from memlab.subjects.fact_rows import fact_times_of, facts_of
+from memlab.subjects.fact_rows import find_facts, get_fact_times
 
 __all__ = ["Triple", "decide_succession", "ends_fact"]
 
@@ -424,7 +424,7 @@ def decide_succession(
         *_find_affected(state, [*(fact.triple for fact in fresh), *restated_facts], gone),
         *fresh,
     ]
-    before = fact_times_of(state).told
+    before = get_fact_times(state).told
     tellings = {
         fact.id: sorted({fact.began, *instants_of.get(fact.id, before.get(fact.id, ()))})
         for fact in facts
@@ -547,7 +547,7 @@ def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int])
     subjects = {triple.subject.casefold() for triple in fresh}
     owners = {triple.subject.rpartition("'s ")[0].casefold() for triple in fresh}
     values = [triple.value.casefold() for triple in fresh]
-    for row in facts_of(state).tolist():
+    for row in find_facts(state).tolist():
         subject, value = (
             names["subject"].value_at(row),
             names["value"].value_at(row) or names["object"].value_at(row),

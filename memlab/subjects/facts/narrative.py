@@ -23,7 +23,13 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, first_mention
 from memlab.kernel.schema import OF_THE_USER, RECALLABLE
 from memlab.kernel.state import Entities, State, entity_key
-from memlab.subjects.fact_rows import facts_of, held_at, phrase, relevance, with_status
+from memlab.subjects.fact_rows import (
+    are_valid_at,
+    compute_relevance,
+    find_facts,
+    have_status,
+    phrase_fact,
+)
 from memlab.subjects.reading.sentences import count_tokens
 
 __all__ = [
@@ -204,7 +210,7 @@ def write_narrative(
     Entities that the query names come first, in its order, then each entity by its best memory.
     Memories that are not facts come last. A memory that exceeds the budget is skipped.
     """
-    valid_rows = rows[with_status(state, rows, RECALLABLE) & held_at(state, rows, now)]
+    valid_rows = rows[have_status(state, rows, RECALLABLE) & are_valid_at(state, rows, now)]
     statements = [_write_statement(state, row) for row in valid_rows.tolist()]
     entities = state.projection(Entities)
     mentions = {
@@ -258,7 +264,7 @@ def select_profile_rows(
     then to the newer memory.
     """
     selected = np.zeros(len(state), dtype=np.bool_)
-    selected[facts_of(state, subject=entity)] = True
+    selected[find_facts(state, subject=entity)] = True
     if entity_key(entity) == USER:
         kinds = state.names["kind"]
         selected |= np.isin(kinds.codes, [kinds.code(kind) for kind in OF_THE_USER]) & (
@@ -267,8 +273,8 @@ def select_profile_rows(
     if visible is not None:
         selected &= visible
     rows = np.flatnonzero(selected)
-    rows = rows[with_status(state, rows, RECALLABLE) & held_at(state, rows, now)]
-    score = relevance(state, pack, rows, now)
+    rows = rows[have_status(state, rows, RECALLABLE) & are_valid_at(state, rows, now)]
+    score = compute_relevance(state, pack, rows, now)
     if np.isnan(score).all():
         score = Moment(state, pack, rows, now).retention()
     numbers = state.numbers
@@ -287,7 +293,7 @@ def _write_statement(state: State, row: int, *, entity: str | None = None) -> _S
     value = names["object"].value_at(row) or names["value"].value_at(row)
     staged = names["status"].value_at(row) == "staged"
     if subject is not None and predicate is not None and value is not None:
-        verb, words = phrase(predicate, " ".join(value.split()))
+        verb, words = phrase_fact(predicate, " ".join(value.split()))
         return _Statement(
             subject, row + 1, words if verb or entity is None else f"has {words}", True, staged
         )

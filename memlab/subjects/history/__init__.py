@@ -1,1 +1,1 @@
-"""``lab.at``, ``lab.at(viewer=...)``, ``lab.log``: labs of the past and of one viewer."""
+"""``lab.at`` and ``lab.log``: labs of the past and of one viewer, and the history of events."""

@@ -1,4 +1,4 @@
-"""What history declares to a lab."""
+"""The components of history."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ __all__ = ["DECLARED"]
 
 DECLARED = Declared(
     accessors={
-        "at": bind("memlab.subjects.history.history:store_at", "store"),
-        "viewed_by": bind("memlab.subjects.history.history:store_viewed_by"),
-        "log": bind("memlab.subjects.history.history:happened"),
+        "at": bind("memlab.subjects.history.history:open_store_at", "store"),
+        "viewed_by": bind("memlab.subjects.history.history:open_store_for"),
+        "log": bind("memlab.subjects.history.history:build_log"),
     },
 )
+"""The declaration that ``projections`` reads."""

@@ -1,4 +1,4 @@
-"""Labs to read and to ask: as they were, and as one viewer sees them."""
+"""Labs of the past and of one viewer, and events as rows."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from memlab.kernel.state import policy_events
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import ViewerStore
 
-__all__ = ["concerned", "happened", "store_at", "store_viewed_by"]
+__all__ = ["build_log", "list_memories", "open_store_at", "open_store_for"]
 
 
-def store_at(store: Store, when: When | None, *, event: int | None, progress: bool) -> Store:
-    """The store as it was at a time or after an event; see ``Lab.at``."""
+def open_store_at(store: Store, when: When | None, *, event: int | None, progress: bool) -> Store:
+    """Return the store as it was at a time or after an event; see ``Lab.at``."""
+    # The clock of the copy stands still at the time that was given, or at the event's.
     if (when is None) == (event is None):
-        raise InputError("at takes a time, or event=: one of the two.")
+        raise InputError("at takes a time or event=, not both and not neither.")
     journal = store.journal
     if event is None:
         assert when is not None
         event = journal.last_at(to_micros(when))
     elif not 1 <= event <= journal.head:
-        raise InputError(f"An event is a whole number from 1 to {journal.head}, not {event!r}.")
+        raise InputError(f"An event is an integer from 1 to {journal.head}, not {event!r}.")
     first = next(journal.events(kinds=policy_events()), None)
     if first is None or event < first.seq:
         began = (
@@ -52,8 +53,8 @@ def store_at(store: Store, when: When | None, *, event: int | None, progress: bo
         return store.as_of(view, clock)
 
 
-def store_viewed_by(store: Store, viewer: str) -> Store:
-    """What ``viewer`` sees of a store; see ``Lab.at``."""
+def open_store_for(store: Store, viewer: str) -> Store:
+    """Return the store as a viewer sees it; see ``Lab.at``."""
     if not viewer:
         raise InputError(
             'viewer is the name of a user or an agent, such as "agent:coder", not an empty name.'
@@ -62,13 +63,16 @@ def store_viewed_by(store: Store, viewer: str) -> Store:
     if not isinstance(store, ViewerStore):
         return ViewerStore(store, viewer)
     if store.viewer != viewer:
-        raise InputError(f'This is the lab as "{store.viewer}" sees it, and shows nobody else\'s.')
+        raise InputError(
+            f'The viewer of this lab is "{store.viewer}": use the original lab for another viewer.'
+        )
     return store
 
 
-# -- events as people read them: when, what, and whom it concerned ----------------------------------------------------
+# -- events as rows ---------------------------------------------------------------------------------------------------
 
 
+# Columns of ``lab.log``.
 _SCHEMA: dict[str, Any] = {
     "event": pl.Int64,
     "at": pl.Int64,
@@ -79,16 +83,16 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def happened(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = None) -> pl.DataFrame:
-    """One row an event: event, at (UTC), kind, memories (but the ``hidden``), edges (made, changed, removed), what."""
+def build_log(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = None) -> pl.DataFrame:
+    """Return one row per event, see ``Lab.log``; ``hidden`` memories are left out."""
     rows = [
         (
             event.seq,
             event.at,
             event.kind,
-            _seen(concerned(event), hidden),
-            _edges(event.body),
-            _what(event, hidden),
+            _drop_hidden(list_memories(event), hidden),
+            _count_edges(event.body),
+            _describe(event, hidden),
         )
         for event in events
     ]
@@ -96,42 +100,46 @@ def happened(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = None
     return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
 
 
-def concerned(event: Event) -> list[int]:
-    """The ids of the memories that an event added, showed, judged, joined or changed; each once, ascending."""
+def list_memories(event: Event) -> list[int]:
+    """Return the ids that an event added, showed, judged or changed, ascending."""
+    # Each part of an event's body names its memories in its own way.
     body = event.body
-    found: set[int] = set()
+    concerned_ids: set[int] = set()
     if "first" in body:
-        found.update(range(body["first"], body["first"] + body["count"]))
+        concerned_ids.update(range(body["first"], body["first"] + body["count"]))
     ids = body.get("ids")
     if isinstance(ids, list):
-        found.update(ids)
+        concerned_ids.update(ids)
     if event.kind == "feedback":
-        found.add(body["memory"])
+        concerned_ids.add(body["memory"])
     for part in body.get("set", ()):
-        found.update(part["ids"])
+        concerned_ids.update(part["ids"])
     for part in body.get("join", ()):
-        found.update(part["source"])
+        concerned_ids.update(part["source"])
     edges = body.get("edges")
     if isinstance(edges, dict):
-        found.update(edges["source"])
-        found.update(edges["target"])
-    return sorted(found)
+        concerned_ids.update(edges["source"])
+        concerned_ids.update(edges["target"])
+    return sorted(concerned_ids)
 
 
-def _seen(ids: list[int], hidden: NDArray[np.bool_] | None) -> list[int]:
+def _drop_hidden(ids: list[int], hidden: NDArray[np.bool_] | None) -> list[int]:
+    """Return the ids that are not hidden."""
     return ids if hidden is None else [id for id in ids if not hidden[id - 1]]
 
 
-def _edges(body: dict[str, Any]) -> int:
+def _count_edges(body: dict[str, Any]) -> int:
+    """Return the number of edges that an event added, changed or removed."""
     edges = body.get("edges")
-    made = len(edges["source"]) if isinstance(edges, dict) else 0
+    added = len(edges["source"]) if isinstance(edges, dict) else 0
     changed = len(body["strengthen"]["edges"]) if "strengthen" in body else 0
-    joined = sum(len(part["source"]) for part in body.get("join", ()))
-    return made + changed + joined + len(body.get("unlink", ()))
+    added_to_nodes = sum(len(part["source"]) for part in body.get("join", ()))
+    return added + changed + added_to_nodes + len(body.get("unlink", ()))
 
 
-def _what(event: Event, hidden: NDArray[np.bool_] | None) -> str:
-    """A few words: what an event says besides whom it concerned."""
+def _describe(event: Event, hidden: NDArray[np.bool_] | None) -> str:
+    """Return a short description of an event besides its memories."""
+    # Reports of consent name the person and the embedder, because these are what was agreed to.
     body = event.body
     parts = [
         str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)
@@ -155,11 +163,11 @@ def _what(event: Event, hidden: NDArray[np.bool_] | None) -> str:
             for name, value in part["columns"].items()
             if name != "changed"
         ]
-    # of a recall the kinds, of what was stored each with the id of its memory
+    # A recall lists kinds of redactions; stored memories list them with their ids.
     kinds = [
-        one if isinstance(one, str) else one[1]
-        for one in body.get("redacted", ())
-        if isinstance(one, str) or hidden is None or not hidden[one[0] - 1]
+        redaction if isinstance(redaction, str) else redaction[1]
+        for redaction in body.get("redacted", ())
+        if isinstance(redaction, str) or hidden is None or not hidden[redaction[0] - 1]
     ]
     if kinds:
         parts.append(f"redacted: {', '.join(dict.fromkeys(kinds))}")

@@ -1,1 +1,1 @@
-"""``lab.upkeep.index``: the search for neighbours."""
+"""``lab.upkeep.index``: the nearest-neighbour index."""

@@ -1,4 +1,4 @@
-"""What index declares to a lab."""
+"""The component ``index``."""
 
 from __future__ import annotations
 
@@ -10,3 +10,4 @@ __all__ = ["DECLARED"]
 DECLARED = Declared(
     accessors={"index": construct("memlab.subjects.index.index:LabIndex", "store")},
 )
+"""The declaration that ``projections`` reads."""

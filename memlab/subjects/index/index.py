@@ -1,4 +1,4 @@
-"""``lab.upkeep.index``: the search for neighbours, how good it is, and how it is kept so."""
+"""``lab.upkeep.index``: quality, rebuilding and state of the nearest-neighbour index."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ __all__ = ["LabIndex"]
 
 
 class LabIndex:
-    """``lab.upkeep.index``: the search for neighbours.
+    """``lab.upkeep.index``: the nearest-neighbour index.
 
-    Up to 100,000 memories that a filter admits are searched exactly; beyond, an index proposes, and what it proposes is
-    scored exactly. The index is built in the background and never stale: what came later is searched
-    exactly, and a file that is damaged or of other vectors is not used.
+    Up to 100,000 memories that pass a filter are searched exactly. Beyond that, an index proposes
+    candidates, which are scored exactly. It is built in the background and never stale: newer
+    memories are searched exactly, and a damaged or outdated file is not used.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> memlab.open().upkeep.index
+    <index: 0 memories, searched exactly (always up to 100,000)>
     """
 
     def __init__(self, store: Store) -> None:
@@ -35,10 +41,34 @@ class LabIndex:
         verify: bool = False,
         progress: bool = True,
     ) -> IndexReport:
-        """Recall of the search against exact search, and what both cost.
+        """Compare the index with exact search, and measure the cost of both.
 
-        ``queries`` are best questions that people asked; without them stored memories look for their neighbours.
-        ``verify`` also reads the whole index and all vectors for damage.
+        Parameters
+        ----------
+        queries
+            Queries, ideally real ones. Default: stored memories search for their neighbours.
+        n
+            The number of neighbours.
+        sample
+            The maximum number of stored memories that search.
+        seed
+            The seed of the sample.
+        verify
+            Whether to also check the whole index and all vectors for damage.
+        progress
+            Whether to show a progress bar for work of more than a second.
+
+        Returns
+        -------
+        IndexReport
+            Recall of the index, and durations.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+        >>> report = lab.upkeep.index.report(n=1, progress=False)
         """
         store = self._store
         with store.reading():
@@ -60,14 +90,55 @@ class LabIndex:
 
     @checked
     def rebuild(self, *, wait: bool = True) -> bool:
-        """Rebuild the index over all memories, whatever their number; whether it is in use afterwards."""
+        """Rebuild the index over all memories, whatever their number.
+
+        Parameters
+        ----------
+        wait
+            Whether to wait for the end of the build.
+
+        Returns
+        -------
+        bool
+            Whether an index is in use afterwards.
+
+        Raises
+        ------
+        InputError
+            If there are fewer memories than one block of the index, 4,096.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.upkeep.index.rebuild()  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        memlab.errors.InputError: An index covers blocks of 4,096 rows; there are 0.
+        """
         with self._store.reading():
             self._store.neighbours.refresh(self._store.state.vectors)
         return self._store.neighbours.rebuild(wait=wait)
 
     @checked
     def wait(self, timeout: Seconds | None = None) -> bool:
-        """Until a build that was started here has ended, at most ``timeout`` seconds; whether an index is in use."""
+        """Wait until a running build has ended.
+
+        Parameters
+        ----------
+        timeout
+            The maximum number of seconds. Default: no limit.
+
+        Returns
+        -------
+        bool
+            Whether an index is in use.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> memlab.open().upkeep.index.wait(1.0)
+        False
+        """
         return self._store.neighbours.wait(timeout)
 
     @property

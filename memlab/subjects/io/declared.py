@@ -22,9 +22,9 @@ def _load(verbs: Verbs) -> Any:
         parts = (
             verbs.core,
             verbs.remembering,
-            verbs.made("linker"),
-            verbs.made("policies"),
-            verbs.made("extraction"),
+            verbs.component("linker"),
+            verbs.component("policies"),
+            verbs.component("extraction"),
         )
         return load(x, LoadOptions(**options), *parts, progress=progress)
 
@@ -42,5 +42,5 @@ DECLARED = Declared(
         "load": _load,
         "mirrors": bind("memlab.subjects.io.io:reach_lost_mirrors", "store"),
     },
-    kept={"reembedder": construct("memlab.subjects.io.reembedding:Reembedder", "store")},
+    lasting={"reembedder": construct("memlab.subjects.io.reembedding:Reembedder", "store")},
 )

@@ -331,7 +331,9 @@ class _Loading:
         """Store rows in one transaction, and record the outcome of each."""
         outcomes = self._known
         outcomes.timed = [row.get("at") is not None for row in rows]
-        stored = self._remembering.many(rows, chain=True, linking=self._linking, known=outcomes)
+        stored = self._remembering.remember_many(
+            rows, chain=True, linking=self._linking, known_rows=outcomes
+        )
         outcomes.stored()
         if self.messages is not None:
             pairs = zip(rows, outcomes.found, strict=True)

@@ -11,6 +11,6 @@ __all__ = ["DECLARED"]
 # Names of functions are strings, so that their modules are imported on first use.
 DECLARED = Declared(
     projections=(Waiting,),
-    kept={"linker": construct("memlab.subjects.linking.linking:Linker", "core")},
+    lasting={"linker": construct("memlab.subjects.linking.linking:Linker", "core")},
     hooks=(Hook("linking-compare", "compare", "memlab.subjects.linking.linking:Comparing"),),
 )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memlab.kernel.schema import NEVER
 from memlab.kernel.state import State
-from memlab.subjects.fact_rows import fact_times_of, segments_of
+from memlab.subjects.fact_rows import get_fact_times, split_validity
 from memlab.subjects.linking.candidates import PairedState
 
 __all__ = ["FOREVER", "Meeting", "Timeline", "find_past_rows"]
@@ -160,9 +160,9 @@ def _read_line(joint: PairedState, row: int) -> Line:
     ends = stop if stop != NEVER else FOREVER
     instants, gaps = [began], list[tuple[int, int]]()
     if state is joint.state:
-        fact_times = fact_times_of(state)
+        fact_times = get_fact_times(state)
         instants, gaps = fact_times.told.get(row + 1, instants), fact_times.gaps.get(row + 1, gaps)
-    segments = [list(segment) for segment in segments_of(began, ends, gaps)] or [
+    segments = [list(segment) for segment in split_validity(began, ends, gaps)] or [
         [began, max(began, ends)]
     ]
     return Line(segments, list(instants), ends != FOREVER and not superseded)

@@ -1,1 +1,1 @@
-"""``lab.agents.observe`` and ``admit``: whether an utterance is worth remembering."""
+"""``lab.agents.observe`` and ``admit``: decide whether to remember an utterance."""

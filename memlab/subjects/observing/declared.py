@@ -1,4 +1,4 @@
-"""What observing declares to a lab."""
+"""The hooks and components of observing."""
 
 from __future__ import annotations
 
@@ -15,3 +15,4 @@ DECLARED = Declared(
         )
     },
 )
+"""The declaration that ``projections`` reads."""

@@ -1,4 +1,4 @@
-"""Whether an utterance is worth remembering, and what became of one that was observed."""
+"""Admission of utterances by the policy ``admit``, and storing of admitted ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import explain_off
 from memlab.kernel.verbs.linking import Comparer, check_linking, get_comparer
 from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.kernel.verbs.remembering.rows import visibility_of
+from memlab.kernel.verbs.remembering.rows import default_visibility
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.reading.acts import complete_answer, last_question
 from memlab.subjects.reading.utterances import (
@@ -44,28 +44,35 @@ __all__ = ["Admission", "Observation", "Observing"]
 
 @dataclass(frozen=True)
 class Admission(Displayed):
-    """What the ``admit`` policy makes of an utterance, and why.
+    """The decision of the policy ``admit`` on an utterance.
 
     Attributes
     ----------
     text
         The utterance, without secrets.
     role
-        Who spoke: "user", "assistant", "system" or "tool".
+        The speaker: "user", "assistant", "system" or "tool".
     worth
-        What the policy gives, 0-1.
+        The value of the policy, 0 to 1.
     admitted
         Whether ``worth`` reaches ``threshold``.
     reasons
-        The detectors that fired, such as "tells-preference": the features of the slot ``admit``.
+        The detectors that fired, such as "tells-preference": inputs of the slot ``admit``.
     confidence
-        How clear the case is, 0-1, on the policy's own scale: ``worth`` where it is admitted, else 1 less ``worth``.
+        How clear the decision is, 0 to 1: ``worth`` if admitted, otherwise 1 minus ``worth``.
     threshold
         The pack's setting ``admit-threshold``.
     pack
         The name of the pack that decided.
     pack_hash
         The hash of that pack.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> admission = memlab.open().agents.admit("I prefer tabs")
+    >>> admission.admitted, admission.reasons
+    (True, ('tells-preference',))
     """
 
     text: str
@@ -96,7 +103,7 @@ class Admission(Displayed):
 
     def __repr__(self) -> str:
         verdict = "admitted" if self.admitted else "not admitted"
-        why = ", ".join(self.reasons) or "nothing that a detector knows"
+        why = ", ".join(self.reasons) or "no detector fired"
         return printable(
             f"<Admission {verdict}: worth {self.worth:g} of {self.threshold:g}, {why}>"
         )
@@ -104,14 +111,21 @@ class Admission(Displayed):
 
 @dataclass(frozen=True)
 class Observation(Displayed):
-    """What became of an utterance; true where it was stored.
+    """The outcome of an observed utterance; true if it was stored.
 
     Attributes
     ----------
     admission
-        Whether it was worth remembering, and why.
+        The decision whether to remember it.
     memory
-        The memory that came of it, or that it was merged into; None where it was not stored.
+        The memory that represents it, None if it was not stored.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> observation = memlab.open().agents.observe("I prefer tabs")
+    >>> bool(observation), observation.memory.text
+    (True, 'I prefer tabs')
     """
 
     admission: Admission
@@ -121,12 +135,12 @@ class Observation(Displayed):
         return self.memory is not None
 
     def __repr__(self) -> str:
-        became = "nothing was stored" if self.memory is None else f"memory {self.memory.id}"
-        return printable(f"<Observation {became}; {repr(self.admission)[1:-1]}>")
+        outcome = "nothing was stored" if self.memory is None else f"memory {self.memory.id}"
+        return printable(f"<Observation {outcome}; {repr(self.admission)[1:-1]}>")
 
 
 class Observing:
-    """How one lab judges utterances, and remembers those that are worth it."""
+    """Admission and storing of utterances in one lab."""
 
     def __init__(self, core: Core, remembering: Remembering) -> None:
         self._core, self._remembering = core, remembering
@@ -140,23 +154,23 @@ class Observing:
         viewer: str | None = None,
         asked: bool = False,
     ) -> Admission:
-        """Ask the pack's ``admit`` policy of an utterance.
+        """Evaluate the pack's policy ``admit`` for an utterance.
 
         Parameters
         ----------
         text, role, project
-            The utterance, who speaks, and where.
+            The utterance, its speaker and its project.
         viewer
-            Whose memories it is compared with; None: all.
+            The viewer whose memories it is compared with; None: all.
         asked
             Whether it answers a question.
         """
         screened = screen(validate_text(text), personal=self._core.personal()).text
         with self._core.reading() as state:
-            # what is off is compared with nothing, and no embedder is sent it
+            # While memory is off, nothing is compared and no embedder gets the text.
             off = explain_off(self._core.store, state, project) is not None
             near = None if off else get_comparer(self._core)
-            return _admission(
+            return _decide_admission(
                 self._core.pack,
                 near,
                 screened,
@@ -178,16 +192,18 @@ class Observing:
         before: str | None = None,
     ) -> Observation:
         """Remember an utterance if it is admitted; see ``LabAgents.observe``."""
+        # Fields are checked first, so that an invalid one is refused even if the utterance is not
+        # admitted.
         check_linking(linking)
-        given = validate_columns(
+        columns = validate_columns(
             {"text": [text], **{name: [value] for name, value in fields.items()}},
             now=self._core.store.clock(),
             open_words=self._core.open_words,
         )
-        del given["text"]
-        refuse_secret_values(given)
-        load_part("check-operations")(given.get("operations", ()))
-        own = self._sees(fields.get("creator"), fields.get("visibility"))
+        del columns["text"]
+        refuse_secret_values(columns)
+        load_part("check-operations")(columns.get("operations", ()))
+        audience = self._find_audience(fields.get("creator"), fields.get("visibility"))
         question = self._question_before(fields) if before is None else last_question(before)
         answer = (
             None
@@ -197,19 +213,23 @@ class Observing:
         if answer is not None and question is not None:
             fields.setdefault("context", f"{question} {text}")
             text = answer.text
-        project, asked = fields.get("project"), question is not None
-        found = self.admit(text, role=role, project=project, viewer=own, asked=asked)
-        if not found.admitted:
-            return Observation(found, None)
-        fields.setdefault("provenance", provenance_of(role, found.reasons))
-        if (kind := kind_of(found.reasons)) is not None:
+        project, is_answer = fields.get("project"), question is not None
+        admission = self.admit(text, role=role, project=project, viewer=audience, asked=is_answer)
+        if not admission.admitted:
+            return Observation(admission, None)
+        fields.setdefault("provenance", provenance_of(role, admission.reasons))
+        if (kind := kind_of(admission.reasons)) is not None:
             fields.setdefault("kind", kind)
         return Observation(
-            found, self._remembering.one(text, at=at, chain=chain, linking=linking, fields=fields)
+            admission,
+            self._remembering.remember_one(
+                text, at=at, chain=chain, linking=linking, fields=fields
+            ),
         )
 
     def _question_before(self, fields: Mapping[str, Any]) -> str | None:
-        """Return the question of somebody else with which the session ended before an utterance; None without one."""
+        """Return the question of another speaker that ended the session so far, or None."""
+        # Only the very last message counts: an answer follows its question directly.
         session = fields.get("session")
         if session is None:
             return None
@@ -229,37 +249,40 @@ class Observing:
         )
         return last_question(text) if other and text else None
 
-    def _sees(self, creator: str | None, visibility: str | None) -> str:
-        """Return whose memories an utterance is compared with: those of its creator too if it will be private."""
-        said = visibility or visibility_of(creator, self._core.pack)
-        return creator if creator is not None and said == "private" else EVERYONE
+    def _find_audience(self, creator: str | None, visibility: str | None) -> str:
+        """Return whose memories an utterance is compared with.
+
+        Private memories of its creator are included if it will be private.
+        """
+        effective = visibility or default_visibility(creator, self._core.pack)
+        return creator if creator is not None and effective == "private" else EVERYONE
 
 
-def _admission(
+def _decide_admission(
     pack: Pack,
     near: Comparer | None,
     text: str,
-    shown: Utterance,
+    parsed: Utterance,
     role: str,
     project: str | None,
     viewer: str | None,
 ) -> Admission:
-    """Ask the policy; the nearest memory is looked for only if the policy reads it."""
+    """Return the decision of the policy; the nearest memory is searched only if it is read."""
     if role not in ROLES:
         raise UnknownName("role", role, ROLES)
     policy, threshold = pack.policies["admit"], pack.number("admit-threshold")
-    given: dict[str, Any] = {
+    inputs: dict[str, Any] = {
         "role": np.array([role], dtype=object),
-        "length": np.array([float(shown.length)]),
-        **{name: np.array([name in shown.fired]) for name in DETECTORS},
+        "length": np.array([float(parsed.length)]),
+        **{name: np.array([name in parsed.fired]) for name in DETECTORS},
     }
     if "nearest" in policy.inputs:
         nearest = None if near is None else near.nearest(text, project=project, viewer=viewer)
-        given["nearest"] = (
+        inputs["nearest"] = (
             np.array([np.nan if nearest is None else nearest]),
             np.array([nearest is None]),
         )
-    values, nulls = policy.arrays({name: given[name] for name in policy.inputs or ("length",)})
+    values, nulls = policy.arrays({name: inputs[name] for name in policy.inputs or ("length",)})
     unknown = (nulls is not None and bool(nulls[0])) or bool(np.isnan(values[0]))
     worth = 0.0 if unknown else float(np.clip(values[0], 0.0, 1.0))
     admitted = worth >= threshold
@@ -268,7 +291,7 @@ def _admission(
         role=role,
         worth=worth,
         admitted=admitted,
-        reasons=shown.reasons,
+        reasons=parsed.reasons,
         confidence=worth if admitted else 1.0 - worth,
         threshold=threshold,
         pack=pack.name,

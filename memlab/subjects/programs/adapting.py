@@ -276,7 +276,7 @@ def adapt(
 
 
 class _Step:
-    """One step of adaptation of one lab; ``options`` are those that every way of comparing takes."""
+    """One step of adaptation; every way of comparing takes the same ``options``."""
 
     def __init__(
         self,
@@ -384,7 +384,7 @@ class _Step:
     def _revert_fall(self) -> Adapted | None:
         """Restore the earlier version that earned more while active, if the active one fell below it."""
         policies = self._lab.policies
-        with policies.seen() as versions:
+        with policies.reading() as versions:
             fall, compared, refused = find_fall(self._slates, versions, self._options)
         if compared is None:
             return None
@@ -407,7 +407,7 @@ class _Step:
 
     def _earlier_versions(self, slot: str) -> list[Version]:
         """Return the earlier versions of a slot, each policy once; none of a pinned slot."""
-        with self._lab.policies.seen() as versions:
+        with self._lab.policies.reading() as versions:
             history = versions.versions(slot)
         if slot in self._lab.policies.pins:
             return []

@@ -17,7 +17,7 @@ DECLARED = Declared(
     accessors={
         "operations": construct("memlab.subjects.programs.operations:LabOperations", "lab", "core")
     },
-    kept={
+    lasting={
         "falls": construct("memlab.subjects.programs.adapting:FallWatch", "store"),
         "watches": construct("memlab.subjects.programs.watch:Watches", "core"),
     },

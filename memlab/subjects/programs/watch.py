@@ -272,7 +272,7 @@ class Watch(Background, Displayed):
             what = self.slot
             hash = compile_policy(text, signature, name=self.slot, file=self.path.name).hash
         pinned: list[str] = []
-        with self._policies.seen() as versions:
+        with self._policies.reading() as versions:
             # ``seen`` holds the lab's mutex, so no recall or installation of this process comes in between.
             if pack is not None:
                 same = versions.with_pins(pack).hash == versions.pack.hash

@@ -10,7 +10,7 @@ from memlab.kernel.privacy import refuse
 from memlab.kernel.state import State
 from memlab.kernel.storage.purging import PURGE_TIMEOUT, PURGED, PURGING, end_purge
 from memlab.kernel.verbs.core import Core, Memories
-from memlab.kernel.verbs.corrections.editing import due_for_purge, joined_by_succession
+from memlab.kernel.verbs.corrections.editing import due_for_purge, find_related
 from memlab.subjects.purge.planning import plan_purge, purge_change, redact_slates
 from memlab.subjects.purge.receipt import (
     Choice,
@@ -84,7 +84,7 @@ def purge(
                     state, project=project, session=session, subject=subject, creator=creator
                 )
             rows = [row for row in chosen.rows if state.names["status"].value_at(row) != "purged"]
-            review = joined_by_succession(state, rows, derived=True)
+            review = find_related(state, rows, derived=True)
             scrub = Scrub()
             if rows:
                 seq, purged = tx.head + 1, np.array(sorted(rows), dtype=np.int64)

@@ -19,5 +19,5 @@ DECLARED = Declared(
     accessors={
         "upkeep": construct("memlab.subjects.retention.retention:LabUpkeep", "core", "scheduler")
     },
-    kept={"scheduler": construct("memlab.subjects.retention.retention:Scheduler", "store")},
+    lasting={"scheduler": construct("memlab.subjects.retention.retention:Scheduler", "store")},
 )

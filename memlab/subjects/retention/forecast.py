@@ -21,7 +21,7 @@ from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Moment, read_statuses
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.kernel.state import State, to_datetimes
-from memlab.subjects.drawing import CYCLE, GREY, OnPanels, element, legend_of, panelled
+from memlab.subjects.drawing import CYCLE, GREY, OnPanels, add_legend, draw_panels, render_svg
 from memlab.subjects.retention.upkeep import decode_words, evaluate_standing
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _draw_figure(future: Forecast, axes: Sequence[Axes] | None = None) -> Figure
         hidden = (len(packs) if is_single else len(memories)) - len(lines)
         title = f"and {hidden:,} more, not drawn" if hidden > 0 else None
         if len(lines) > 1:
-            legend_of(
+            add_legend(
                 panel_axes,
                 alone=axes is not None,
                 ncols=4 if is_single else 2,
@@ -153,7 +153,7 @@ def _draw_figure(future: Forecast, axes: Sequence[Axes] | None = None) -> Figure
             )
 
     width = 4.8 if columns == 1 and not is_single else min(9.6, 3.4 * max(columns, 2))
-    return panelled(
+    return draw_panels(
         draw,
         len(panels),
         shape=(rows, columns),
@@ -255,7 +255,7 @@ def _render_forecast(future: Forecast) -> object:
         warnings.filterwarnings(
             "ignore", message="Glyph .* missing from font", category=UserWarning
         )
-        drawing = element(_draw_figure(future), name="forecast")
+        drawing = render_svg(_draw_figure(future), name="forecast")
     first_transitions = future.transitions.head(_MOST_SHOWN)
     when, old = pl.col("at").dt.strftime("%Y-%m-%d %H:%M"), pl.col("from").fill_null("none")
     rows = first_transitions.select("pack", "memory_id", when, "what", old, "to").iter_rows()

@@ -223,25 +223,25 @@ class LabUpkeep:
     @property
     def consolidation(self) -> LabConsolidation:
         """Summaries that replace many old memories: create and list them."""
-        consolidation: LabConsolidation = self._core.made("consolidation")
+        consolidation: LabConsolidation = self._core.component("consolidation")
         return consolidation
 
     @property
     def review(self) -> LabReview:
         """Doubtful, superseded and stale memories, origins of memories, and gaps."""
-        review: LabReview = self._core.made("review")
+        review: LabReview = self._core.component("review")
         return review
 
     @property
     def operations(self) -> LabOperations:
         """Operations as S-expressions: run them, and list those that memories propose."""
-        operations: LabOperations = self._core.made("operations")
+        operations: LabOperations = self._core.component("operations")
         return operations
 
     @property
     def index(self) -> LabIndex:
         """The index for nearest neighbours, and its quality."""
-        index: LabIndex = self._core.made("index")
+        index: LabIndex = self._core.component("index")
         return index
 
     @checked
@@ -328,7 +328,7 @@ class LabUpkeep:
         >>> lab.upkeep.thin(full_days=400).done
         False
         """
-        keeping: LabKeeping = self._core.made("keeping")
+        keeping: LabKeeping = self._core.component("keeping")
         return keeping.thin(full_days=full_days, thin_days=thin_days, consent=consent)
 
     @checked
@@ -364,7 +364,7 @@ class LabUpkeep:
         >>> memlab.open().upkeep.log_days(full_days=400)["full_days"]
         400.0
         """
-        keeping: LabKeeping = self._core.made("keeping")
+        keeping: LabKeeping = self._core.component("keeping")
         return keeping.log_days(full_days, thin_days)
 
     @checked
@@ -383,7 +383,7 @@ class LabUpkeep:
         >>> lab.upkeep.usage().frame.columns
         ['what', 'count', 'bytes']
         """
-        keeping: LabKeeping = self._core.made("keeping")
+        keeping: LabKeeping = self._core.component("keeping")
         return keeping.usage()
 
     @checked

@@ -26,10 +26,10 @@ from memlab.kernel.slates import Slates
 from memlab.kernel.state import Change, State, ViewerState, to_datetimes, validate_text
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
-from memlab.kernel.verbs.corrections.editing import joined_by_succession
+from memlab.kernel.verbs.corrections.editing import find_related
 from memlab.kernel.verbs.recalling.asking import Past
 from memlab.kernel.verbs.registers import Gaps
-from memlab.kernel.verbs.tellings import provenance_frame
+from memlab.kernel.verbs.tellings import build_provenance_frame
 from memlab.subjects.review.quarantine import (
     Displaced,
     QuarantinePlan,
@@ -277,7 +277,7 @@ class LabReview:
         """
         with self._core.reading() as state:
             row = self._core.row(memory)
-            return provenance_frame(state, row, _find_replaced(state, row))
+            return build_provenance_frame(state, row, _find_replaced(state, row))
 
     @checked
     def gaps(self) -> pl.DataFrame:
@@ -463,7 +463,7 @@ class LabReview:
                 },
                 schema={name: _CHANGED[name] for name in ("memory_id", "before", "status", "text")},
             )
-            return Corrected("release", frame, joined_by_succession(state, rows))
+            return Corrected("release", frame, find_related(state, rows))
 
     def _event(self, seq: int | None) -> Event:
         """Return the event of a quarantine; raise InputError if there is none."""
@@ -565,7 +565,7 @@ def _describe_plan(
     ]
     frame = pl.DataFrame(rows, schema=_CHANGED, orient="row")
     outside = np.concatenate((plan.rows, plan.summaries))
-    derived = joined_by_succession(state, outside.tolist(), derived=True)
+    derived = find_related(state, outside.tolist(), derived=True)
     if creator is not None and state.lists["agents"].has_values:
         quarantined = set(outside.tolist())
         helped = [

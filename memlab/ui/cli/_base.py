@@ -444,7 +444,7 @@ def _choose_type(parameter: Parameter, *parts: Any) -> Any:
     number: type = int if int in kinds else float
     if limits is None:
         return number
-    ends = {"min": limits.least, "max": limits.most, "min_open": limits.above}
+    ends = {"min": limits.lower, "max": limits.upper, "min_open": limits.above}
     ends = {end: value for end, value in ends.items() if value not in (-math.inf, math.inf)}
     return _Whole(**ends) if number is int else _Number(**ends)  # type: ignore[arg-type]
 

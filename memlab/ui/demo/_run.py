@@ -26,9 +26,9 @@ from memlab.subjects.drawing import (
     ORANGE,
     Draw,
     draw_ranks,
-    element,
+    draw_svg,
     render_page,
-    svg,
+    render_svg,
 )
 from memlab.subjects.opening import open_lab
 
@@ -416,7 +416,7 @@ def draw_moves(before: Hits, after: Hits, *, limit: int = 8) -> Draw:
     )
     texts = {hit.id: clip(hit.text, 42) for hit in (*before, *after)}
     rows = [(old.get(id), new.get(id), texts[id]) for id in sorted(old.keys() | new.keys())]
-    return draw_ranks(("before", "after"), rows, most=limit)
+    return draw_ranks(("before", "after"), rows, maximum=limit)
 
 
 _LONGEST_TERM = 30
@@ -605,11 +605,11 @@ def _draw_figures(story: DemoResult, when: dict[int, datetime]) -> dict[str, str
     if story.quarter is not None:
         drawings["truth"] = (draw_truth(story.quarter), 4.4)
     figures = {
-        name: svg(draw, name=name, width=_WIDTH, height=height)
+        name: draw_svg(draw, name=name, width=_WIDTH, height=height)
         for name, (draw, height) in drawings.items()
     }
     if story.quarter is not None:
-        figures["leaderboard"] = element(
+        figures["leaderboard"] = render_svg(
             story.quarter.evaluation.figure("leaderboard"), name="leaderboard"
         )
     return figures

@@ -1,1 +1,1 @@
-"""Edits, statuses, and the way back: ``lab.edit``, ``lab.forget``, ``lab.forget(how="delete")``, ``lab.restore``."""
+"""``lab.edit``, ``lab.forget`` and ``lab.restore``: edits, statuses and their inverse."""

@@ -1,4 +1,4 @@
-"""Correcting: what was wrong, what is to go, and what comes back."""
+"""Corrections: edit, deprecate, forget, delete and restore memories."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memlab.kernel.schema import FIELDS, RECALLABLE
 from memlab.kernel.state import Change, State, refuse_secret_values, validate_columns, validate_text
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
 from memlab.kernel.verbs.corrections.editing import (
-    joined_by_succession,
-    numbers_before,
-    restored,
-    statuses_of,
-    undeprecated,
-    versions_from,
-    without_use,
+    find_previous_statuses,
+    find_related,
+    list_versions,
+    read_overwritten,
+    restore_statuses,
+    take_out_of_use,
+    undo_deprecation,
 )
 from memlab.kernel.verbs.corrections.replacing import (
     Dependents,
@@ -33,20 +33,39 @@ from memlab.kernel.verbs.corrections.replacing import (
     Permit,
     dependents,
 )
-from memlab.kernel.verbs.reinforcement import Outcome, reinforced
+from memlab.kernel.verbs.reinforcement import Outcome, reinforce
 from memlab.kernel.verbs.remembering.rows import check_files
-from memlab.kernel.verbs.results import Edited, Memory, with_redacted
+from memlab.kernel.verbs.results import Edited, Memory, note_redactions
 
 __all__ = ["Corrected", "Corrections"]
 
 
 @dataclass(frozen=True)
 class Corrected(Displayed):
-    """What ``deprecate``, ``forget``, ``delete`` or ``restore`` did.
+    """The result of ``forget``, ``restore`` and of their variants.
 
-    ``frame`` has a row for each memory that the act reached: memory_id, before, status, text. A memory that was edited
-    is reached with its corrections, the edits that replaced it. ``review`` has the other memories that a reached one
-    supersedes or was superseded by (memory_id, of, how, status, text): they may want a look.
+    A memory that was edited is reached together with its corrections, the edits that replaced it.
+
+    Attributes
+    ----------
+    verb
+        The verb: "forget", "delete", "deprecate" or "restore".
+    frame
+        One row per reached memory: ``memory_id``, ``before``, ``status``, ``text``.
+    review
+        Other memories that a reached one supersedes or was superseded by: ``memory_id``, ``of``,
+        ``how``, ``status``, ``text``. Check them.
+    reason
+        The reason, or None.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember("The office is in Oslo")
+    >>> forgotten = lab.forget(1)
+    >>> forgotten.verb, forgotten.frame["status"].to_list()
+    ('forget', ['forgotten'])
     """
 
     verb: str
@@ -56,29 +75,30 @@ class Corrected(Displayed):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The memories that the act reached: those that were named, each followed by its corrections."""
+        """The reached memories: each named one, followed by its corrections."""
         return tuple(self.frame["memory_id"].to_list())
 
     def __len__(self) -> int:
         return self.frame.height
 
     def __repr__(self) -> str:
-        look = f", {self.review.height:,} to review" if self.review.height else ""
-        return f"<{self.verb}: {len(self):,} memories{look}>"
+        count = f"{len(self):,} {'memory' if len(self) == 1 else 'memories'}"
+        review = f", {self.review.height:,} to review" if self.review.height else ""
+        return f"<{self.verb}: {count}{review}>"
 
     def _display(self) -> object:
         why = f": {self.reason}" if self.reason else ""
         parts = [f"{self.verb}, {len(self):,} memories{why}", self.frame]
         if self.review.height:
             parts += [
-                Markup("to review, as they are joined by <code>supersedes</code>:"),
+                Markup("to review, because of an edge <code>supersedes</code>:"),
                 self.review,
             ]
         return parts
 
 
 class Corrections:
-    """How memories of one lab are corrected: an event for each call, or none where nothing is to change."""
+    """The corrections of one lab: one event per call, none if nothing changes."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -91,71 +111,75 @@ class Corrections:
         fields: Mapping[str, Any],
         permit: Permit | None = None,
     ) -> Edited:
-        """The memory that replaces ``memory`` once it is corrected; see ``Lab.edit``.
+        """Return the corrected memory; see ``Lab.edit``.
 
-        ``permit`` raises for a row that the caller may not change: it is asked of the memory that is edited, which is
-        another one than ``memory`` where that was edited before.
+        ``permit`` raises for a row that the caller may not change. It is called for the memory that
+        is edited, which differs from ``memory`` if that was edited before.
         """
         if text is None and not fields:
-            raise InputError("edit needs what to change: a text, or any of memlab.FIELDS.")
+            raise InputError("edit needs a text or a field of memlab.FIELDS to change.")
         if "at" in fields:
             raise InputError(
-                "When a memory was remembered cannot be edited; valid_from says since when it holds."
+                "The time of a memory cannot be edited. Use valid_from for when it became valid."
             )
         if "status" in fields:
             raise InputError(
-                "A status is no field to edit: see forget, deprecate, delete, restore and retract."
+                "A status cannot be edited: use lab.forget, lab.restore or lab.facts.retract."
             )
-        asked = self._asked(text, fields)
+        checked = self._check_edit(text, fields)
         with self._core.store.writing() as tx:
             row = self._core.row(memory)
             self._check_own(memory, row)
-            outcome = Editor(self._core, tx, self._core.store.clock(), permit).edit(row, *asked)
-        return self._edited(outcome, asked[2])
+            outcome = Editor(self._core, tx, self._core.store.clock(), permit).edit(row, *checked)
+        return self._build_result(outcome, checked[2])
 
     def edit_frame(self, frame: pl.DataFrame) -> tuple[Edited, ...]:
         """Write the changed values of a frame of memories back, all or none; see ``Lab.edit``."""
         with self._core.store.writing() as tx:
-            changes = _changed_fields(self._core.store.state.memories(), frame)
-            # all are checked first: once an edit is applied to the state, the store must not be read
-            asked = [(id, self._asked(fields.pop("text", None), fields)) for id, fields in changes]
+            changes = _find_changed_fields(self._core.store.state.memories(), frame)
+            # All edits are checked first: after one is applied, the store must not be read.
+            edits = [
+                (id, self._check_edit(fields.pop("text", None), fields)) for id, fields in changes
+            ]
             editor = Editor(self._core, tx, self._core.store.clock())
-            outcomes = [editor.edit(id - 1, *what) for id, what in asked]
+            outcomes = [editor.edit(id - 1, *checked_edit) for id, checked_edit in edits]
         return tuple(
-            self._edited(one, what[2]) for one, (_, what) in zip(outcomes, asked, strict=True)
+            self._build_result(outcome, checked_edit[2])
+            for outcome, (_, checked_edit) in zip(outcomes, edits, strict=True)
         )
 
-    def _asked(
+    def _check_edit(
         self, text: str | None, fields: Mapping[str, Any]
     ) -> tuple[Screened | None, dict[str, Any], tuple[Finding, ...]]:
-        """The text and the fields of an edit, checked and screened, and what the privacy gate found in the text."""
-        given = validate_columns(
+        """Return the checked text and fields of an edit, and the secrets found in the text."""
+        checked = validate_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
             now=self._core.store.clock(),
             open_words=self._core.open_words,
         )
-        screening = screen(given.pop("text")[0], personal=self._core.personal())
-        refuse_secret_values(given)
-        load_part("check-operations")(given.get("operations", ()))
-        columns = {name: values[0] for name, values in given.items()}
-        check_files(self._core.pack, given)
+        screening = screen(checked.pop("text")[0], personal=self._core.personal())
+        refuse_secret_values(checked)
+        load_part("check-operations")(checked.get("operations", ()))
+        columns = {name: values[0] for name, values in checked.items()}
+        check_files(self._core.pack, checked)
         return (
             (None, columns, ()) if text is None else (screening.text, columns, screening.findings)
         )
 
-    def _edited(self, outcome: EditOutcome, findings: Sequence[Finding]) -> Edited:
-        """The memory as an edit left it."""
+    def _build_result(self, outcome: EditOutcome, findings: Sequence[Finding]) -> Edited:
+        """Return the result of an edit."""
         with self._core.reading() as state:
             memory = Memory.of(state, outcome.id - 1)
-        told = [
-            tuple(dict.fromkeys(one)) for one in (outcome.rebuilt, outcome.dropped, outcome.notes)
+        reports = [
+            tuple(dict.fromkeys(report))
+            for report in (outcome.rebuilt, outcome.dropped, outcome.notes)
         ]
-        return with_redacted(Edited(*vars(memory).values(), *told), findings)
+        return note_redactions(Edited(*vars(memory).values(), *reports), findings)
 
     def _check_own(self, memory: MemoryLike, row: int) -> None:
-        """InputError for a memory of another lab: the one that has its id here says something else.
+        """Raise InputError for a memory of another lab: its id has another text here.
 
-        What is purged has no text to compare; the edit refuses it by its status.
+        A purged memory has no text to compare; the edit refuses it by its status.
         """
         state = self._core.store.state
         text = (
@@ -163,43 +187,46 @@ class Corrections:
         )
         if isinstance(memory, Memory | Hit) and text is not None and memory.text not in (text, ""):
             raise InputError(
-                f"Memory {memory.id} of this lab is another one than was given: it is a memory of another lab. Name it "
-                "by its id to edit what stands there."
+                f"Memory {memory.id} of this lab has another text: the given memory belongs to another lab. "
+                "Give its id to edit the memory of this lab."
             )
 
     def deprecate(self, memory: Memories, reason: str) -> Corrected:
-        """See ``LabReview.deprecate``."""
+        """Deprecate memories with a reason; see ``Lab.forget``."""
         refuse(validate_text(reason, where="reason"), "reason")
 
         def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
-            change = without_use(state, chosen, "deprecated", now, reason)
-            change += self._used(state, chosen, now, "rejected")
-            was = numbers_before(state, change)  # the event is its own way back
+            change = take_out_of_use(state, chosen, "deprecated", now, reason)
+            change += self._reinforce(state, chosen, now, "rejected")
+            was = read_overwritten(state, change)  # for restore
             return {**change.body(), "was": was} if was else change.body()
 
-        return self._corrected(
+        return self._write_correction(
             "deprecate", lambda state: self._with_corrections(state, memory), body, reason
         )
 
     def forget(self, memory: Memories, *, permit: Permit | None = None) -> Corrected:
-        """See ``Lab.forget``. ``permit`` raises for a row that the caller may not change, corrections included."""
+        """Forget memories; see ``Lab.forget``.
+
+        ``permit`` raises for a row that the caller may not change, corrections included.
+        """
 
         def rows(state: State) -> list[int]:
-            return _permitted(state, self._with_corrections(state, memory), permit)
+            return _check_permitted(state, self._with_corrections(state, memory), permit)
 
         def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
-            return without_use(state, chosen, "forgotten", now).body()
+            return take_out_of_use(state, chosen, "forgotten", now).body()
 
-        return self._corrected("forget", rows, body)
+        return self._write_correction("forget", rows, body)
 
     def delete(self, memory: Memories | None, *, project: str | None) -> Corrected:
-        """See ``Lab.delete``."""
+        """Delete memories, or all memories of a project; see ``Lab.forget``."""
 
         def rows(state: State) -> list[int]:
             if memory is not None and project is None:
                 chosen = self._with_corrections(state, memory)
             else:
-                chosen = self._chosen(state, memory, project, known=is_kept(state))
+                chosen = self._select_rows(state, memory, project, may_be_empty=is_kept(state))
             return [
                 row
                 for row in chosen
@@ -208,14 +235,14 @@ class Corrections:
 
         def is_kept(state: State) -> bool:
             return project is not None and any(
-                keeps(state, project) for keeps in list_hooks("delete-project")
+                has_data(state, project) for has_data in list_hooks("delete-project")
             )
 
         def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
             own = {"project": project} if is_kept(state) else {}
-            return {**without_use(state, chosen, "deleted", now).body(), **own}
+            return {**take_out_of_use(state, chosen, "deleted", now).body(), **own}
 
-        return self._corrected("delete", rows, body)
+        return self._write_correction("delete", rows, body)
 
     def restore(
         self,
@@ -225,121 +252,144 @@ class Corrections:
         permit: Permit | None = None,
         summaries: bool = True,
     ) -> Corrected:
-        """See ``Lab.restore``. ``permit`` is that of ``forget``; without ``summaries`` those in use stay."""
-        standing: list[tuple[Dependents, list[int]]] = []
+        """Restore memories; see ``Lab.restore``.
+
+        ``permit`` is that of ``forget``. Without ``summaries``, active summaries stay as they are.
+        """
+        # Summaries are undone by their extension; other memories come back with the versions of the
+        # same status.
+        summaries_by_sort: list[tuple[Dependents, list[int]]] = []
 
         def rows(state: State) -> list[int]:
-            chosen = self._chosen(state, memory, project)
+            # A project brings back its deleted memories only; named memories come back from any status.
+            chosen = self._select_rows(state, memory, project)
             if memory is None:
                 return [row for row in chosen if state.names["status"].value_at(row) == "deleted"]
-            standing[:] = (
+            summaries_by_sort[:] = (
                 [(sort, sort.stand_ins(state, chosen)) for sort in dependents()]
                 if summaries
                 else []
             )
-            apart = {row for _, some in standing for row in some}
-            others = [row for row in chosen if row not in apart]
-            versions = [version for row in others for version in _taken_out_together(state, row)]
-            return _permitted(state, list(dict.fromkeys(versions)), permit)
+            summary_rows = {
+                row for _, summary_rows_of_sort in summaries_by_sort for row in summary_rows_of_sort
+            }
+            others = [row for row in chosen if row not in summary_rows]
+            versions = [version for row in others for version in _versions_of_status(state, row)]
+            return _check_permitted(state, list(dict.fromkeys(versions)), permit)
 
         store = self._core.store
 
         def body(state: State, chosen: list[int], now: int) -> dict[str, Any]:
-            change = restored(state, chosen, statuses_of(store.journal.events(), chosen), now)
-            status = {row: state.names["status"].value_at(row) for row in chosen}
-            wronged = [row for row in chosen if status[row] == "deprecated"]
-            back = [row for row in chosen if status[row] not in (*RECALLABLE, "deprecated")]
-            undone = undeprecated(
-                state, store.journal.events(kinds=("deprecate",)) if wronged else (), wronged
+            change = restore_statuses(
+                state, chosen, find_previous_statuses(store.journal.events(), chosen), now
             )
-            return (change + undone + self._used(state, back, now, "recalled")).body()
+            status = {row: state.names["status"].value_at(row) for row in chosen}
+            deprecated = [row for row in chosen if status[row] == "deprecated"]
+            reused = [row for row in chosen if status[row] not in (*RECALLABLE, "deprecated")]
+            numbers = undo_deprecation(
+                state, store.journal.events(kinds=("deprecate",)) if deprecated else (), deprecated
+            )
+            return (change + numbers + self._reinforce(state, reused, now, "recalled")).body()
 
-        done = self._corrected("restore", rows, body)
-        for sort, some in standing:
-            done = self._with_members(done, sort, some) if some else done
-        return done
+        result = self._write_correction("restore", rows, body)
+        for sort, summary_rows_of_sort in summaries_by_sort:
+            result = (
+                self._with_members(result, sort, summary_rows_of_sort)
+                if summary_rows_of_sort
+                else result
+            )
+        return result
 
-    def _with_members(self, done: Corrected, sort: Dependents, standing: list[int]) -> Corrected:
-        """Restore the members of memories that stand for them, and add both to what was restored before."""
+    def _with_members(self, result: Corrected, sort: Dependents, standing: list[int]) -> Corrected:
+        """Restore the members of summaries, and add both to an earlier result."""
         with self._core.reading() as state:
             members = [id - 1 for row in standing for id in sort.members(state, row)]
             chosen = list(dict.fromkeys([*standing, *members]))
             before = [state.names["status"].value_at(row) for row in chosen]
         sort.undo(self._core.store, standing)
-        undone = self._report("restore", chosen, before, None)
-        frame = pl.concat([done.frame, undone.frame.filter(pl.col("before") != pl.col("status"))])
+        report = self._report("restore", chosen, before, None)
+        frame = pl.concat([result.frame, report.frame.filter(pl.col("before") != pl.col("status"))])
         return Corrected(
-            "restore", frame, pl.concat([done.review, undone.review]).unique(maintain_order=True)
+            "restore", frame, pl.concat([result.review, report.review]).unique(maintain_order=True)
         )
 
     def related(self, memory: Memories | None) -> pl.DataFrame:
-        """See ``LabReview.related``."""
+        """Return memories related by ``supersedes``; see ``lab.upkeep.review.related``."""
         with self._core.reading() as state:
             if memory is not None:
-                return joined_by_succession(state, self._core.rows(memory))
+                return find_related(state, self._core.rows(memory))
             status = state.names["status"]
-            return joined_by_succession(
+            return find_related(
                 state, np.flatnonzero(status.codes == status.code("deprecated")).tolist()
             )
 
-    def _chosen(
-        self, state: State, memory: Memories | None, project: str | None, *, known: bool = False
+    def _select_rows(
+        self,
+        state: State,
+        memory: Memories | None,
+        project: str | None,
+        *,
+        may_be_empty: bool = False,
     ) -> list[int]:
-        """The rows of the memories named, or of all that are a project's own; ``known``: the project may have none."""
+        """Return the rows of the named memories, or of all memories of a project.
+
+        With ``may_be_empty``, the project may have no memory.
+        """
         if (memory is None) == (project is None):
             raise InputError("Name memories, or a project: one of the two.")
         if memory is not None:
             return self._core.rows(memory)
         names = state.names["project"]
         rows: list[int] = np.flatnonzero(names.codes == names.code(project)).tolist()
-        if not rows and not known:
+        if not rows and not may_be_empty:
             raise UnknownName("project", project, names.vocabulary)
         return rows
 
     def _with_corrections(self, state: State, memory: Memories) -> list[int]:
-        """Return the rows of the memories named, each followed by the edits that replaced it.
+        """Return the rows of the named memories, each followed by its corrections.
 
-        A correction that is deleted already stays as it is.
+        Deleted corrections are left out.
         """
         rows: dict[int, None] = {}
         for row in self._core.rows(memory):
-            corrections = versions_from(state, row)[1:]
+            corrections = list_versions(state, row)[1:]
             rows |= dict.fromkeys(
                 [
                     row,
                     *(
-                        one
-                        for one in corrections
-                        if state.names["status"].value_at(one) != "deleted"
+                        version
+                        for version in corrections
+                        if state.names["status"].value_at(version) != "deleted"
                     ),
                 ]
             )
         return list(rows)
 
-    def _used(self, state: State, rows: list[int], now: int, outcome: Outcome) -> Change:
+    def _reinforce(self, state: State, rows: list[int], now: int, outcome: Outcome) -> Change:
+        """Return the changes that the ``reinforce`` policy makes on an outcome."""
         pack = self._core.pack
-        return reinforced(state, pack, np.array(sorted(rows), dtype=np.int64), now, outcome=outcome)
+        return reinforce(state, pack, np.array(sorted(rows), dtype=np.int64), now, outcome=outcome)
 
-    def _corrected(
+    def _write_correction(
         self,
         verb: str,
         rows: Callable[[State], list[int]],
         body: Callable[[State, list[int], int], dict[str, Any]],
         reason: str | None = None,
     ) -> Corrected:
-        """Write one event that changes statuses, with what ``body`` returns; none if that is empty."""
+        """Write one event that changes statuses and the fields of ``body``; none if empty."""
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)
             before = [state.names["status"].value_at(row) for row in chosen]
-            if made := body(state, chosen, now):
-                tx.event(verb, made, at=now)
+            if event_fields := body(state, chosen, now):
+                tx.event(verb, event_fields, at=now)
         return self._report(verb, chosen, before, reason)
 
     def _report(
         self, verb: str, chosen: list[int], before: list[str | None], reason: str | None
     ) -> Corrected:
-        """What became of these rows, with their status ``before``."""
+        """Return the result for some rows, given their statuses before the event."""
         with self._core.reading() as state:
             status = [state.names["status"].value_at(row) for row in chosen]
             frame = pl.DataFrame(
@@ -356,28 +406,28 @@ class Corrections:
                     "text": pl.String,
                 },
             )
-            return Corrected(verb, frame, joined_by_succession(state, chosen), reason)
+            return Corrected(verb, frame, find_related(state, chosen), reason)
 
 
-def _permitted(state: State, rows: list[int], permit: Permit | None) -> list[int]:
-    """Return ``rows`` once ``permit`` has raised for none of them."""
+def _check_permitted(state: State, rows: list[int], permit: Permit | None) -> list[int]:
+    """Return the rows after ``permit`` has accepted each."""
     if permit is not None:
         for row in rows:
             permit(state, row)
     return rows
 
 
-def _taken_out_together(state: State, row: int) -> list[int]:
+def _versions_of_status(state: State, row: int) -> list[int]:
     """Return a memory that is out of use and its corrections with the same status.
 
-    A superseded memory stands for itself: it gave way to a correction, and to restore it brings its own words back.
+    A superseded memory is returned alone: restoring it brings back its own text.
     """
     status = state.names["status"].value_at(row)
     if status == "superseded":
         return [row]
     return [
         version
-        for version in versions_from(state, row)
+        for version in list_versions(state, row)
         if state.names["status"].value_at(version) == status
     ]
 
@@ -385,45 +435,48 @@ def _taken_out_together(state: State, row: int) -> list[int]:
 # -- frames that are written back -------------------------------------------------------------------------------------
 
 
+# A status is changed by its own verbs, which write other events.
 _EDITABLE = frozenset(FIELDS) - {"status"}
 
 
-def _changed_fields(
+def _find_changed_fields(
     memories: pl.DataFrame, edited: pl.DataFrame
 ) -> list[tuple[int, dict[str, Any]]]:
-    """Return the id and the changed fields of each memory that a frame changes, in the order of the frame.
+    """Return the id and changed fields of each memory that a frame changes, in its order.
 
     Parameters
     ----------
     memories
-        ``lab.memories`` as it is.
+        The frame ``lab.memories``.
     edited
-        Rows with an ``id`` and any columns of ``memories``. Rows and columns that are left out stay as they are.
+        Rows with an ``id`` and any columns of ``memories``. Missing rows and columns stay
+        unchanged.
 
     Raises
     ------
     InputError
-        If there is no column ``id``, an id is null or stands twice, a column is none of a memory's, or a value changed
-        that is not a caller's to change.
+        If there is no column ``id``, an id is null or duplicated, a column is unknown, or a value
+        changed that callers cannot edit.
     UnknownName
-        If there is no memory of an id.
+        If an id does not exist.
     """
+    # Empty lists and NaN equal null, because frames have no other way to write a missing value.
     if "id" not in edited.columns:
         raise InputError("A frame of edits needs the column id: lab.memories has it.")
     ids = edited["id"].to_list()
     if any(isinstance(id, bool) or not isinstance(id, int) for id in ids):
-        raise InputError("The column id of a frame of edits holds the id of a memory in each row.")
-    seen: set[int] = set()
-    place_of = {id: place for place, id in enumerate(memories["id"].to_list())}
+        raise InputError("The column id of a frame of edits needs the id of a memory in each row.")
+    unique: set[int] = set()
+    row_of = {id: row for row, id in enumerate(memories["id"].to_list())}
     for id in ids:
-        if id in seen:
+        if id in unique:
             raise InputError(
-                f"Memory {id} stands twice in the frame of edits: give each memory one row."
+                f"Memory {id} is twice in the frame of edits: give each memory one row."
             )
-        if id not in place_of:
+        if id not in row_of:
             raise UnknownName("memory", id)
-        seen.add(id)
-    places = [place_of[id] for id in ids]
+        unique.add(id)
+    rows = [row_of[id] for id in ids]
     changes: list[dict[str, Any]] = [{} for _ in ids]
     for name in edited.columns:
         if name == "id":
@@ -432,11 +485,11 @@ def _changed_fields(
             raise InputError(
                 f'A memory has no column "{name}". {did_you_mean(name, memories.columns)}'
             )
-        before = memories[name].gather(places).to_list()
-        for row, (was, value) in enumerate(zip(before, edited[name].to_list(), strict=True)):
-            if value != value:  # NaN is nothing
+        before = memories[name].gather(rows).to_list()
+        for row, (old, value) in enumerate(zip(before, edited[name].to_list(), strict=True)):
+            if value != value:  # NaN is null
                 value = None
-            if was == value or (not was and value == []):
+            if old == value or (not old and value == []):
                 continue
             if name not in _EDITABLE:
                 raise InputError(

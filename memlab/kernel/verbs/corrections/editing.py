@@ -1,4 +1,4 @@
-"""Corrections: who stands in the place of what, what was joined to what turned out wrong, and the way back."""
+"""Corrections: versions of a memory, superseded memories, statuses and their inverse."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from memlab.kernel.state import Change, State, build_edges, build_values, to_dat
 from memlab.kernel.verbs.fact_rows import rename_entities
 
 __all__ = [
-    "carried_fields",
+    "change_fields",
     "due_for_purge",
-    "edited",
-    "field_value",
-    "in_place_of",
-    "joined_by_succession",
-    "numbers_before",
-    "restored",
-    "retired",
-    "statuses_of",
-    "superseding",
-    "undeprecated",
-    "versions_from",
-    "without_use",
+    "find_latest_version",
+    "find_previous_statuses",
+    "find_related",
+    "inherited_fields",
+    "list_versions",
+    "read_field",
+    "read_overwritten",
+    "restore_statuses",
+    "retire",
+    "supersede",
+    "take_out_of_use",
+    "undo_deprecation",
 ]
 
 
+# Codes of two relations, and the words of the column ``how`` of related memories.
 _SUCCEEDS = RELATIONS.index("supersedes")
 _DERIVED = RELATIONS.index("derived-from")
 _NEWER, _OLDER, _FROM = "supersedes it", "superseded by it", "derived from it"
-_OF_A_SUCCESSOR = ("staged", "confirmed", "forgotten", "consolidated", "superseded", "retracted")
-"""The statuses that a corrected memory takes over; a correction of what was flagged or ran out is active."""
+_INHERITED = ("staged", "confirmed", "forgotten", "consolidated", "superseded", "retracted")
+"""The statuses that a correction inherits; corrections of deprecated or expired memories are active."""
 
 Rows = NDArray[np.int64]
 
@@ -47,19 +48,19 @@ Rows = NDArray[np.int64]
 # -- editing ----------------------------------------------------------------------------------------------------
 
 
-def in_place_of(state: State, row: int) -> int:
-    """The row that replaces this one since it was edited: edits follow one another, and the last one counts.
+def find_latest_version(state: State, row: int) -> int:
+    """Return the row of the latest edit of a memory.
 
-    What was superseded by a newer fact, or by what is purged, stands for itself: it is the past that is corrected.
+    A memory that was superseded by a newer fact or by a purged one is its own latest version.
     """
-    return versions_from(state, row)[-1]
+    return list_versions(state, row)[-1]
 
 
-def versions_from(state: State, row: int) -> list[int]:
-    """Return a memory and the edits that replaced it, oldest first.
+def list_versions(state: State, row: int) -> list[int]:
+    """Return the rows of a memory and of the edits that replaced it, oldest first.
 
-    A version in use ends the chain. A version out of use does not, whatever took it out: a memory that was forgotten
-    with its corrections keeps them.
+    An active version ends the chain. A version out of use does not, whatever the reason: a memory
+    that was forgotten with its corrections stays connected to them.
     """
     versions = [row]
     statuses, by = state.names["status"], state.numbers["superseded_by"].values
@@ -76,8 +77,11 @@ def versions_from(state: State, row: int) -> list[int]:
     return versions
 
 
-def edited(state: State, row: int, columns: Mapping[str, Any], now: int) -> Change:
-    """Other values for fields of a memory that are not ``FIXED``; ``columns`` are checked. Its entities follow."""
+def change_fields(state: State, row: int, columns: Mapping[str, Any], now: int) -> Change:
+    """Return the change of fields in place, with the entities that follow.
+
+    ``columns`` are checked, and none of them is in ``FIXED``.
+    """
     columns, joins = rename_entities(state, row, columns)
     listed = {
         name: [value] if MEMORY[name].storage == "list" else value
@@ -86,24 +90,26 @@ def edited(state: State, row: int, columns: Mapping[str, Any], now: int) -> Chan
     return Change(set=[build_values([row + 1], **listed, changed=now)]) + joins
 
 
-def carried_fields(state: State, row: int) -> dict[str, Any]:
-    """What a corrected memory has of the one that it stands for: every field that was given, and its status."""
-    left = ("text", "status", "origin", "provenance", "source")
-    kept = {name: field_value(state, row, name) for name in FIELDS if name not in left}
+def inherited_fields(state: State, row: int) -> dict[str, Any]:
+    """Return the fields and the status that a correction inherits from the old memory."""
+    excluded = ("text", "status", "origin", "provenance", "source")
+    inherited = {name: read_field(state, row, name) for name in FIELDS if name not in excluded}
     status = state.names["status"].value_at(row)
-    if status in _OF_A_SUCCESSOR:
-        kept["status"] = status
+    if status in _INHERITED:
+        inherited["status"] = status
         by = float(state.numbers["superseded_by"].values[row])
         if status == "superseded" and by == by:
-            kept["superseded_by"] = by
-    defaults = {name: MEMORY[name].default for name in kept}
+            inherited["superseded_by"] = by
+    defaults = {name: MEMORY[name].default for name in inherited}
     return {
-        name: value for name, value in kept.items() if value is not None and value != defaults[name]
+        name: value
+        for name, value in inherited.items()
+        if value is not None and value != defaults[name]
     }
 
 
-def field_value(state: State, row: int, name: str) -> Any:
-    """Return the value of a field as a caller gives it; None where it has none."""
+def read_field(state: State, row: int, name: str) -> Any:
+    """Return the value of a field as callers write it, None if it has none."""
     if name == "ref":
         return state.refs.value_at(row)
     if name in state.names:
@@ -117,80 +123,88 @@ def field_value(state: State, row: int, name: str) -> Any:
     return None if absent else value
 
 
-def superseding(old: int, new: int, now: int) -> Change:
-    """A memory, by id, that another one takes the place of."""
+def supersede(old: int, new: int, now: int) -> Change:
+    """Return the change by which the memory ``new`` supersedes ``old`` (ids)."""
     return Change(
         edges=build_edges([new], [old], "supersedes", 1.0),
         set=[build_values([old], status="superseded", superseded_by=float(new), changed=now)],
     )
 
 
-def retired(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
-    """What becomes of the second of each pair of ids when the first is said to supersede it: it is out of use, and held
-    until the first began. The edge is the caller's. Where one of the two is out of use already nothing changes, so that
-    no chain closes.
+def retire(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
+    """Return the change of memories that are said to be superseded.
+
+    ``pairs`` are ids (new, old). The old memory is out of use and valid until the new one began;
+    the caller adds the edge. A pair with a memory out of use changes nothing, so that no cycle
+    forms.
     """
-    statuses, gone, parts = state.names["status"], set[int](), []
+    statuses, superseded, parts = state.names["status"], set[int](), []
     for new, old in pairs:
-        if {new, old} & gone or not all(
+        if {new, old} & superseded or not all(
             statuses.value_at(id - 1) in RECALLABLE for id in (new, old)
         ):
             continue
-        gone.add(old)
-        began, since = _began(state, new - 1), _began(state, old - 1)
-        over = min(began, now) if began > since else now
+        superseded.add(old)
+        began, since = _valid_since(state, new - 1), _valid_since(state, old - 1)
+        end = min(began, now) if began > since else now
         until = int(state.numbers["valid_until"].values[old - 1])
-        over = over if until == NEVER else min(until, over)
+        end = end if until == NEVER else min(until, end)
         parts.append(
             build_values(
-                [old], status="superseded", superseded_by=float(new), valid_until=over, changed=now
+                [old], status="superseded", superseded_by=float(new), valid_until=end, changed=now
             )
         )
     return Change(set=parts)
 
 
-def _began(state: State, row: int) -> int:
-    """Since when it holds."""
+def _valid_since(state: State, row: int) -> int:
+    """Return the time since which a memory is valid."""
     since = int(state.numbers["valid_from"].values[row])
     return int(state.numbers["created"].values[row]) if since == NEVER else since
 
 
-def joined_by_succession(
-    state: State, rows: Sequence[int], *, derived: bool = False
-) -> pl.DataFrame:
-    """The memories that ``rows`` supersede or were superseded by: memory_id, of, how, status, text.
+def find_related(state: State, rows: Sequence[int], *, derived: bool = False) -> pl.DataFrame:
+    """Return the memories that ``rows`` supersede or were superseded by.
 
-    If one of ``rows`` was wrong, these may be too, or may have been right all along. With ``derived``, those that were
-    derived from one as well.
+    If one of ``rows`` was wrong, these may be wrong too, or may have been right. With ``derived``,
+    memories derived from one of ``rows`` are included. Columns: memory_id, of, how, status, text.
     """
+    # Succession has edges and, in imported labs, only the column ``superseded_by``: both are read.
     own, purged = np.asarray(rows, dtype=np.int64), state.names["status"].code("purged")
-    met = state.edges.crossings(own)
-    relation = state.edges.relation[met.edge]
-    succeeds, derives = relation == _SUCCEEDS, (relation == _DERIVED) & ~met.outgoing
-    mine = (succeeds | (derives & derived)) & (met.neighbour < len(state))
-    how = np.where(derives, _FROM, np.where(met.outgoing, _OLDER, _NEWER))[mine].tolist()
-    found = list(
-        zip(met.neighbour[mine].tolist(), own[met.position[mine]].tolist(), how, strict=True)
+    crossings = state.edges.crossings(own)
+    relation = state.edges.relation[crossings.edge]
+    succeeds, derives = relation == _SUCCEEDS, (relation == _DERIVED) & ~crossings.outgoing
+    wanted = (succeeds | (derives & derived)) & (crossings.neighbour < len(state))
+    how = np.where(derives, _FROM, np.where(crossings.outgoing, _OLDER, _NEWER))[wanted].tolist()
+    related = list(
+        zip(
+            crossings.neighbour[wanted].tolist(),
+            own[crossings.position[wanted]].tolist(),
+            how,
+            strict=True,
+        )
     )
     by = state.numbers["superseded_by"].values
-    found += [(int(by[row]) - 1, int(row), _NEWER) for row in own if by[row] == by[row]]
+    related += [(int(by[row]) - 1, int(row), _NEWER) for row in own if by[row] == by[row]]
     older = (
         np.flatnonzero(np.isin(by, own + 1))
         if state.numbers["superseded_by"].has_values
         else own[:0]
     )
-    found += [(int(row), int(by[row]) - 1, _OLDER) for row in older]
-    mentioned = set(own.tolist())
+    related += [(int(row), int(by[row]) - 1, _OLDER) for row in older]
+    own_rows = set(own.tolist())
     codes = state.names["status"].codes
-    once = [
-        one for one in dict.fromkeys(found) if one[0] not in mentioned and codes[one[0]] != purged
+    unique = [
+        entry
+        for entry in dict.fromkeys(related)
+        if entry[0] not in own_rows and codes[entry[0]] != purged
     ]
-    others = np.array([other for other, _, _ in once], dtype=np.int64)
+    others = np.array([other for other, _, _ in unique], dtype=np.int64)
     return pl.DataFrame(
         {
             "memory_id": others + 1,
-            "of": [row + 1 for _, row, _ in once],
-            "how": [how for _, _, how in once],
+            "of": [row + 1 for _, row, _ in unique],
+            "how": [how for _, _, how in unique],
             "status": state.names["status"].to_objects(others).tolist(),
             "text": state.texts.to_list(others),
         },
@@ -204,18 +218,18 @@ def joined_by_succession(
     )
 
 
-# -- out of use, and the way back -------------------------------------------------------------------------------
+# -- statuses and their inverse ---------------------------------------------------------------------------------
 
 
-def without_use(
+def take_out_of_use(
     state: State, rows: Sequence[int], status: str, now: int, reason: str | None = None
 ) -> Change:
-    """These memories out of recall. InputError for what is deleted already (restore it first) or purged."""
+    """Return the change that takes memories out of recall; raise if one is deleted or purged."""
     for row in rows:
-        known = state.names["status"].value_at(row)
-        if known in ("deleted", "purged"):
-            way = "Restore it first." if known == "deleted" else "Only its row is left."
-            raise InputError(f"Memory {row + 1} is {known}. {way}")
+        current = state.names["status"].value_at(row)
+        if current in ("deleted", "purged"):
+            advice = "Restore it first." if current == "deleted" else "Its content is gone."
+            raise InputError(f"Memory {row + 1} is {current}. {advice}")
     why = {} if reason is None else {"reason": reason}
     return Change(
         set=[build_values([row + 1 for row in rows], status=status, changed=now, **why)]
@@ -224,15 +238,20 @@ def without_use(
     )
 
 
-def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: int) -> Change:
-    """These memories back to the status ``before`` (by row); those in use are left as they are.
+def restore_statuses(
+    state: State, rows: Sequence[int], before: Mapping[int, str], now: int
+) -> Change:
+    """Return the change that gives memories their status ``before`` (by row) back.
 
-    Bringing back is a use, and a time to live that ran out is over: else the next upkeep would let them go again. What
-    was superseded holds again, if what took its place is no longer in use; and the reason is no longer kept.
+    Active memories stay unchanged. Restoring counts as a use and clears an expired time to live:
+    the next upkeep would expire the memory again. A superseded memory becomes valid again, and a
+    reason is removed.
 
-    InputError for what cannot be restored: superseded by what is in use, or purged.
+    Raises InputError for purged memories and for those superseded by an active one.
     """
-    back: dict[str, list[int]] = {}
+    # Parts that only some memories need follow the common part, so that events of the common case
+    # stay short.
+    by_status: dict[str, list[int]] = {}
     parts: list[dict[str, Any]] = []
     statuses, by = state.names["status"], state.numbers["superseded_by"].values
     for row in rows:
@@ -240,7 +259,7 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
         if status in RECALLABLE:
             continue
         if status == "purged":
-            raise InputError(f"Memory {row + 1} is purged: only its row is left.")
+            raise InputError(f"Memory {row + 1} is purged: its content is gone for good.")
         if (
             status == "superseded"
             and by[row] == by[row]
@@ -248,14 +267,13 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
         ):
             other = int(by[row])
             raise InputError(
-                f"Memory {row + 1} was superseded by memory {other}, which is in use: deprecate, forget or delete "
-                f"{other} first."
+                f"Memory {row + 1} was superseded by memory {other}, which is active: forget {other} first."
             )
-        back.setdefault(before[row], []).append(row + 1)
+        by_status.setdefault(before[row], []).append(row + 1)
         if status == "superseded":
             ended = state.numbers["valid_until"].values[row]
-            over = {"valid_until": None} if ended != NEVER and ended <= now else {}
-            parts.append(build_values([row + 1], superseded_by=None, **over))
+            interval = {"valid_until": None} if ended != NEVER and ended <= now else {}
+            parts.append(build_values([row + 1], superseded_by=None, **interval))
         if status == "expired":
             parts.append(build_values([row + 1], ttl_days=None))
         if (
@@ -264,94 +282,106 @@ def restored(state: State, rows: Sequence[int], before: Mapping[int, str], now: 
         ):
             parts.append(build_values([row + 1], reason=None))
     restoring = [
-        build_values(ids, status=status, changed=now, accessed=now) for status, ids in back.items()
+        build_values(ids, status=status, changed=now, accessed=now)
+        for status, ids in by_status.items()
     ]
     return Change(set=[*restoring, *parts])
 
 
-def numbers_before(state: State, change: Change) -> list[dict[str, Any]]:
-    """The numbers that a change gives other values, as they are, in parts like its own; times and words left out."""
+def read_overwritten(state: State, change: Change) -> list[dict[str, Any]]:
+    """Return the current numbers that a change overwrites, in parts like its own.
+
+    Times and words are left out.
+    """
     parts = []
     for part in change.set:
         rows = np.asarray(part["ids"], dtype=np.int64) - 1
-        held = {
+        current = {
             name: state.numbers[name].values[rows].tolist()
             for name in part["columns"]
             if _is_number(name)
         }
-        if held:
-            known = {
+        if current:
+            values_or_none = {
                 name: [None if value != value else value for value in values]
-                for name, values in held.items()
+                for name, values in current.items()
             }
-            parts.append(build_values(part["ids"], **known))
+            parts.append(build_values(part["ids"], **values_or_none))
     return parts
 
 
-def undeprecated(state: State, events: Iterable[Event], rows: Sequence[int]) -> Change:
-    """These rows with the numbers that they had before they were last deprecated, where nothing changed them since."""
-    wanted = {row + 1 for row in rows}
+def undo_deprecation(state: State, events: Iterable[Event], rows: Sequence[int]) -> Change:
+    """Return the change that restores numbers from before the last deprecation.
+
+    Numbers that changed since stay.
+    """
+    ids = {row + 1 for row in rows}
     last: dict[int, Event] = {}
     for event in events:
-        named = {id for part in event.body.get("was", ()) for id in part["ids"]}
-        last |= dict.fromkeys(wanted & named, event)
+        affected = {id for part in event.body.get("was", ()) for id in part["ids"]}
+        last |= dict.fromkeys(ids & affected, event)
     parts = []
     for id, event in sorted(last.items()):
-        given, was = _values_for(event.body["set"], id), _values_for(event.body["was"], id)
-        same = {
-            name: was[name] for name in was if state.numbers[name].values[id - 1] == given[name]
+        written, previous = _values_for(event.body["set"], id), _values_for(event.body["was"], id)
+        unchanged = {
+            name: previous[name]
+            for name in previous
+            if state.numbers[name].values[id - 1] == written[name]
         }
-        if same:
-            parts.append(build_values([id], **same))
+        if unchanged:
+            parts.append(build_values([id], **unchanged))
     return Change(set=parts)
 
 
 def _values_for(parts: Iterable[Mapping[str, Any]], id: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    """Return the values that the parts of an event set for one memory."""
+    result: dict[str, Any] = {}
     for part in parts:
         if id in part["ids"]:
-            at = part["ids"].index(id)
-            found |= {
-                name: value[at] if isinstance(value, list) else value
+            index = part["ids"].index(id)
+            result |= {
+                name: value[index] if isinstance(value, list) else value
                 for name, value in part["columns"].items()
             }
-    return found
+    return result
 
 
 def _is_number(name: str) -> bool:
+    """Return whether a field is stored as a number."""
     return MEMORY[name].storage == "num"
 
 
-def statuses_of(events: Iterable[Event], rows: Sequence[int]) -> dict[int, str]:
-    """The status that each memory had before the one that it has: what its events tell, whoever wrote them.
+def find_previous_statuses(events: Iterable[Event], rows: Sequence[int]) -> dict[int, str]:
+    """Return the status of each memory before its current one, from its events.
 
-    What was restored is what it was before, so that one can go back step by step; but not to having been
-    retracted, which the next upkeep would clean up. A memory that is not named was active.
+    Restoring goes back step by step, but never to "retracted", which the next upkeep would remove.
+    Memories without events were active.
     """
-    wanted = np.asarray(sorted(row + 1 for row in rows), dtype=np.int64)
-    past: dict[int, list[str]] = {int(id): ["active"] for id in wanted}
+    # One pass over all events serves all rows: reading the history of each row would be quadratic.
+    ids = np.asarray(sorted(row + 1 for row in rows), dtype=np.int64)
+    past: dict[int, list[str]] = {int(id): ["active"] for id in ids}
     for event in events:
         body = event.body
         columns = body.get("columns", {})
         if "status" in columns:
-            _follow(
+            _append_statuses(
                 past,
-                wanted,
+                ids,
                 range(body["first"], body["first"] + body["count"]),
                 columns["status"],
                 first=True,
             )
         for part in body.get("set", ()):
             if "status" in part["columns"]:
-                _follow(past, wanted, part["ids"], part["columns"]["status"])
-    found = {
+                _append_statuses(past, ids, part["ids"], part["columns"]["status"])
+    previous = {
         id: [status for status in statuses[:-1] if status != "retracted"]
         for id, statuses in past.items()
     }
-    return {id - 1: statuses[-1] if statuses else "active" for id, statuses in found.items()}
+    return {id - 1: statuses[-1] if statuses else "active" for id, statuses in previous.items()}
 
 
-def _follow(
+def _append_statuses(
     past: dict[int, list[str]],
     wanted: Rows,
     ids: Sequence[int],
@@ -359,25 +389,29 @@ def _follow(
     *,
     first: bool = False,
 ) -> None:
-    given = np.asarray(ids, dtype=np.int64)
-    for place in np.flatnonzero(np.isin(given, wanted)).tolist():
-        statuses, now = (
-            past[int(given[place])],
-            status[place] if isinstance(status, list) else status,
+    """Append the statuses that an event sets to the past statuses of each memory.
+
+    A status that a memory had before cuts the list back to it: the event was a restore.
+    """
+    ids_array = np.asarray(ids, dtype=np.int64)
+    for index in np.flatnonzero(np.isin(ids_array, wanted)).tolist():
+        statuses, current = (
+            past[int(ids_array[index])],
+            status[index] if isinstance(status, list) else status,
         )
         if first:
-            statuses[:] = [now]
-        elif now in statuses:
-            del statuses[statuses.index(now) + 1 :]
+            statuses[:] = [current]
+        elif current in statuses:
+            del statuses[statuses.index(current) + 1 :]
         else:
-            statuses.append(now)
+            statuses.append(current)
 
 
 def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
-    """What was deleted for the setting ``grace-days`` or longer, and so may be purged: id, deleted, due."""
+    """Return the memories deleted at least ``grace-days`` ago: id, deleted, due."""
     rows = np.flatnonzero(state.names["status"].is_in(["deleted"]))
     since = state.numbers["changed"].values[rows]
-    # memories that came in as deleted, by import, were changed by nobody: their creation counts
+    # Memories that were imported as deleted have no time of change: their creation counts.
     since = np.where(since == NEVER, state.numbers["created"].values[rows], since)
     grace = pack.number("grace-days") * DAY
     over = float(now) - since.astype(np.float64) >= grace

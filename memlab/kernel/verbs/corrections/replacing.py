@@ -1,4 +1,4 @@
-"""One edit, from the checked fields to the events: the memory itself, its edges, and what was made of it."""
+"""One edit, from checked fields to events: the memory, its edges, dependent memories."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from memlab.kernel.state import (
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.corrections.editing import (
-    carried_fields,
-    edited,
-    field_value,
-    in_place_of,
-    superseding,
-    without_use,
+    change_fields,
+    find_latest_version,
+    inherited_fields,
+    read_field,
+    supersede,
+    take_out_of_use,
 )
 from memlab.kernel.verbs.fact_rows import canonicalize_names
 from memlab.kernel.verbs.gate import check_disclosed
 from memlab.kernel.verbs.linking import get_comparer
-from memlab.kernel.verbs.remembering.rows import event_body, names_in_texts
+from memlab.kernel.verbs.remembering.rows import build_event_body, find_names
 
 __all__ = [
     "FACT",
@@ -50,20 +50,28 @@ __all__ = [
 
 
 FACT = ("subject", "predicate", "object", "value")
-"""The fields that say what a fact states."""
+"""The fields of a fact's statement."""
 
 SHOWN = frozenset({*FACT, "summary", "title", "steps", "warnings", "kind", "files"})
-"""Fields that a prompt is made of: where one is edited in place, the memory may be injected once more."""
+"""Fields that appear in prompts: after an edit of one, the memory may be injected again."""
 
 Permit = Callable[[State, int], None]
 
 
 @dataclass(frozen=True)
 class Rederived:
-    """The fields of an edited memory that follow from its text; a hook at the point "rederive" returns one.
+    """The fields of an edited memory that depend on its text, from a hook at "rederive".
 
-    ``columns`` has the fields with other values than before; None takes a value away. ``rebuilt`` and ``dropped`` name
-    the fields that were read again and those that could not be; ``notes`` tell of both in a sentence each.
+    Attributes
+    ----------
+    columns
+        The fields with new values; None removes a value.
+    rebuilt
+        The names of fields that were derived again.
+    dropped
+        The names of fields that could not be derived again.
+    notes
+        A sentence about each.
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
@@ -72,7 +80,7 @@ class Rederived:
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: Rederived) -> Rederived:
-        """Return both; a column of ``other`` counts."""
+        """Return both; columns of ``other`` win."""
         return Rederived(
             {**self.columns, **other.columns},
             (*self.rebuilt, *other.rebuilt),
@@ -83,7 +91,7 @@ class Rederived:
 
 @dataclass
 class EditOutcome:
-    """What one edit did: the memory that stands now, what followed from its text, and what was made of others."""
+    """The result of one edit: the id of the current version, derived fields, notes."""
 
     id: int
     rebuilt: list[str] = field(default_factory=list)
@@ -91,82 +99,84 @@ class EditOutcome:
     notes: list[str] = field(default_factory=list)
 
     def add(self, derived: Rederived) -> None:
+        """Add the report of derived fields."""
         self.rebuilt += derived.rebuilt
         self.dropped += derived.dropped
         self.notes += derived.notes
 
 
-# -- what extensions make of the words of a memory --------------------------------------------------------------------
+# -- memories that extensions derive from other memories --------------------------------------------------------------
 
 
 class Dependents:
-    """Memories of one sort that were made of other memories. A hook at the point "dependents" returns one."""
+    """Memories of one sort that were derived from others, from a hook at "dependents"."""
 
-    def made(self, state: State) -> Collection[int]:
-        """Return the ids of all memories that the extension made and that no other extension has to look at."""
+    def derived_ids(self, state: State) -> Collection[int]:
+        """Return the ids of all derived memories that other extensions must not examine."""
         return ()
 
     def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
-        """Return the rows of memories that were made of the one in ``row`` and that its text ``new`` leaves unfounded.
+        """Return the rows derived from ``row`` that its new text no longer supports.
 
-        ``others`` are the ids of what other extensions made.
+        ``others`` are the ids of memories that other extensions derived.
         """
         return []
 
     def withdraw(
         self, editor: Any, row: int, rows: Sequence[int], before: dict[str, Any], outcome: Any
     ) -> dict[str, Any]:
-        """Take ``rows`` back before the memory in ``row`` is replaced; return the fields that it has then."""
+        """Withdraw ``rows`` before the memory in ``row`` is replaced; return its fields."""
         return before
 
     def revise(self, editor: Any, row: int, text: str, rows: Sequence[int], outcome: Any) -> None:
-        """Make ``rows`` again of the new text, once the memory in ``row`` is replaced."""
+        """Derive ``rows`` again from the new text, after the memory in ``row`` is replaced."""
 
     def stand_ins(self, state: State, rows: Sequence[int]) -> list[int]:
-        """Return those of ``rows`` that stand for others, which come back in their place when they are restored."""
+        """Return the rows that represent other memories, which a restore brings back."""
         return []
 
     def members(self, state: State, row: int) -> Sequence[int]:
-        """Return the ids of the memories that the one in ``row`` stands for."""
+        """Return the ids of the memories that the one in ``row`` represents."""
         return ()
 
     def undo(self, store: Store, rows: Sequence[int]) -> None:
-        """Bring back the members of ``rows``, and take these out of use."""
+        """Restore the members of ``rows``, and take ``rows`` out of use."""
 
 
 def dependents() -> list[Dependents]:
-    """Return what the extensions declare."""
+    """Return the sorts of derived memories that extensions declare."""
     return [make() for make in list_hooks("dependents")]
 
 
 def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
-    """Return by sort the rows that were made of the one in ``row``, and that its text ``new`` leaves unfounded."""
+    """Return by sort the rows derived from ``row`` that its new text no longer supports."""
     sorts = dependents()
-    made = [sort.made(state) for sort in sorts]
-    found = []
+    derived = [sort.derived_ids(state) for sort in sorts]
+    result = []
     for sort in sorts:
         others = {
-            id for other, ids in zip(sorts, made, strict=True) if other is not sort for id in ids
+            id for other, ids in zip(sorts, derived, strict=True) if other is not sort for id in ids
         }
-        found.append((sort, sort.find(state, row, new, others)))
-    return found
+        result.append((sort, sort.find(state, row, new, others)))
+    return result
 
 
-def fields_equal(one: Any, other: Any) -> bool:
-    """Return whether two values of a field are the same; lists and tuples with equal items are."""
-    if isinstance(one, list | tuple) or isinstance(other, list | tuple):
-        return list(one or ()) == list(other or ())
-    return bool(one == other)
+def fields_equal(left: Any, right: Any) -> bool:
+    """Return whether two values of a field are equal; lists equal tuples of the same items."""
+    if isinstance(left, list | tuple) or isinstance(right, list | tuple):
+        return list(left or ()) == list(right or ())
+    return bool(left == right)
 
 
 # -- the edit ---------------------------------------------------------------------------------------------------------
 
 
 class Editor:
-    """Edits within one transaction. ``permit`` raises for a row that the caller may not change.
+    """Edits within one transaction.
 
-    Each event is applied to the state before the next is decided. So nothing here may ask the store for ``reading``:
-    it would fold the state anew, without what the transaction holds.
+    ``permit`` raises for a row that the caller may not change. Each event is applied to the state
+    before the next is decided. So nothing here may call ``store.reading``: it would fold the state
+    again, without the events of the transaction.
     """
 
     def __init__(self, core: Core, tx: Transaction, now: int, permit: Permit | None = None) -> None:
@@ -181,51 +191,56 @@ class Editor:
         columns: Mapping[str, Any],
         findings: Sequence[Finding] = (),
     ) -> EditOutcome:
-        """Edit the memory that stands for the one in ``row``; ``text`` and ``columns`` are checked and screened."""
+        """Edit the latest version of the memory in ``row``.
+
+        ``text`` and ``columns`` are checked and without secrets.
+        """
+        # A fact's text follows its fields; a new text or a fixed field makes a new memory, other
+        # fields change in place.
         state = self._store.state
-        standing = in_place_of(state, row)
-        outcome = EditOutcome(standing + 1)
-        if standing != row:
+        latest = find_latest_version(state, row)
+        outcome = EditOutcome(latest + 1)
+        if latest != row:
             outcome.notes.append(
-                f"Memory {row + 1} was edited before: the edit is of memory {standing + 1}."
+                f"Memory {row + 1} was edited before: the edit is of memory {latest + 1}."
             )
-        # raises for what is deleted or purged
-        without_use(state, [standing], "superseded", self.now)
+        # raises for deleted or purged memories
+        take_out_of_use(state, [latest], "superseded", self.now)
         if self._permit is not None:
-            self._permit(state, standing)
-        old = state.texts.value_at(standing) or ""
-        before = carried_fields(state, standing)
-        held = {**before, **columns}
-        check_interval(held.get("valid_from"), held.get("valid_until"))
+            self._permit(state, latest)
+        old = state.texts.value_at(latest) or ""
+        before = inherited_fields(state, latest)
+        fields = {**before, **columns}
+        check_interval(fields.get("valid_from"), fields.get("valid_until"))
         if text is None:
-            told = next(
+            statement = next(
                 (
-                    told
+                    statement
                     for retell in list_hooks("retell")
-                    if (told := retell(before, columns, old)) is not None
+                    if (statement := retell(before, columns, old)) is not None
                 ),
                 None,
             )
-            if told is not None:
-                text = screen(told, personal=self.personal).text
+            if statement is not None:
+                text = screen(statement, personal=self.personal).text
                 outcome.notes.append(f'The text follows the fact: "{text}".')
-        same = text is None or text == old
+        same_text = text is None or text == old
         fixed = any(
-            columns[name] != field_value(state, standing, name) for name in FIXED if name in columns
+            columns[name] != read_field(state, latest, name) for name in FIXED if name in columns
         )
         new = old if text is None else text
         derived = Rederived()
         for rederive in list_hooks("rederive"):
             derived += rederive(before, old, new, columns, self._core.pack)
-        if same and not fixed:
-            self._in_place(standing, before, columns, derived, outcome)
+        if same_text and not fixed:
+            self._change_in_place(latest, before, columns, derived, outcome)
         else:
-            self._replace(standing, new, before, columns, derived, outcome, findings)
+            self._replace(latest, new, before, columns, derived, outcome, findings)
         return outcome
 
     # -- the memory -------------------------------------------------------------------------------------------
 
-    def _in_place(
+    def _change_in_place(
         self,
         row: int,
         before: Mapping[str, Any],
@@ -233,23 +248,24 @@ class Editor:
         derived: Rederived,
         outcome: EditOutcome,
     ) -> None:
+        """Change fields of a memory in place."""
         state = self._store.state
-        given = {name: value for name, value in columns.items() if name not in FIXED}
+        editable = {name: value for name, value in columns.items() if name not in FIXED}
         changed = {
             name: value
-            for name, value in given.items()
-            if not fields_equal(value, field_value(state, row, name))
+            for name, value in editable.items()
+            if not fields_equal(value, read_field(state, row, name))
         }
         if not changed:
-            outcome.notes.append(f"Memory {row + 1} is unchanged: it already says so.")
+            outcome.notes.append(f"Memory {row + 1} is unchanged: it has these values already.")
             return
         outcome.add(derived)
-        change = edited(state, row, {**changed, **derived.columns}, self.now)
+        change = change_fields(state, row, {**changed, **derived.columns}, self.now)
         body: dict[str, Any] = {"memory": row + 1, **change.body()}
         if not SHOWN.isdisjoint({*changed, *derived.columns}):
             body["again"] = [row + 1]
         if derived.columns:
-            body["derived"] = _told(derived, changed)
+            body["derived"] = _report_fields(derived, changed)
         self.write("edit", body)
 
     def _replace(
@@ -262,16 +278,19 @@ class Editor:
         outcome: EditOutcome,
         findings: Sequence[Finding],
     ) -> None:
+        """Replace a memory by a new one with another text or fixed field."""
+        # Dependent memories are withdrawn before and revised after the new text is stored, because
+        # they are compared with it.
         core, store, tx, now = self._core, self._store, self._tx, self.now
-        _check_in_place(store.state, row)
-        words = screen(text, personal=self.personal).text
-        another = words != store.state.texts.value_at(row)
-        made = _find_dependents(store.state, row, words) if another else []
-        for sort, rows in made:
+        _check_not_superseded(store.state, row)
+        screened = screen(text, personal=self.personal).text
+        is_new_text = screened != store.state.texts.value_at(row)
+        dependents_by_sort = _find_dependents(store.state, row, screened) if is_new_text else []
+        for sort, rows in dependents_by_sort:
             before = sort.withdraw(self, row, rows, before, outcome)
         state, pack = store.state, store.versions.pack
         outcome.add(derived)
-        # the next text's, as the state has seen what this transaction holds
+        # The state includes the events of this transaction, so the next id is free.
         outcome.id = id = state.rows + 1
         complete = {
             "provenance": "user-corrected",
@@ -280,40 +299,40 @@ class Editor:
             **derived.columns,
             **columns,
         }
-        listed = canonicalize_names(
+        values = canonicalize_names(
             state, pack, {name: [value] for name, value in complete.items() if value is not None}
         )
-        names = names_in_texts(state, pack, listed, [words])
+        names = find_names(state, pack, values, [screened])
         check_disclosed(store, state, complete.get("project"))
-        tx.payloads([id], [words])
+        tx.payloads([id], [screened])
         tx.vectors(
             id,
             store.embedder.fingerprint,
-            store.embedder.encode([prefix_speaker(words, complete.get("speaker"))]),
+            store.embedder.encode([prefix_speaker(screened, complete.get("speaker"))]),
         )
-        body = event_body(state, listed, id, 1, chain=False, named_in=names)
+        body = build_event_body(state, values, id, 1, chain=False, named_in=names)
         joins = Change(join=body.pop("join", ()))
-        edges = _edges_after(state, store.journal, row, id)
-        edges = edges if another else _moved(state, edges, row, complete)
-        outcome.notes += _of_edges(edges)
-        body |= {"edit": row + 1, "derived": _told(derived, columns)}
-        body |= (joins + superseding(row + 1, id, now) + edges).body()
+        edges = _change_edges(state, store.journal, row, id)
+        edges = edges if is_new_text else _drop_chain(state, edges, row, complete)
+        outcome.notes += _note_removed_edges(edges)
+        body |= {"edit": row + 1, "derived": _report_fields(derived, columns)}
+        body |= (joins + supersede(row + 1, id, now) + edges).body()
         body |= describe_redactions([(id, finding) for finding in findings])
         self.write("remember", body)
-        linking, notes = _linked_again(core, id)
+        linking, notes = _link_new_text(core, id)
         outcome.notes += notes
         if linking:
             self.write("link", {"by": "edit", **linking})
-        if another:
-            outcome.notes += _kept_superseded(store.state, row)
-        for sort, rows in made:
-            sort.revise(self, row, words, rows, outcome)
+        if is_new_text:
+            outcome.notes += _note_superseded(store.state, row)
+        for sort, rows in dependents_by_sort:
+            sort.revise(self, row, screened, rows, outcome)
 
-    # -- what was made of it ----------------------------------------------------------------------------------
+    # -- dependent memories -----------------------------------------------------------------------------------
 
     @property
     def state(self) -> State:
-        """The state with what this transaction has written so far."""
+        """The state including the events of this transaction."""
         return self._store.state
 
     def write(self, kind: str, body: dict[str, Any]) -> None:
@@ -322,95 +341,108 @@ class Editor:
         self._store.settle(self._tx)
 
     def again(self, row: int, text: Screened, fields: Mapping[str, Any]) -> EditOutcome:
-        """Edit a memory that was made of an edited one, whoever may change it; ``text`` is screened."""
+        """Edit a memory derived from an edited one, without a check of permission."""
         return Editor(self._core, self._tx, self.now).edit(row, text, fields)
 
 
-def _check_in_place(state: State, row: int) -> None:
-    """InputError for another text of a memory that another one superseded: of the past, fields alone are edited."""
+def _check_not_superseded(state: State, row: int) -> None:
+    """Raise InputError for another text of a superseded memory; only its fields can change."""
     by = float(state.numbers["superseded_by"].values[row])
     if state.names["status"].value_at(row) == "superseded":
         other = "" if by != by else f" by memory {int(by)}"
-        way = (
+        advice = (
             "Restore it first"
             if by != by
-            else f"Edit memory {int(by)}, or put that out of use and restore this one"
+            else f"Edit memory {int(by)}, or forget that one and restore this one"
         )
         raise InputError(
-            f"Memory {row + 1} is superseded{other} and takes no part in recall. {way}."
+            f"Memory {row + 1} is superseded{other} and takes no part in recall. {advice}."
         )
 
 
-def _moved(state: State, edges: Change, row: int, complete: Mapping[str, Any]) -> Change:
-    """The edges of a memory that keeps its text: all of them, but for a chain of turns in another session."""
-    same = all(
+def _drop_chain(state: State, edges: Change, row: int, complete: Mapping[str, Any]) -> Change:
+    """Return the edges of a memory that keeps its text: all but a chain in another session."""
+    is_same_session = all(
         complete.get(name) == state.names[name].value_at(row) for name in ("project", "session")
     )
-    if same or edges.edges is None:
+    if is_same_session or edges.edges is None:
         return edges
-    kept = [place for place, word in enumerate(edges.edges["relation"]) if word != "next"]
-    columns = {name: [values[place] for place in kept] for name, values in edges.edges.items()}
-    return Change(edges=columns if kept else None, unlink=edges.unlink)
+    positions = [
+        position for position, name in enumerate(edges.edges["relation"]) if name != "next"
+    ]
+    columns = {
+        name: [values[position] for position in positions] for name, values in edges.edges.items()
+    }
+    return Change(edges=columns if positions else None, unlink=edges.unlink)
 
 
-def _of_edges(change: Change) -> list[str]:
+def _note_removed_edges(change: Change) -> list[str]:
+    """Return a note on the edges that were removed."""
     count = len(change.unlink)
-    return [f"{count} edge{'s' * (count > 1)} of the old words removed."] if count else []
+    return [f"{count} edge{'s' * (count > 1)} of the old text removed."] if count else []
 
 
-def _kept_superseded(state: State, row: int) -> list[str]:
-    """A note for the memories that the old words superseded: they stay out of use."""
+def _note_superseded(state: State, row: int) -> list[str]:
+    """Return a note on the memories that the old text superseded: they stay superseded."""
     by = state.numbers["superseded_by"].values
-    older = [int(one) + 1 for one in (by == row + 1).nonzero()[0]]
+    older = [int(row_number) + 1 for row_number in (by == row + 1).nonzero()[0]]
     older = [
         id
         for id in older
         if state.names["source"].value_at(row) != "user-edit"
-        or in_place_of(state, id - 1) == id - 1
+        or find_latest_version(state, id - 1) == id - 1
     ]
-    listed = ", ".join(map(str, older[:5]))
+    names = ", ".join(map(str, older[:5]))
     return [
-        f"Memories superseded by the old text stay so: {listed}. See lab.upkeep.review.related({row + 1})."
+        f"Memories superseded by the old text stay superseded: {names}. "
+        f"See lab.upkeep.review.related({row + 1})."
     ] * bool(older)
 
 
-def _told(derived: Rederived, given: Iterable[str]) -> dict[str, list[str]]:
-    """What the event keeps of it: names of fields, no words. ``given`` are those that the edit itself set."""
+def _report_fields(derived: Rederived, edited_fields: Iterable[str]) -> dict[str, list[str]]:
+    """Return the report of an edit for its event: names of fields, no text.
+
+    ``given`` are the fields that the edit itself set.
+    """
     return {
         "rebuilt": list(derived.rebuilt),
         "dropped": list(derived.dropped),
-        "given": sorted(given),
+        "given": sorted(edited_fields),
     }
 
 
-# -- the edges: which hold for the new words, which go, and what linking makes of them --------------------------------
+# -- the edges of the new version: inherited, removed, and made by linking --------------------------------------------
 
 
 _BY_WORDS = tuple(RELATIONS.index(name) for name in ("similar-to", "updates", "contradicts"))
-"""Relations that say how two texts compare: another text is compared again."""
+"""Relations that depend on two texts: another text is compared again."""
+# Shared use makes edges ``relates-to`` as linking does; succession belongs to one version; what
+# was derived from the old text was not derived from the new one.
 _RELATED = RELATIONS.index("relates-to")
 _NOT_CARRIED = tuple(RELATIONS.index(name) for name in ("supersedes",))
 _DERIVED = RELATIONS.index("derived-from")
 
 
-def _edges_after(state: State, journal: Journal | JournalView, row: int, id: int) -> Change:
-    """Return the change of edges when the memory ``id`` takes the place of the one in ``row``.
+def _change_edges(state: State, journal: Journal | JournalView, row: int, id: int) -> Change:
+    """Return the change of edges when the memory ``id`` replaces the one in ``row``.
 
-    Edges that were stated (a chain of turns, a link by hand, a verifier's relation) or strengthened by use hold for the
-    new memory too. Edges that linking made of the old words go.
+    Edges that were stated (a chain of turns, a link by hand, a verifier's relation) or strengthened
+    by use are inherited. Edges that linking derived from the old text are removed.
     """
-    met = state.edges.crossings(np.array([row]))
-    gone = _word_edges(state, journal, row)
+    # Edges to superseded or purged memories are dropped: the new version has nothing to do with
+    # them.
+    crossings = state.edges.crossings(np.array([row]))
+    removed = _find_text_edges(state, journal, row)
     statuses = state.names["status"]
     source, target, relation, weight = [], [], list[str](), list[float]()
-    for place, edge in enumerate(met.edge.tolist()):
+    for position, edge in enumerate(crossings.edge.tolist()):
         code, other, outgoing = (
             int(state.edges.relation[edge]),
-            int(met.neighbour[place]),
-            bool(met.outgoing[place]),
+            int(crossings.neighbour[position]),
+            bool(crossings.outgoing[position]),
         )
         if (
-            edge in gone
+            edge in removed
             or other >= len(state)
             or code in _NOT_CARRIED
             or (code == _DERIVED and not outgoing)
@@ -424,29 +456,29 @@ def _edges_after(state: State, journal: Journal | JournalView, row: int, id: int
         relation.append(str(state.edges.words_of(np.array([code]))[0]))
         weight.append(float(state.edges.weight[edge]))
     edges = build_edges(source, target, relation, weight) if source else None
-    return Change(edges=edges, unlink=sorted(gone))
+    return Change(edges=edges, unlink=sorted(removed))
 
 
-def _word_edges(state: State, journal: Journal | JournalView, row: int) -> set[int]:
-    """Return the numbers of the edges that hold for the words of the memory in ``row`` alone."""
-    met = state.edges.crossings(np.array([row]))
-    memory = met.neighbour < len(state)
-    relation = state.edges.relation[met.edge]
-    gone = {int(edge) for edge in met.edge[memory & np.isin(relation, _BY_WORDS)]}
-    related = met.edge[
-        memory & (relation == _RELATED) & (state.edges.reinforcements[met.edge] == 0)
+def _find_text_edges(state: State, journal: Journal | JournalView, row: int) -> set[int]:
+    """Return the numbers of the edges that depend on the text of the memory in ``row``."""
+    crossings = state.edges.crossings(np.array([row]))
+    memory = crossings.neighbour < len(state)
+    relation = state.edges.relation[crossings.edge]
+    removed = {int(edge) for edge in crossings.edge[memory & np.isin(relation, _BY_WORDS)]}
+    related = crossings.edge[
+        memory & (relation == _RELATED) & (state.edges.reinforcements[crossings.edge] == 0)
     ]
-    return gone | {int(edge) for edge in related if _was_compared(state, journal, int(edge))}
+    return removed | {int(edge) for edge in related if _is_from_linking(state, journal, int(edge))}
 
 
-def _was_compared(state: State, journal: Journal | JournalView, edge: int) -> bool:
-    """Whether linking made this edge, and no person, verifier or import."""
-    made = int(state.edges.created[edge])
+def _is_from_linking(state: State, journal: Journal | JournalView, edge: int) -> bool:
+    """Return whether linking made this edge, and no person, verifier or import."""
+    created = int(state.edges.created[edge])
     ends = int(state.edges.source[edge]) + 1, int(state.edges.target[edge]) + 1
-    for event in _made_at(journal, made, state.seq):
+    for event in _read_link_events(journal, created, state.seq):
         edges = event.body.get("edges")
         if not isinstance(edges, dict) or isinstance(edges["relation"], str):
-            continue  # one relation for all edges: the first labs wrote so what a person linked
+            continue  # the first version wrote one relation for all edges, and only for links by hand
         if event.kind == "link" and event.body.get("by") != "hand":
             pairs = zip(edges["source"], edges["target"], edges["relation"], strict=True)
             if (*ends, "relates-to") in pairs:
@@ -454,16 +486,17 @@ def _was_compared(state: State, journal: Journal | JournalView, edge: int) -> bo
     return False
 
 
-def _made_at(journal: Journal | JournalView, instant: int, head: int) -> Iterator[Event]:
+def _read_link_events(journal: Journal | JournalView, instant: int, head: int) -> Iterator[Event]:
+    """Yield the "link" events of one instant."""
     after, upto = journal.last_at(instant - 1), min(journal.last_at(instant), head)
     yield from journal.events(after, upto=upto, kinds=("link",))
 
 
-def _linked_again(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
-    """Return the body of the event that links the new words as the live pack says, and a note for each supersession.
+def _link_new_text(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
+    """Return the body of the event that links the new text, and a note per supersession.
 
-    The state must hold the memory. What a person corrected stays: where linking would merge it into another memory or
-    keep the other one in its place, both stay, joined by an edge.
+    The state must contain the memory. A correction by a person stays: where linking would merge it
+    or leave it out, both memories stay, connected by an edge.
     """
     if core.pack.settings["linking"] == "off":
         return {}, []
@@ -473,11 +506,12 @@ def _linked_again(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
     outcome, other = linked.outcomes[0], linked.standing[0]
     if outcome == "added":
         return linked.body, [
-            f"Memory {goes} is superseded. {why}" for _, _, goes, why in linked.superseded
+            f"Memory {superseded} is superseded. {why}"
+            for _, _, superseded, why in linked.superseded
         ]
     if outcome == "merged":
-        note = f"Memory {other} says the same; both stay, joined by a similar-to edge."
+        note = f"Memory {other} says the same; both stay, with a similar-to edge."
     else:
-        note = f"Memory {other} says otherwise; both stay, joined by a contradicts edge."
+        note = f"Memory {other} contradicts it; both stay, with a contradicts edge."
     relation = "similar-to" if outcome == "merged" else "contradicts"
     return Change(edges=build_edges([id], [other], relation, 1.0)).body(), [note]

@@ -1,0 +1,1 @@
+"""``lab.features``: features that a user adds."""

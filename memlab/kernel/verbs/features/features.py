@@ -1,4 +1,4 @@
-"""``lab.features``: features of one's own, from an expression or a function, for any policy."""
+"""``lab.features``: user-defined features for any policy, as expressions or functions."""
 
 from __future__ import annotations
 
@@ -25,22 +25,28 @@ PairScorer = Callable[[str, list[str]], Sequence[float] | np.ndarray[Any, Any]]
 """A function from a query and some texts to one number for each text."""
 
 _MODULE = "lab.features"
-"""The module under which these features are registered: each call of ``add`` replaces the feature of its name."""
+"""The module under which these features are registered.
+
+Each call of ``add`` replaces the feature of its name.
+"""
 
 
 class LabFeatures:
-    """Features of one's own, beside those in ``memlab.FEATURES``.
+    """User-defined features, next to those in ``memlab.FEATURES``.
 
-    A feature that is added can be read by any policy: it is checked, hashed, logged with each recall whose pack reads
-    it, and explained, as the features of memlab are. It lives in this process, for all of its labs. A function is never
-    stored: a lab whose pack reads a feature that is not there opens, and says by name what is missing.
+    Any policy can read an added feature: it is checked, hashed, logged with each recall whose pack
+    reads it, and explained, as memlab's features are. It exists in this process, for all of its
+    labs. Functions are never stored: a lab whose pack reads a missing feature opens, and names it.
 
     Examples
     --------
     >>> import memlab
     >>> lab = memlab.open()
     >>> _ = lab.features.add("from-emi", pl.col("speaker") == "Emi")
-    >>> _ = lab.policies.install("recall-score", "(fn [similarity from-emi] (+ similarity (if from-emi 0.1 0)))")
+    >>> _ = lab.policies.install(
+    ...     "recall-score", "(fn [similarity from-emi] (+ similarity (if from-emi 0.1 0)))"
+    ... )
+    >>> lab.features.remove("from-emi")
     """
 
     @checked
@@ -54,35 +60,52 @@ class LabFeatures:
         doc: str = "",
         nullable: bool = True,
     ) -> Feature:
-        """Add a feature under ``name``, or replace the one that was added under it.
+        """Add a feature, or replace the one that was added under this name.
 
         Parameters
         ----------
         name
-            The name that policies read. It must not be one of ``memlab.FEATURES`` that memlab or an installed extension
-            declares.
+            The name that policies read. Names that memlab or an installed extension declares are
+            reserved.
         given
-            A Polars expression over the columns of ``lab.memories``, one value for each row by itself; or a function
-            from the query and a list of texts to one number for each text, which is called once for each recall.
+            A Polars expression over the columns of ``lab.memories`` that reads one row at a time;
+            or a function from the query and a list of texts to one number for each text. The
+            function is called once per recall.
         version
-            A word that is logged with the values. It may be left out for an expression, whose own text is logged. Raise
-            it whenever a function changes what it returns.
+            A word that is logged with the values. A function needs one: raise it whenever the
+            function returns other values. The text of an expression is logged in any case.
         type
-            What a value is; that of the expression unless given, and ``"num"`` for a function.
+            The type of a value. Default: the type of the expression, ``"num"`` for a function.
         doc
             One sentence for errors, completion and explanations.
         nullable
             Whether a value may be null or NaN.
 
+        Returns
+        -------
+        Feature
+            The registered feature.
+
         Raises
         ------
         InputError
-            If the name is taken, if the expression reads other rows or an unknown column, or if a function has no
+            If the name is reserved, if the expression reads other rows, or if a function has no
             version.
+        UnknownName
+            If the expression reads an unknown column.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> feature = lab.features.add("short", pl.col("text").str.len_chars() < 40)
+        >>> feature.name, feature.type
+        ('short', 'bool')
+        >>> lab.features.remove("short")
         """
         name = canonical(name)
         if isinstance(given, pl.Expr):
-            feature = _of_expression(name, given, type, doc, nullable)
+            feature = _make_expression_feature(name, given, type, doc, nullable)
             version = version or "1"
         elif callable(given):
             if version is None:
@@ -90,7 +113,7 @@ class LabFeatures:
                     f'Give the feature {name} a version, as in version="1", and raise it whenever the function changes '
                     "what it returns: values of two versions are never mixed."
                 )
-            feature = _of_function(name, given, type or "num", doc, nullable)
+            feature = _make_function_feature(name, given, type or "num", doc, nullable)
         else:
             raise InputError(
                 f"The feature {name} is a Polars expression or a function (query, texts) -> numbers, "
@@ -101,7 +124,27 @@ class LabFeatures:
 
     @checked
     def remove(self, name: str) -> None:
-        """Remove a feature that ``add`` added. UnknownName if there is none of this name."""
+        """Remove a feature that ``add`` added.
+
+        Parameters
+        ----------
+        name
+            The name of the feature.
+
+        Raises
+        ------
+        UnknownName
+            If no feature was added under this name.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.features.add("short", pl.col("text").str.len_chars() < 40)
+        >>> lab.features.remove("short")
+        >>> lab.features.added
+        ()
+        """
         name = canonical(name)
         if name not in self.added:
             raise UnknownName("added feature", name, self.added)
@@ -119,17 +162,21 @@ class LabFeatures:
         return printable(f"<{len(FEATURES)} features; added here: {added or 'none'}>")
 
 
-def _of_expression(
-    name: str, given: pl.Expr, type: str | None, doc: str, nullable: bool
+def _make_expression_feature(
+    name: str, expression: pl.Expr, type: str | None, doc: str, nullable: bool
 ) -> Feature:
-    columns = given.meta.root_names()
+    """Return the feature of a Polars expression that reads one row at a time."""
+    columns = expression.meta.root_names()
     for column in columns:
         if column not in MEMORY and column != "id":
             raise UnknownName(
                 "column of memories", column, ("id", *MEMORY), where=f"Feature {name}: "
             )
     try:
-        written, separable = given.meta.serialize(format="json"), given.meta.is_row_separable()
+        written, separable = (
+            expression.meta.serialize(format="json"),
+            expression.meta.is_row_separable(),
+        )
     except pl.exceptions.PolarsError as error:
         raise InputError(
             f"The feature {name} is an expression that Polars cannot describe ({error}). If it calls a Python "
@@ -140,27 +187,27 @@ def _of_expression(
             f"The feature {name} reads other rows than its own (an aggregate, a window, a sort). A feature is a value "
             "of one memory; a policy has aggregates of the pool, such as (rank x)."
         )
-    own_type = type or _type_of(name, given)
+    own_type = type or _infer_type(name, expression)
     digest = hashlib.sha256(written.encode()).hexdigest()[:16]
 
     def compute(pool: Pool) -> pl.Series:
         frame = pool.frame(*columns) if columns else pool.frame("id")
-        values = frame.select(given.alias(name))[name]
+        values = frame.select(expression.alias(name))[name]
         return (
             values.extend_constant(values[0], len(pool) - 1)
             if len(values) == 1 < len(pool)
             else values
         )
 
-    formula = f"{doc or given} [{digest}]"
+    formula = f"{doc or expression} [{digest}]"
     return Feature(name, own_type, "memory", formula, nullable=nullable, compute=compute)  # type: ignore[arg-type]
 
 
-def _type_of(name: str, given: pl.Expr) -> str:
-    """Return the type of an expression's values, on a frame of no rows."""
+def _infer_type(name: str, expression: pl.Expr) -> str:
+    """Return the type of an expression's values, evaluated on an empty frame."""
     from memlab.kernel.state import State
 
-    dtype = State().memories().select(given.alias(name))[name].dtype
+    dtype = State().memories().select(expression.alias(name))[name].dtype
     if dtype == pl.Boolean:
         return "bool"
     if dtype.is_numeric():
@@ -172,17 +219,21 @@ def _type_of(name: str, given: pl.Expr) -> str:
     )
 
 
-def _of_function(name: str, given: PairScorer, type: str, doc: str, nullable: bool) -> Feature:
+def _make_function_feature(
+    name: str, function: PairScorer, type: str, doc: str, nullable: bool
+) -> Feature:
+    """Return the feature of a function from the query and texts to numbers."""
+
     def compute(pool: Pool) -> Any:
         if not len(pool):
             return np.zeros(0)
-        values = given(pool.query, pool.texts)
+        values = function(pool.query, pool.texts)
         if isinstance(values, str) or not hasattr(values, "__len__"):
             raise ExtensionError(
-                f"it returned {values.__class__.__name__}, and one value for each text is needed."
+                f"it returned {values.__class__.__name__}; return one value for each text."
             )
         return values
 
-    called = getattr(given, "__qualname__", given.__class__.__name__)
-    formula = doc or f"what {called} returns for the query and the text"
+    name_of_function = getattr(function, "__qualname__", function.__class__.__name__)
+    formula = doc or f"what {name_of_function} returns for the query and the text"
     return Feature(name, type, "query", formula, nullable=nullable, compute=compute)  # type: ignore[arg-type]

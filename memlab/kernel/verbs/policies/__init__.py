@@ -1,1 +1,1 @@
-"""``lab.policies``: install, roll back, pin, attribute, watch."""
+"""``lab.policies``: install, roll back, pin, attribute and watch policies."""

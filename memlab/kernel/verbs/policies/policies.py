@@ -1,4 +1,4 @@
-"""``lab.policies``: which policies decide, since when, how they did, and how to go back."""
+"""``lab.policies``: the active policies, their history, feedback by version, and rollback."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["LabPolicies"]
 
 
 class _Change(NamedTuple):
-    """An event to be written, and the texts that it refers to by their hashes."""
+    """An event to write, and the policy texts that it refers to by hash."""
 
     kind: str
     body: dict[str, Any]
@@ -47,11 +47,21 @@ class _Change(NamedTuple):
 
 
 class LabPolicies(Displayed):
-    """The policies of one lab. Every change is an event with hashes, and takes effect at the next recall.
+    """The policies of one lab.
 
-    It may be kept and called from any thread; each call sees what other threads and processes have changed.
+    Every change is an event with hashes and takes effect at the next recall. The accessor may be
+    stored and called from any thread; each call sees the changes of other threads and processes.
+    ``lab.policies["recall-score"]`` is the active policy of a slot.
 
-    >>> lab.policies.install("recall-score", "(fn [similarity recency] (+ similarity recency))")  # doctest: +SKIP
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> version = lab.policies.install(
+    ...     "recall-score", "(fn [similarity recency] (+ similarity recency))"
+    ... )
+    >>> version.number, lab.policies.pack.name
+    (2, 'memlab')
     """
 
     def __init__(self, core: Core) -> None:
@@ -59,12 +69,41 @@ class LabPolicies(Displayed):
 
     @checked
     def recall_again(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
-        """The candidates that ``pack`` would have had for a logged decision (a row of ``slates().decisions``).
+        """Return the candidates that a pack would have had for a logged decision.
 
-        It is asked of the state before the decision. None where the recall cannot be repeated, because its filter is
-        not in the log. ``memlab.evaluate`` uses it where logged features do not do.
+        The query is repeated on the state before the decision. ``memlab.evaluate`` uses it where
+        the logged features do not suffice.
+
+        Parameters
+        ----------
+        decision
+            A row of ``lab.slates().decisions``, as a dict.
+        pack
+            The pack.
+
+        Returns
+        -------
+        DataFrame or None
+            The candidates; None if the recall cannot be repeated, because its filter is not in the
+            log.
+
+        Raises
+        ------
+        InputError
+            If ``decision`` is not a row of decisions.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The user prefers tabs")
+        >>> _ = lab.recall("tabs or spaces?")
+        >>> decision = lab.slates().decisions.collect().row(0, named=True)
+        >>> candidates = lab.policies.recall_again(decision, memlab.load_pack("companion"))
+        >>> candidates["memory_id"].to_list()
+        [1]
         """
-        candidates: pl.DataFrame | None = self._core.made("questions").again(decision, pack)
+        candidates: pl.DataFrame | None = self._core.component("questions").again(decision, pack)
         return candidates
 
     @checked
@@ -76,14 +115,40 @@ class LabPolicies(Displayed):
         every: Annotated[float, Within(0.001, 86_400)] = 0.2,
         on_change: Callable[[Any], None] | None = None,
     ) -> Any:
-        """Use the pack in a ``.hy`` file, now and at every save, until ``stop`` or ``close``; see ``Watch``.
+        """Use the pack in a ``.hy`` file now and after every save, until ``stop``.
 
-        With ``slot``, the file holds one policy for it. ``on_change`` is called, in the watching thread, in place of
-        showing changes. A file that is broken to begin with raises a PolicyError.
+        Parameters
+        ----------
+        path
+            The file.
+        slot
+            The slot of the file's only policy. Default: the file holds a pack.
+        every
+            The seconds between two checks of the file, 0.001 to 86,400.
+        on_change
+            A function that is called with each change, in the watching thread. Default: changes are
+            displayed.
 
-        >>> watch = lab.policies.watch("mine.hy")                                          # doctest: +SKIP
+        Returns
+        -------
+        Watch
+            The watch, with ``stop`` and ``close``.
+
+        Raises
+        ------
+        PolicyError
+            If the file is invalid at the beginning.
+
+        Examples
+        --------
+        >>> import memlab, pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "score.hy"
+        >>> _ = path.write_text("(fn [similarity] (* 2 similarity))")
+        >>> lab = memlab.open()
+        >>> watch = lab.policies.watch(path, "recall-score", on_change=print)
+        >>> watch.stop()
         """
-        return self._core.made("watches").start(path, slot, every=every, on_change=on_change)
+        return self._core.component("watches").start(path, slot, every=every, on_change=on_change)
 
     # -- changing ---------------------------------------------------------------------------------------------
 
@@ -91,40 +156,66 @@ class LabPolicies(Displayed):
     def use(
         self, pack: PackLike, *, reason: str = "", compare: Annotated[int, Within(0, 100)] = 10
     ) -> Pack:
-        """Make a pack live: by name, by path or by text. Slots that are pinned keep their policies.
+        """Make a pack active. Pinned slots keep their policies.
 
-        Returns the live pack, with whatever is pinned in it. A published design ranks by its own formula; on a lab of
-        chats a ``RankingWarning`` says how far it and the live pack agree on at most ``compare`` queries of the lab.
-        The pack ``NAME-plus`` keeps the same rules of a memory's life over the ranking of the default pack. 0 queries
-        leave the comparison out.
+        Parameters
+        ----------
+        pack
+            A pack, or its name, path or text.
+        reason
+            The reason, which is stored.
+        compare
+            The number of queries of the lab, 0 to 100, on which the new and the active pack are
+            compared. A ``RankingWarning`` reports if a published design ranks a lab of chats very
+            differently. The pack ``NAME-plus`` combines such a design's rules of decay and upkeep
+            with the default ranking.
+
+        Returns
+        -------
+        Pack
+            The active pack, including pinned policies.
+
+        Raises
+        ------
+        InputError
+            If the pack does not exist, or its settings differ from its text.
+        PolicyError
+            If a policy of the text is invalid.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.policies.use("companion", compare=0).name
+        'companion'
         """
-        chosen = load_pack(pack)
-        notice = load_part("ranking-notice")(self._core, chosen, compare) if compare else None
+        loaded = load_pack(pack)
+        notice = load_part("ranking-notice")(self._core, loaded, compare) if compare else None
 
         def make(versions: VersionLog) -> list[_Change]:
-            # A pack that was changed after it was read: its single policies are installed on top.
-            read = pack_from_sources(chosen.sources)
-            after = versions.with_pins(read)
-            sources = {_hash(text): text for text in chosen.sources}
+            # Policies that were changed after the pack was read are installed on top of its text.
+            from_text = pack_from_sources(loaded.sources)
+            after = versions.with_pins(from_text)
+            sources = {_hash(text): text for text in loaded.sources}
             body: dict[str, Any] = {
-                "pack": chosen.name,
-                "hash": read.hash,
+                "pack": loaded.name,
+                "hash": from_text.hash,
                 "sources": list(sources),
             }
             body[VOCABULARY] = POLICY_FORMAT
             body["live"] = after.hash
             body["policies"] = after.policy_hashes
-            body |= _needing(needs_of_pack(after))
+            body |= _needs_field(needs_of_pack(after))
             changes = [_Change("use", {**body, "reason": reason}, sources)]
-            for slot, policy in chosen.policies.items():
-                if read.policies[slot].hash != policy.hash:
-                    read = read.with_policy(slot, policy)
+            for slot, policy in loaded.policies.items():
+                if from_text.policies[slot].hash != policy.hash:
+                    from_text = from_text.with_policy(slot, policy)
                     if slot not in versions.pins:
                         after = after.with_policy(slot, policy)
-                        changes.append(_put("install", slot, policy, after, reason))
-            if read.hash != chosen.hash:
+                        changes.append(_make_change("install", slot, policy, after, reason))
+            if from_text.hash != loaded.hash:
                 raise InputError(
-                    f"The settings of the pack {chosen.name} are not those of its text, which is what is kept. "
+                    f"The settings of the pack {loaded.name} differ from its text, and only the text is stored. "
                     "Write them in its text: (setting name value)."
                 )
             return changes
@@ -143,12 +234,38 @@ class LabPolicies(Displayed):
         helpers: tuple[str, ...] = (),
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
     ) -> Policy:
-        """Return the compiled policy that ``install`` would put into a slot, and change nothing.
+        """Return the compiled policy that ``install`` would install; change nothing.
 
-        ``source``, ``helpers`` and ``params`` are those of ``install``. Raises a PolicyError for what the dialect does
-        not have, and InputError for a policy of another slot.
+        Parameters
+        ----------
+        slot
+            The slot.
+        source
+            The policy, as for ``install``.
+        helpers
+            ``defn`` forms that the policy calls.
+        params
+            Values of its parameters.
 
-        >>> lab.policies.check("recall-score", "(fn [similarity] (* 2 similarity))").hash      # doctest: +SKIP
+        Returns
+        -------
+        Policy
+            The compiled policy.
+
+        Raises
+        ------
+        PolicyError
+            If the policy is invalid.
+        InputError
+            If the policy names another slot.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> policy = lab.policies.check("recall-score", "(fn [similarity] (* 2 similarity))")
+        >>> policy.source
+        '(fn [similarity] (* 2 similarity))'
         """
         text, own_helpers, own_params = policy_parts(source)
         helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
@@ -156,10 +273,10 @@ class LabPolicies(Displayed):
         policy = compile_policy(
             text, get_slot(slot).signature, name=slot, params=values, helpers=helpers
         )
-        named = slot_of(text)
-        if named not in ("", slot):
+        own_slot = slot_of(text)
+        if own_slot not in ("", slot):
             raise InputError(
-                f"This is a policy of {named}, and {slot} is to be filled: rename it, or install it there."
+                f"This policy is for the slot {own_slot}, not for {slot}: rename it, or install it in {own_slot}."
             )
         return policy
 
@@ -173,19 +290,50 @@ class LabPolicies(Displayed):
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
         reason: str = "",
     ) -> Version:
-        """Put a policy into one slot of the live pack.
+        """Install a policy in one slot of the active pack.
 
-        ``source`` is a text, a form of Hy's reader (a quoted one too), or a compiled policy, whose helpers and values
-        of parameters come with it. ``helpers`` are ``defn`` forms that it calls, ``params`` values of its parameters.
-        InputError if the slot is pinned.
+        Parameters
+        ----------
+        slot
+            The slot.
+        source
+            The policy: a text, a form of Hy's reader, or a compiled policy with its helpers and
+            parameters.
+        helpers
+            ``defn`` forms that the policy calls.
+        params
+            Values of its parameters.
+        reason
+            The reason, which is stored.
 
-        >>> lab.policies.install("recall-score", hy.read("(fn [similarity] (* 2 similarity))"))    # doctest: +SKIP
+        Returns
+        -------
+        Version
+            The new version of the slot.
+
+        Raises
+        ------
+        PolicyError
+            If the policy is invalid.
+        InputError
+            If the slot is pinned.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.policies.install("recall-score", "(fn [similarity] (* 2 similarity))").number
+        2
         """
         policy = self.check(slot, source, helpers=helpers, params=params)
 
         def make(versions: VersionLog) -> list[_Change]:
-            _check_free(versions, slot)
-            return [_put("install", slot, policy, versions.pack.with_policy(slot, policy), reason)]
+            _check_unpinned(versions, slot)
+            return [
+                _make_change(
+                    "install", slot, policy, versions.pack.with_policy(slot, policy), reason
+                )
+            ]
 
         return self._write_slot(slot, make, reason)
 
@@ -199,43 +347,77 @@ class LabPolicies(Displayed):
         rate: Annotated[float, Within(0.01, 1)] = 1.0,
         reason: str = "",
     ) -> Challenge:
-        """Compare a pack with the live one from the next recall on; ``lab.verdict`` says which is better.
+        """Compare a pack with the active one from the next recall on.
 
-        With ``design="extra"`` the head is shown in full, and beside it, at a random place, ``extra`` items that a
-        challenger would show and the live pack did not. With ``"lot"`` no recall is longer: what all packs would show
-        is shown, and a lot decides among the rest. With ``"ab"`` the whole head of one pack is shown, the live one's or
-        a challenger's: the slowest, and the one that holds where items make one another worthless or places count.
-        ``rate`` is the share of recalls in which this happens; challengers take the place of the pack's own probes.
-        There may be several at once, under one design. Nothing is shown that the live pack's ``eligible``, a viewer or
-        a filter forbids. Logged; ``end_challenge`` ends it.
+        ``lab.verdict`` reports which is better. There may be several challengers, under one design.
 
-        InputError for the live pack itself, for one that is a challenger already, and for two designs at once.
+        Parameters
+        ----------
+        pack
+            The challenger.
+        design
+            "extra" shows all results of the active pack, and in addition, at a random rank,
+            ``extra`` items that only a challenger would show. "lot" shows the results that all
+            packs share, and draws the rest, so that no recall is longer. "ab" shows all results of
+            one pack.
+        extra
+            The number of added items per recall, 1 to 20.
+        rate
+            The share of recalls that take part, 0.01 to 1.
+        reason
+            The reason, which is stored.
 
-        >>> lab.policies.challenge("companion", reason="is fresh better?")                     # doctest: +SKIP
+        Returns
+        -------
+        Challenge
+            The challenge.
+
+        Raises
+        ------
+        InputError
+            If the pack is active or a challenger already, or if another challenge has another
+            design.
+
+        Notes
+        -----
+        "ab" needs the most recalls. It is the only valid design if items make one another redundant
+        or if positions matter. In a challenged recall, challengers replace the pack's own
+        exploration items. Items that the active pack's ``eligible``, a viewer or a filter excludes
+        do not appear.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.policies.challenge("companion", reason="Are recent memories better?").name
+        'companion'
         """
-        chosen = load_pack(pack)
+        loaded = load_pack(pack)
 
         def make(versions: VersionLog) -> list[_Change]:
-            if chosen.hash == versions.pack.hash:
-                raise InputError(f"{chosen.name} is the live pack: challenge it with another one.")
+            if loaded.hash == versions.pack.hash:
+                raise InputError(
+                    f"{loaded.name} is the active pack: challenge it with another one."
+                )
             for other in versions.challenges:
-                if other.name == chosen.name:
+                if other.name == loaded.name:
                     raise InputError(
-                        f"{chosen.name} is a challenger already. End that first: "
-                        f'lab.policies.end_challenge("{chosen.name}").'
+                        f"{loaded.name} is a challenger already. End that first: "
+                        f'lab.policies.end_challenge("{loaded.name}").'
                     )
                 if other.design != design:
                     raise InputError(
-                        f'{other.name} is challenged by design="{other.design}": all challengers share one design.'
+                        f'{other.name} is a challenger with design="{other.design}": use the same design, '
+                        "or end that challenge first."
                     )
-            if pack_from_sources(chosen.sources).hash != chosen.hash:
+            if pack_from_sources(loaded.sources).hash != loaded.hash:
                 raise InputError(
-                    f"The pack {chosen.name} was changed after it was read. Write the change in its text."
+                    f"The pack {loaded.name} was changed after it was read. Write the change in its text."
                 )
-            sources = {_hash(text): text for text in chosen.sources}
+            sources = {_hash(text): text for text in loaded.sources}
             body: dict[str, Any] = {
-                "pack": chosen.name,
-                "hash": chosen.hash,
+                "pack": loaded.name,
+                "hash": loaded.hash,
                 "sources": list(sources),
             }
             body |= {
@@ -245,7 +427,7 @@ class LabPolicies(Displayed):
                 "rate": rate,
                 "reason": reason,
             }
-            body |= _needing(needs_of_pack(chosen))
+            body |= _needs_field(needs_of_pack(loaded))
             return [_Change("challenge", body, sources)]
 
         with self._store.exclusive():
@@ -254,29 +436,52 @@ class LabPolicies(Displayed):
 
     @checked
     def end_challenge(self, name: str, *, reason: str = "") -> None:
-        """Compare a pack no longer; what was logged meanwhile stays. UnknownName if it is no challenger."""
+        """End a challenge; its log stays.
+
+        Parameters
+        ----------
+        name
+            The name of the challenger.
+        reason
+            The reason, which is stored.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such challenger.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.policies.challenge("companion")
+        >>> lab.policies.end_challenge("companion")
+        >>> lab.policies.challenges
+        ()
+        """
 
         def make(versions: VersionLog) -> list[_Change]:
-            known = [one.name for one in versions.challenges]
-            if name not in known:
-                raise UnknownName("challenger", name, known)
+            names = [challenge.name for challenge in versions.challenges]
+            if name not in names:
+                raise UnknownName("challenger", name, names)
             return [_Change("end-challenge", {"pack": name, "reason": reason}, {})]
 
         self._write(make, reason)
 
     @property
     def challenges(self) -> tuple[Challenge, ...]:
-        """The packs that are compared with the live one, oldest first."""
-        with self.seen() as versions:
+        """The current challenges, oldest first."""
+        with self.reading() as versions:
             return versions.challenges
 
     @property
     def challenge_history(self) -> pl.DataFrame:
-        """Every pack that was compared with the live one, oldest first.
+        """All challenges, current and ended, oldest first.
 
-        Columns: ``name``, ``hash``, ``design``, ``since``, ``until`` (null: it still is), ``reason``.
+        Columns: ``name``, ``hash``, ``design``, ``since``, ``until`` (null for a current one),
+        ``reason``.
         """
-        with self.seen() as versions:
+        with self.reading() as versions:
             return versions.challenge_frame()
 
     @overload
@@ -289,18 +494,47 @@ class LabPolicies(Displayed):
     def rollback(
         self, slot: str | None = None, *, to: int | str | None = None, reason: str = ""
     ) -> Version | Pack:
-        """Bring back what decided before: one slot's policy, or without a slot the whole pack.
+        """Return one slot, or the whole pack, to its previous policies.
 
-        Of a slot: the policy before the live one, or the version ``to`` (its number, or the start of its hash).
-        InputError if the slot is pinned.
+        Parameters
+        ----------
+        slot
+            The slot. Default: the whole pack.
+        to
+            Of a slot, the number of a version or the start of its hash; default: the version before
+            the active one. Of the pack, an event of ``history`` or the start of the hash of an
+            earlier pack; default: the pack before the last ``use``.
+        reason
+            The reason, which is stored.
 
-        Of the pack: all of it as it stood just before a pack was last used, with what had been installed in it; what
-        was installed since is undone too. ``to`` is an event of ``history`` or the start of the hash of a pack that was
-        live, and brings back what was live then. Slots that are pinned keep their policies. A second rollback undoes
-        the first.
+        Returns
+        -------
+        Version or Pack
+            The version of the slot, or the active pack.
+
+        Raises
+        ------
+        InputError
+            If the slot is pinned.
+        UnknownName
+            If there is no such version.
+
+        Notes
+        -----
+        A rollback of the pack includes the policies that were installed in the earlier pack, and
+        undoes those installed since. Pinned slots keep their policies. A second rollback undoes the
+        first.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.policies.use("companion", compare=0)
+        >>> lab.policies.rollback(reason="worse on old questions").name
+        'memlab'
         """
         if slot is not None:
-            return self._return(slot, to, "rollback", reason)
+            return self._reinstall(slot, to, "rollback", reason)
 
         def make(versions: VersionLog) -> list[_Change]:
             event = versions.previous_pack() if to is None else versions.event_of(to)
@@ -312,7 +546,7 @@ class LabPolicies(Displayed):
                 "reason": reason,
             }
             body["policies"] = {slot: policy.hash for slot, policy in after.policies.items()}
-            body |= _needing(needs_of_pack(after))
+            body |= _needs_field(needs_of_pack(after))
             return [_Change("rollback-pack", body, {})]
 
         self._write(make, reason)
@@ -320,55 +554,108 @@ class LabPolicies(Displayed):
 
     @checked
     def pin(self, slot: str, to: int | str | None = None, *, reason: str = "") -> Version:
-        """Hold a slot at its live policy, or at the version ``to``, through every later ``use`` until ``unpin``.
+        """Keep a slot at one version through every later ``use``, until ``unpin``.
 
-        Meanwhile ``install`` and ``rollback`` of the slot are errors. Pinning a pinned slot to another version moves
-        the pin.
+        Meanwhile ``install`` and ``rollback`` of the slot raise errors. Pinning another version
+        moves the pin.
+
+        Parameters
+        ----------
+        slot
+            The slot.
+        to
+            The number of a version or the start of its hash. Default: the active version.
+        reason
+            The reason, which is stored.
+
+        Returns
+        -------
+        Version
+            The pinned version.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such slot or version.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.policies.pin("recall-score")
+        >>> list(lab.policies.pins)
+        ['recall-score']
         """
-        return self._return(slot, to, "pin", reason)
+        return self._reinstall(slot, to, "pin", reason)
 
     @checked
     def unpin(self, slot: str, *, reason: str = "") -> Version:
-        """Let a slot go: its policy stays until something replaces it. InputError if it is not pinned."""
+        """Unpin a slot. Its current policy stays active until another is installed.
+
+        Parameters
+        ----------
+        slot
+            The slot.
+        reason
+            The reason, which is stored.
+
+        Returns
+        -------
+        Version
+            The active version.
+
+        Raises
+        ------
+        InputError
+            If the slot is not pinned.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.policies.pin("recall-score")
+        >>> lab.policies.unpin("recall-score").number
+        1
+        """
         get_slot(slot)
 
         def make(versions: VersionLog) -> list[_Change]:
             if slot not in versions.pins:
                 pinned = ", ".join(versions.pins) or "none"
                 raise InputError(f"The slot {slot} is not pinned. Pinned: {pinned}.")
-            live = versions.pack
+            active = versions.pack
             body = {
                 "slot": slot,
-                "hash": live.policies[slot].hash,
-                "live": live.hash,
+                "hash": active.policies[slot].hash,
+                "live": active.hash,
                 "reason": reason,
             }
             return [_Change("unpin", body, {})]
 
         return self._write_slot(slot, make, reason)
 
-    # -- looking ----------------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------------
 
     @property
     def pack(self) -> Pack:
-        """The live pack."""
-        with self.seen() as versions:
+        """The active pack."""
+        with self.reading() as versions:
             return versions.pack
 
     @property
     def pins(self) -> dict[str, Version]:
-        """The pinned slots and the version that each is held at."""
-        with self.seen() as versions:
+        """The pinned slots and the version of each."""
+        with self.reading() as versions:
             return dict(versions.pins)
 
     @checked
     def __getitem__(self, slot: str) -> Policy:
-        """The live policy of a slot."""
+        """Return the active policy of a slot."""
         get_slot(slot)
         return self.pack.policies[slot]
 
     def __iter__(self) -> Iterator[str]:
-        """The slots."""
+        """Iterate over the names of the slots."""
         return iter(SLOTS)
 
     def __len__(self) -> int:
@@ -382,52 +669,152 @@ class LabPolicies(Displayed):
 
     @checked
     def history(self, slot: str | None = None) -> pl.DataFrame:
-        """What happened to a slot, oldest first; without a slot, to all of them.
+        """Return the history of one slot or of all slots, oldest first.
 
-        One row for each event and slot that it concerns: ``slot`` (for all), ``version`` that was live after it,
-        ``live`` (in the last row of the slot: what decides now), ``pinned`` (after it), ``at``, ``action`` (use,
-        install, rollback, pin, unpin), ``pack``, ``hash`` of the policy, ``reason`` and ``event``.
+        Parameters
+        ----------
+        slot
+            The slot. Default: all slots.
+
+        Returns
+        -------
+        DataFrame
+            One row per event and slot: ``slot`` (for all slots), ``version`` after the event,
+            ``live`` (whether the row is the active version), ``pinned`` (after the event), ``at``,
+            ``action`` (use, install, rollback, pin, unpin), ``pack``, ``hash`` of the policy,
+            ``reason``, ``event``.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such slot.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.policies.install("recall-score", "(fn [similarity] (* 2 similarity))")
+        >>> lab.policies.history("recall-score")["action"].to_list()
+        ['use', 'install']
         """
-        with self.seen() as versions:
+        with self.reading() as versions:
             return versions.frame(slot)
 
     @checked
     def diff(
         self, slot: str, before: int | str | None = None, after: int | str | None = None
     ) -> Any:
-        """Compare two versions, by default the live one and the one before: a ``memlab.subjects.lens.PolicyDiff``."""
-        with self.seen() as versions:
+        """Compare two versions of a slot.
+
+        Parameters
+        ----------
+        slot
+            The slot.
+        before
+            The number of a version or the start of its hash. Default: the previous version.
+        after
+            The number of a version or the start of its hash. Default: the active version.
+
+        Returns
+        -------
+        PolicyDiff
+            The difference, see ``memlab.subjects.lens.PolicyDiff``.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such slot or version.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.policies.install("recall-score", "(fn [similarity] (* 2 similarity))")
+        >>> _ = lab.policies.install("recall-score", "(fn [similarity] (* 3 similarity))")
+        >>> difference = lab.policies.diff("recall-score", before=2, after=3)
+        """
+        with self.reading() as versions:
             new = versions.versions(slot)[-1] if after is None else versions.version(slot, after)
             old = versions.previous(slot) if before is None else versions.version(slot, before)
         return load_part("compare-policies")(old, new)
 
     @checked
     def deciders(self, pack: str) -> dict[str, Version]:
-        """The version that each slot had under a pack that was live, by the (start of the) hash that events carry.
+        """Return the version of each slot in an earlier pack.
 
-        Recalls, feedback and slates carry the hash of the whole pack; this tells the hash of each policy.
+        Recalls, feedback and slates have the hash of the whole pack; this gives the hash of each
+        policy.
+
+        Parameters
+        ----------
+        pack
+            The hash of a pack that was active, or its start.
+
+        Returns
+        -------
+        dict of str to Version
+            The version of each slot.
+
+        Raises
+        ------
+        UnknownName
+            If no such pack was active.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.policies.deciders(lab.policies.pack.hash)["recall-score"].number
+        1
         """
-        with self.seen() as versions:
+        with self.reading() as versions:
             return versions.deciders(pack)
 
     @checked
     def attribution(self, slot: str = "recall-score") -> Any:
-        """How what each version of a slot showed was judged, with 95% credible intervals; see ``Attribution``.
+        """Compare the feedback on each version of a slot, with 95% credible intervals.
 
-        Observational: versions met different questions. ``memlab.evaluate`` compares policies on equal terms.
-        100,000 recalls with as many judgements take 1.7 s on a busy machine, most of it to read them.
+        The comparison is observational: the versions got different queries. ``memlab.evaluate``
+        compares policies on equal terms.
+
+        Parameters
+        ----------
+        slot
+            The slot.
+
+        Returns
+        -------
+        Attribution
+            The feedback by version.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such slot.
+
+        Notes
+        -----
+        Reading 100,000 recalls with as many judgements takes about 1.7 s.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The user prefers tabs")
+        >>> _ = lab.feedback(lab.recall("tabs or spaces?")[0], "success")
+        >>> attribution = lab.policies.attribution("recall-score")
         """
-        with self.seen() as versions:
-            known, timeline, head = (
+        with self.reading() as versions:
+            versions_of_slot, timeline, head = (
                 versions.versions(slot),
                 versions.timeline(slot),
                 self._store.state.seq,
             )
-        return load_part("attribute-feedback")(self._store, slot, known, timeline, head)
+        return load_part("attribute-feedback")(self._store, slot, versions_of_slot, timeline, head)
 
     def __repr__(self) -> str:
-        with self.seen() as versions:
-            pack, rows = versions.pack, _rows(versions)
+        with self.reading() as versions:
+            pack, rows = versions.pack, _list_slots(versions)
         lines = [f"pack {pack.name} [{pack.hash[:12]}]"]
         lines += [
             f"  {row.slot:<14} {row.number:>3} [{row.hash[:12]}] {row.pack:<12} "
@@ -437,49 +824,50 @@ class LabPolicies(Displayed):
         return printable("\n".join(lines))
 
     def _display(self) -> object:
-        with self.seen() as versions:
-            pack, rows = versions.pack, _rows(versions)
+        with self.reading() as versions:
+            pack, rows = versions.pack, _list_slots(versions)
         cells = [
             (r.slot, r.number, r.hash[:12], r.pack, "pinned" if r.pinned else "", r.doc)
             for r in rows
         ]
-        heads = ("slot", "version", "hash", "pack", "", "what it says")
-        return box(table(f"pack {pack.name} [{pack.hash[:12]}]", heads, cells))
+        columns = ("slot", "version", "hash", "pack", "", "description")
+        return box(table(f"pack {pack.name} [{pack.hash[:12]}]", columns, cells))
 
-    # -- within -----------------------------------------------------------------------------------------------
+    # -- internal -----------------------------------------------------------------------------------------------
 
     @contextmanager
-    def seen(self) -> Iterator[VersionLog]:
-        """The versions as they are now; nothing in this process changes them within the block."""
+    def reading(self) -> Iterator[VersionLog]:
+        """Lock the versions for reading; nothing in this process changes them in the block."""
         with self._store.reading():
             yield self._store.versions
 
-    def _return(self, slot: str, to: int | str | None, kind: str, reason: str) -> Version:
-        """Install a version of the slot again; of a pin, the live one unless ``to`` says otherwise."""
+    def _reinstall(self, slot: str, to: int | str | None, kind: str, reason: str) -> Version:
+        """Install an earlier version of a slot again; a pin defaults to the active version."""
         get_slot(slot)
 
         def make(versions: VersionLog) -> list[_Change]:
             if kind == "rollback":
-                _check_free(versions, slot)
+                _check_unpinned(versions, slot)
             if to is not None:
-                wanted = versions.version(slot, to)
+                version = versions.version(slot, to)
             else:
-                wanted = versions.versions(slot)[-1] if kind == "pin" else versions.previous(slot)
-            after = versions.pack.with_policy(slot, wanted.policy)
-            change = _put(kind, slot, wanted.policy, after, reason)
-            return [change._replace(body={**change.body, "to": wanted.number})]
+                version = versions.versions(slot)[-1] if kind == "pin" else versions.previous(slot)
+            after = versions.pack.with_policy(slot, version.policy)
+            change = _make_change(kind, slot, version.policy, after, reason)
+            return [change._replace(body={**change.body, "to": version.number})]
 
         return self._write_slot(slot, make, reason)
 
     def _write_slot(
         self, slot: str, make: Callable[[VersionLog], list[_Change]], reason: str
     ) -> Version:
+        """Write changes of one slot; return its new version."""
         with self._store.exclusive():
             self._write(make, reason)
             return self._store.versions.versions(slot)[-1]
 
     def _write(self, make: Callable[[VersionLog], list[_Change]], reason: str) -> None:
-        """One transaction: what ``make`` says of the versions as they are once nobody else can write."""
+        """Write the events that ``make`` returns for the locked versions, in one transaction."""
         refuse(reason, "reason")
         with self._store.writing() as tx:
             now = self._store.clock()
@@ -492,7 +880,8 @@ class LabPolicies(Displayed):
                 tx.event(change.kind, change.body, at=now)
 
 
-def _check_free(versions: VersionLog, slot: str) -> None:
+def _check_unpinned(versions: VersionLog, slot: str) -> None:
+    """Raise InputError if a slot is pinned."""
     pinned = versions.pins.get(slot)
     if pinned is not None:
         raise InputError(
@@ -501,8 +890,8 @@ def _check_free(versions: VersionLog, slot: str) -> None:
         )
 
 
-def _put(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Change:
-    """The event that makes ``policy`` live in ``slot``, and ``after`` the live pack."""
+def _make_change(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Change:
+    """Return the event that makes ``policy`` active in ``slot`` and ``after`` the active pack."""
     hash = _hash(policy.source)
     body: dict[str, Any] = {
         "slot": slot,
@@ -518,15 +907,17 @@ def _put(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Cha
     }
     if params:
         body["params"] = params
-    return _Change(kind, body | _needing(needs_of_policy(slot, policy)), {hash: policy.source})
+    return _Change(kind, body | _needs_field(needs_of_policy(slot, policy)), {hash: policy.source})
 
 
-def _needing(needs: dict[str, str]) -> dict[str, Any]:
-    """Return the field that says which extensions a decision needs; none if it needs none."""
+def _needs_field(needs: dict[str, str]) -> dict[str, Any]:
+    """Return the event's field for the required extensions; empty if none is required."""
     return {"needs": needs} if needs else {}
 
 
 class _Row(NamedTuple):
+    """One slot in the table of policies."""
+
     slot: str
     number: int
     hash: str
@@ -535,7 +926,8 @@ class _Row(NamedTuple):
     doc: str
 
 
-def _rows(versions: VersionLog) -> list[_Row]:
+def _list_slots(versions: VersionLog) -> list[_Row]:
+    """Return one row per slot for the table of policies."""
     rows = []
     for slot, policy in versions.pack.policies.items():
         version = versions.versions(slot)[-1]
@@ -547,4 +939,5 @@ def _rows(versions: VersionLog) -> list[_Row]:
 
 
 def _hash(text: str) -> str:
+    """Return the SHA-256 hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""``lab.recall``, ``lab.graph.similar``: logged questions; questions of the past asked again."""
+"""``lab.recall`` and ``lab.graph.similar``: logged queries, and past queries repeated."""

@@ -1,4 +1,4 @@
-"""Asking a lab: recalls that are logged, recalls repeated as they would have been, and what is similar to a memory."""
+"""Recalls: logged ones, past ones repeated under another pack, and similar memories."""
 
 from __future__ import annotations
 
@@ -40,18 +40,19 @@ from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import apply_switches
 from memlab.kernel.verbs.projections import new_state
 from memlab.kernel.verbs.recalling.injected import Injected
-from memlab.kernel.verbs.reinforcement import coactivated, reinforced
+from memlab.kernel.verbs.reinforcement import reinforce, strengthen_coactivated
 
-__all__ = ["Once", "Past", "Questions", "Use", "find_slate", "logged_hits", "logged_slate"]
-
-
-# A recall that shows nothing that its agent was given before in the session.
+__all__ = ["NewToSession", "Past", "Questions", "Use", "find_slate", "read_hits", "read_slate"]
 
 
-class Once:
-    """What one recall is made for: at most ``limit`` memories, each new to the session. A ``Use`` and a ``Selection``.
+# A recall without the memories that its agent has received in the session.
 
-    ``left_out`` are the memories, best first, that would have been shown and were given before.
+
+class NewToSession:
+    """The purpose of a recall that shows only memories that are new to the session.
+
+    It implements ``Use`` and ``Selection``. ``left_out`` are the repeated memories, best first,
+    that would have been among the results.
     """
 
     abstains = True
@@ -61,59 +62,65 @@ class Once:
         self.left_out: tuple[int, ...] = ()
 
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
+        """Note the memories that the session has received; return itself as the selection."""
         self._question = question
-        self._most = pack.count("limit") if self._limit is None else self._limit
-        given = state.projection(Injected)
+        self._maximum = pack.count("limit") if self._limit is None else self._limit
+        injected = state.projection(Injected)
         agent = question.filters.viewer
         self._before = np.array(
-            given.ids(agent=agent, project=question.project, session=question.session),
+            injected.ids(agent=agent, project=question.project, session=question.session),
             dtype=np.int64,
         )
         return self
 
     def requested_rows(self, query: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return no rows: a recall requests none."""
+        """Return no row: a recall has no memories that must be shown."""
         return np.empty(0, dtype=np.int64)
 
     def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-        """A recall has no budget."""
+        """Do nothing: a recall has no budget."""
 
     def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, extra: int) -> Chosen:
+        """Choose the best candidates that the session has not received."""
         order = ranking.order[: ranking.showable]
         repeated = np.isin(pool.rows[order] + 1, self._before)
-        self.left_out = tuple((pool.rows[order][: self._most][repeated[: self._most]] + 1).tolist())
-        return Chosen(np.empty(0, dtype=np.int64), order[~repeated], self._most)
+        self.left_out = tuple(
+            (pool.rows[order][: self._maximum][repeated[: self._maximum]] + 1).tolist()
+        )
+        return Chosen(np.empty(0, dtype=np.int64), order[~repeated], self._maximum)
 
     def shown(self, slate: Slate) -> None:
-        self._shown = slate.shown
+        """Store the memories that are shown."""
+        self._shown_ids = slate.shown
 
     def body(self) -> dict[str, Any]:
+        """Return no fields: the event of the recall says nothing of the session."""
         return {}
 
     def events(self, decision: int) -> dict[str, dict[str, Any]]:
-        """What was shown, so that neither a recall nor a context gives it again."""
-        if not self._shown or self._question.session is None:
+        """Return an "inject" event, so that the session does not receive the memories again."""
+        if not self._shown_ids or self._question.session is None:
             return {}
         question = self._question
-        where = {
+        session = {
             "agent": question.filters.viewer,
             "project": question.project,
             "session": question.session,
         }
-        said = {"decision": decision, "ids": list(self._shown), "searched": True}
-        return {"inject": said | {name: one for name, one in where.items() if one}}
+        body = {"decision": decision, "ids": list(self._shown_ids), "searched": True}
+        return {"inject": body | {name: value for name, value in session.items() if value}}
 
 
-# Logged recalls by their numbers.
+# -- logged recalls by number
 
 
 def find_slate(store: Store, decision: int) -> Slate | None:
-    """The slate of a logged recall; None if no recall of this number was logged."""
+    """Return the slate of a logged recall, None if no recall has this number."""
     return next(read_slates(store.journal, decision - 1, upto=decision), None)
 
 
-def logged_slate(store: Store, decision: int) -> Slate:
-    """The slate of a logged recall; UnknownName if there is none of this number."""
+def read_slate(store: Store, decision: int) -> Slate:
+    """Return the slate of a logged recall; raise UnknownName if none has this number."""
     slate = find_slate(store, decision)
     if slate is None:
         logged = (str(event.seq) for event in store.journal.events(kinds=("recall",)))
@@ -121,19 +128,19 @@ def logged_slate(store: Store, decision: int) -> Slate:
     return slate
 
 
-def logged_hits(store: Store, decision: int) -> Hits:
-    """What a logged recall showed, with the pack that decided; UnknownName if there is none of this number.
+def read_hits(store: Store, decision: int) -> Hits:
+    """Return the hits of a logged recall, with the pack that decided.
 
-    Texts are those of today: what was purged since has none.
+    Raises UnknownName if no recall has this number. Texts are current: purged ones are empty.
     """
-    slate = logged_slate(store, decision)
+    slate = read_slate(store, decision)
     with store.reading() as state:
-        pack = _decided(store, slate)
+        pack = _find_deciding_pack(store, slate)
         return Hits(slate, pack, decision, read_memories(state, slate.shown))
 
 
-def _decided(store: Store, slate: Slate) -> Pack:
-    """Return the pack that decided a recall, with the values of parameters that were given for that one."""
+def _find_deciding_pack(store: Store, slate: Slate) -> Pack:
+    """Return the pack that decided a recall, with the parameters of that recall."""
     decision = slate.decision
     event = next(iter(store.journal.events(after=decision - 1, upto=decision)), None)
     body = {} if event is None else event.body
@@ -141,11 +148,14 @@ def _decided(store: Store, slate: Slate) -> Pack:
     return pack.with_params(body["params"]) if "params" in body else pack
 
 
-# Recalls of the past: a logged question asked once more, of the state before it, under another pack.
+# -- past recalls: a logged query on the state before it, under another pack
 
 
 class Past:
-    """The states that a lab has been in. Going forward folds what lies between; going back starts again."""
+    """Past states of a lab.
+
+    Going forward folds the events in between; going back starts from the first event.
+    """
 
     def __init__(self, journal: Journal | JournalView, recaller: Recaller) -> None:
         self._journal, self._recaller = journal, recaller
@@ -153,19 +163,19 @@ class Past:
         self._read: tuple[int, int, Slate] | None = None
 
     def before(self, seq: int) -> State:
-        """The state of which a decision that had seen the event ``seq`` was made."""
+        """Return the state on which a decision was made that had seen the event ``seq``."""
         purged = last_purge(self._journal)
         if seq < self._state.seq or purged != self._purged:
             self._state, self._purged = new_state(), purged
         if seq > self._state.seq:
-            # put aside meanwhile: an interrupt must leave none that is half folded
+            # The state is detached while it is folded: an interrupt must not leave half of it.
             state, self._state = self._state, new_state()
             state.fold(self._journal.events(after=state.seq, upto=seq), self._journal)
             self._state = state
         return self._state
 
     def logged(self, decision: int) -> Slate:
-        """The slate of a decision as it was logged; the last one is kept, for packs are asked one after another."""
+        """Return the slate of a decision. The last one is cached: packs are compared in turn."""
         purged = last_purge(self._journal)
         if self._read is not None and self._read[:2] == (decision, purged):
             return self._read[2]
@@ -175,7 +185,10 @@ class Past:
         raise UnknownName("decision", decision)
 
     def repeats(self, decision: int) -> bool:
-        """Whether a decision can be asked again: not if an expression filtered it that the log does not hold."""
+        """Return whether a decision can be repeated.
+
+        It cannot if it was filtered by an expression, which the log does not store.
+        """
         try:
             Filters.read(self.logged(decision).filters)
         except InputError:
@@ -189,11 +202,12 @@ class Past:
         *,
         instead: Callable[[State], tuple[Change, Change]] | None = None,
     ) -> Slate:
-        """What ``pack`` would have answered: the logged question, filters and vector, nothing explored or written.
+        """Return the slate that ``pack`` would have given for a logged query.
 
-        ``instead`` gives, for the state before the decision, what had been so instead, and the way back from there.
+        Query, filters and vector are the logged ones; nothing is explored or written. ``instead``
+        maps the state before the decision to a counterfactual change and its inverse.
 
-        InputError if the recall was filtered by an expression that the log does not hold.
+        Raises InputError if an expression filtered the recall, which the log does not store.
         """
         slate = self.logged(decision)
         try:
@@ -208,47 +222,48 @@ class Past:
             filters=filters,
             vector=np.frombuffer(slate.vector, dtype=np.int8),
         )
-        with self._supposed(self.before(slate.state), instead) as state:
+        with self._apply_counterfactual(self.before(slate.state), instead) as state:
             view = view_state(self._journal, state, filters.viewer)
             return self._recaller.recall(view, pack, question, limit=slate.limit)
 
     @contextmanager
-    def _supposed(
+    def _apply_counterfactual(
         self, state: State, instead: Callable[[State], tuple[Change, Change]] | None
     ) -> Iterator[State]:
+        """Apply a counterfactual change to a state within the block, and undo it at the end."""
         if instead is None:
             yield state
             return
-        there, back = (Event(state.seq, 0, "edit", change.body()) for change in instead(state))
-        self._state = new_state()  # whoever is interrupted here begins again
-        state.fold([there], self._journal)
+        change, inverse = (Event(state.seq, 0, "edit", change.body()) for change in instead(state))
+        self._state = new_state()  # after an interrupt, folding starts from the first event
+        state.fold([change], self._journal)
         yield state
-        state.fold([back], self._journal)
+        state.fold([inverse], self._journal)
         self._state = state
 
 
 _RECALLED = {"outcome": "recalled", "rating": None}
-"""What the slot ``reinforce`` knows of a memory that was shown."""
+"""The inputs of the slot ``reinforce`` for a memory that was shown."""
 
 
 class Use(Protocol):
-    """What a recall is made for beyond being shown: what it selects, and what is logged of it."""
+    """A purpose of a recall, with its selection and the events logged with it."""
 
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
-        """Who decides what is shown."""
+        """Return the selection that decides what is shown."""
 
     def shown(self, slate: Slate) -> None:
-        """Take in what is shown, while the state is held."""
+        """Store what is shown, while the state is locked."""
 
     def body(self) -> dict[str, Any]:
-        """What the event of the recall says of it, in numbers."""
+        """Return fields for the event of the recall."""
 
     def events(self, decision: int) -> Mapping[str, dict[str, Any]]:
-        """What is logged with the recall: bodies of events by their kinds."""
+        """Return further events that are logged with the recall, by kind."""
 
 
 class Questions:
-    """The questions that one lab is asked."""
+    """The verb ``recall`` of one lab."""
 
     def __init__(self, core: Core) -> None:
         self._core, self._store = core, core.store
@@ -270,31 +285,33 @@ class Questions:
         use: Use | None = None,
         again: bool | None = True,
     ) -> Hits:
-        """One recall, logged unless another pack is asked, ``log`` is false or the lab cannot be written.
+        """Return the hits of a query; see ``Lab.recall``.
 
-        ``again`` says whether what was given before in the session may be shown; None: as the pack's setting
-        ``recall-again`` says. With ``params`` the policies have these values for this recall, and its event says so; no
-        challenger is asked.
+        The recall is logged unless ``pack`` is given, ``log`` is False or the lab is read-only.
+        With ``params``, the event names the parameters, and no challenger takes part. ``use`` is
+        the purpose of the recall, such as a prompt context.
         """
+        # The order matters: the viewer and switched-off projects restrict the filters before the
+        # query is embedded.
         validate_text(query)
         store = self._store
-        once: Once | None = None
+        once: NewToSession | None = None
         now = store.clock() if at is None else check_instant(to_micros(at), "at=")
-        filters = self._seen_by(filters)
+        filters = self._restrict_to_viewer(filters)
         with store.reading() as state:
             store.refresh_index()
-            live = pack or store.versions.pack
+            base_pack = pack or store.versions.pack
             if again is None:
-                again = bool(live.settings["recall-again"])
+                again = bool(base_pack.settings["recall-again"])
             if not again and session is not None and use is None:
-                use = once = Once(limit)
-            asked, state = (
-                live.with_params(params) if params else live,
+                use = once = NewToSession(limit)
+            deciding_pack, state = (
+                base_pack.with_params(params) if params else base_pack,
                 view_state(store.journal, state, filters.viewer),
             )
             filters, off = apply_switches(store, state, project, filters)
-            screening = screen(query, personal=personal_kinds(asked.settings))
-            # an embedder may be elsewhere: it is not sent what is not answered
+            screening = screen(query, personal=personal_kinds(deciding_pack.settings))
+            # A remote embedder does not get a query that is not answered.
             vector = None if off is None else np.zeros(store.embedder.dim, dtype=np.int8)
             question = Question(
                 screening.text,
@@ -312,13 +329,13 @@ class Questions:
             began = perf_counter()
             slate = self._core.recaller.recall(
                 state,
-                asked,
+                deciding_pack,
                 question,
-                limit=int(asked.settings["limit"]) if limit is None else limit,
-                # what is not logged teaches nothing, so it explores nothing
+                limit=int(deciding_pack.settings["limit"]) if limit is None else limit,
+                # An unlogged recall gives no evidence, so it does not explore.
                 seed=self._core.seed if logs else None,
                 challenges=() if pack or params else store.versions.challenges,
-                selection=None if use is None else use.selection(state, asked, question),
+                selection=None if use is None else use.selection(state, deciding_pack, question),
             )
             self._core.latencies.add("search", perf_counter() - began)
             if use is not None:
@@ -326,17 +343,19 @@ class Questions:
             memories = read_memories(state, slate.shown)
             decision = None
             if logs:
-                said = {} if use is None else use.body()
+                details = {} if use is None else use.body()
                 if params:
-                    said = {
-                        "of": live.hash,
+                    details = {
+                        "of": base_pack.hash,
                         "params": {name: float(value) for name, value in params.items()},
-                    } | said
-                decision = self._log(slate, asked, said, screening, viewer=filters.viewer, use=use)
+                    } | details
+                decision = self._log(
+                    slate, deciding_pack, details, screening, viewer=filters.viewer, use=use
+                )
             repeated = () if once is None else once.left_out
             return Hits(
                 slate,
-                asked,
+                deciding_pack,
                 decision,
                 memories,
                 redacted=screening.findings,
@@ -348,32 +367,32 @@ class Questions:
         self,
         slate: Slate,
         pack: Pack,
-        said: dict[str, Any],
+        details: dict[str, Any],
         screening: Screening,
         *,
         viewer: str | None,
         use: Use | None,
     ) -> int:
-        """Write the event of a recall and its slate; the number of the event."""
+        """Write the event of a recall and its slate; return the number of the event."""
         store = self._store
         with store.writing(durable=False) as tx:
             body = {
                 "ids": list(slate.shown),
                 "probes": list(slate.probes),
                 "pack": slate.pack_hash,
-                **said,
+                **details,
             }
-            body |= self._changed(slate, viewer)
+            body |= self._compute_changes(slate, viewer)
             if screening.findings:
-                body["redacted"] = [found.type for found in screening.findings]
+                body["redacted"] = [finding.type for finding in screening.findings]
             decision = tx.event("recall", body, at=slate.at)
             tx.slate(decision, self._core.recaller.encode(pack, slate))
             for kind, content in ({} if use is None else use.events(decision)).items():
                 tx.event(kind, content, at=slate.at)
         return decision
 
-    def _changed(self, slate: Slate, viewer: str | None) -> dict[str, Any]:
-        """What being shown changes in memories and edges, as the live pack decides."""
+    def _compute_changes(self, slate: Slate, viewer: str | None) -> dict[str, Any]:
+        """Return the changes of memories and edges that a recall causes under the active pack."""
         store, pack = self._store, self._store.versions.pack
         if not pack.number("coactivation-gain") and not changed_fields(
             pack.policies["reinforce"], _RECALLED
@@ -382,31 +401,37 @@ class Questions:
         rows = np.array(slate.shown, dtype=np.int64) - 1
         rows.sort()
         state = view_state(store.journal, store.state, viewer)
-        change = reinforced(state, pack, rows, slate.at, outcome="recalled")
-        change += coactivated(store.state, pack, rows)  # a view numbers edges otherwise
+        change = reinforce(state, pack, rows, slate.at, outcome="recalled")
+        change += strengthen_coactivated(
+            store.state, pack, rows
+        )  # a viewer's state has other edge numbers
         return change.body()
 
     def similar(
         self, row: int, *, limit: int, project: str | None, filters: Filters
     ) -> pl.DataFrame:
-        """The memories nearest to that in ``row``; see ``Lab.similar``."""
+        """Return the memories nearest to the one in ``row``; see ``lab.graph.similar``."""
         with self._store.reading() as state:
             if state.names["status"].value_at(row) == "purged":
                 raise InputError(
-                    f"Memory {row + 1} is purged: only its row is left, and nothing is similar to it."
+                    f"Memory {row + 1} is purged and has no vector: nothing is similar to it."
                 )
             self._store.refresh_index()
-            # what is bound to a session is known to its neighbours there
+            # A memory bound to a session is compared with its neighbours there.
             session = state.names["session"].value_at(row)
             question = Question(
-                "", at=0, project=project, session=session, filters=self._seen_by(filters)
+                "",
+                at=0,
+                project=project,
+                session=session,
+                filters=self._restrict_to_viewer(filters),
             )
             return similar(state, row, self._core.recaller.population(state, question), limit=limit)
 
     def again(self, decision: Mapping[str, Any], pack: Pack) -> pl.DataFrame | None:
-        """The candidates that ``pack`` would have had for a logged decision: what ``evaluate`` re-recalls.
+        """Return the candidates that ``pack`` would have had for a logged decision.
 
-        None where the recall cannot be repeated, because its filter is not in the log.
+        Returns None if the recall cannot be repeated, because its filter is not in the log.
         """
         if not isinstance(decision.get("decision"), int):
             raise InputError(
@@ -420,15 +445,15 @@ class Questions:
                     journal.full if isinstance(journal, ViewerJournal) else journal,
                     self._core.recaller,
                 )
-            seq = decision["decision"]
-            return self._past.recall(seq, pack).frame if self._past.repeats(seq) else None
+            number = decision["decision"]
+            return self._past.recall(number, pack).frame if self._past.repeats(number) else None
 
-    def _seen_by(self, filters: Filters) -> Filters:
-        """The filters with the viewer whose lab this is."""
+    def _restrict_to_viewer(self, filters: Filters) -> Filters:
+        """Return the filters with the viewer of this lab."""
         if self._viewer is None:
             return filters
         if filters.viewer not in (None, self._viewer):
             raise InputError(
-                f'This is the lab as "{self._viewer}" sees it, so "{filters.viewer}" cannot ask it.'
+                f'The viewer of this lab is "{self._viewer}": leave viewer="{filters.viewer}" out.'
             )
         return replace(filters, viewer=self._viewer)

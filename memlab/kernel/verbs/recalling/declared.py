@@ -1,4 +1,4 @@
-"""What recalling declares to a lab."""
+"""The projections that recalling declares."""
 
 from __future__ import annotations
 
@@ -10,3 +10,4 @@ __all__ = ["DECLARED"]
 DECLARED = Declared(
     projections=(Injected,),
 )
+"""The declaration that ``projections`` reads."""

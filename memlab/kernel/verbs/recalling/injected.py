@@ -1,4 +1,4 @@
-"""What was injected into the prompts of each session: nothing is injected twice."""
+"""Memories that each session has received; none is injected twice."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from memlab.kernel.state import (
 __all__ = ["Injected"]
 
 _MAX_SESSIONS = 10_000
-"""Sessions that are remembered, the latest: a session ends within days."""
+"""Maximum number of stored sessions, the latest: a session ends within days."""
 
 _Session = tuple[str, str, str]
 
 
 class Injected(Projection):
-    """The memories that were injected for an agent in a session of a project.
+    """The memories that an agent received in each session of a project.
 
-    An edit in place that changes the words of a prompt takes its memory out: it may be injected once more.
+    An edit in place that changes the words of a prompt removes the memory from the list, so that it
+    may be injected once more.
     """
 
     name: ClassVar[str] = "injected"
@@ -61,7 +62,7 @@ class Injected(Projection):
     def ids(
         self, *, agent: str | None, project: str | None, session: str | None
     ) -> tuple[int, ...]:
-        """The ids that were injected there so far; none without a session."""
+        """Return the ids that were injected in a session, in order; none without a session."""
         return (
             ()
             if session is None
@@ -69,28 +70,33 @@ class Injected(Projection):
         )
 
     def fold(self, event: Event) -> None:
+        """Apply an "inject" or "edit" event."""
         body = event.body
         if event.kind == "edit":
-            again = frozenset(body.get("again", ()))
-            if again:
+            edited = frozenset(body.get("again", ()))
+            if edited:
                 self._ids = {
-                    key: [id for id in ids if id not in again] for key, ids in self._ids.items()
+                    key: [id for id in ids if id not in edited] for key, ids in self._ids.items()
                 }
             return
         if body.get("session") is None:
             return
         key = (body.get("agent") or "", body.get("project") or "", body["session"])
-        self._ids[key] = [*self._ids.pop(key, ()), *body["ids"]]  # the latest session stands last
+        # The session moves to the end, because the first one is removed at the maximum.
+        self._ids[key] = [*self._ids.pop(key, ()), *body["ids"]]
         if len(self._ids) > _MAX_SESSIONS:
             del self._ids[next(iter(self._ids))]
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
+        """Return False for an event of another agent than the viewer, else None."""
         return None if body.get("agent") in (None, viewer) else False
 
     def dump(self) -> Any:
+        """Return the sessions as plain values."""
         return [[*key, ids] for key, ids in self._ids.items()]
 
     def load(self, dumped: Any) -> None:
+        """Restore the sessions from the result of ``dump``."""
         self._ids = {
             (agent, project, session): list(ids) for agent, project, session, ids in dumped
         }

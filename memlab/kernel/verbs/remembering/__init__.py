@@ -1,1 +1,1 @@
-"""``lab.remember``, ``lab.agents.observe``: screening, limits, admission and its detectors, the body of the event."""
+"""``lab.remember``: screening, limits, default values and the event of new memories."""

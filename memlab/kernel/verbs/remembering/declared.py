@@ -1,4 +1,4 @@
-"""What remembering declares to a lab."""
+"""The projections that remembering declares."""
 
 from __future__ import annotations
 
@@ -8,3 +8,4 @@ from memlab.kernel.verbs.tellings import Tellings
 __all__ = ["DECLARED"]
 
 DECLARED = Declared(projections=(Tellings,))
+"""The declaration that ``projections`` reads."""

@@ -1,9 +1,9 @@
-"""Which rows of a source are in the lab already: a memory's own columns are its key, so nothing else is kept of it.
+"""Recognition of rows that a lab has already; a memory's own columns are its key.
 
-A row is known if the lab has as many memories of its project, session, speaker and text (and its time, where it has
-one) as the source has had rows like it. So the same file twice adds nothing, a load that was cut off goes on, a log
-that has grown adds its end, and one that repeats itself keeps its repetitions. What is purged leaves no key behind; it
-stays away by its tombstone.
+A row is known if the lab has as many memories with its project, session, speaker and text (and
+time, if known) as the source has had such rows. So loading a file twice adds nothing, an
+interrupted load continues, a log that has grown adds its end, and repetitions within one file are
+stored. Purged memories have no key; their tombstone keeps them out.
 """
 
 from __future__ import annotations
@@ -21,81 +21,94 @@ from memlab.kernel.state import State, Tombstones
 
 __all__ = ["Known"]
 
-_PLACE = ("project", "session", "speaker")
+# The fields of the key, next to the text.
+_CONTEXT = ("project", "session", "speaker")
 
 
 class Known:
-    """What a lab has of one source. ``fresh`` looks at rows, ``still`` again under the lock, ``stored`` counts them."""
+    """The rows of one source that a lab has already.
+
+    ``fresh`` examines rows, ``still`` examines them again under the lock, and ``stored`` counts
+    them.
+    """
 
     def __init__(self) -> None:
         self._rows = 0
-        self._held: Counter[bytes] = Counter()
-        """Memories by key, those with a time by that too."""
-        self._read: Counter[bytes] = Counter()
-        """Rows of the source so far, likewise."""
-        self._asked: list[tuple[bytes, int]] = []
+        # Numbers of memories by key, and of rows of the source so far, with and without the time.
+        self._stored_counts: Counter[bytes] = Counter()
+        self._source_counts: Counter[bytes] = Counter()
+        self._pending: list[tuple[bytes, int]] = []
         self._counted: list[bytes] = []
+        # For each examined row: whether the source gives its time, and "added", "known" or "purged".
         self.timed: Sequence[bool] = ()
-        """Of each row that is asked about: whether the source gives its time."""
         self.found: list[str] = []
-        """Of each row: added, known or purged."""
 
     def fresh(
         self, state: State, columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
     ) -> NDArray[np.bool_]:
-        """Which rows are new."""
+        """Return a mask of the new rows."""
         self._catch_up(state)
         nothing = [None] * len(texts)
-        places = zip(*(columns.get(name, nothing) for name in _PLACE), strict=True)
+        places = zip(*(columns.get(name, nothing) for name in _CONTEXT), strict=True)
         created = columns.get("created", nothing)
         tombstones = state.projection(Tombstones)
         purged = len(tombstones) > 0
         batch: Counter[bytes] = Counter()
-        self._asked, self._counted, self.found = [], [], []
-        for row, (place, text) in enumerate(zip(places, texts, strict=True)):
-            bare = _key(place, text)
-            dated = _dated(bare, created[row])
+        self._pending, self._counted, self.found = [], [], []
+        for row, (context, text) in enumerate(zip(places, texts, strict=True)):
+            bare = _make_key(context, text)
+            dated = _add_time(bare, created[row])
             key = dated if self.timed[row] else bare
-            nth = self._read[key] + batch[key]
+            nth = self._source_counts[key] + batch[key]
             batch.update((bare, dated))
             self._counted += (bare, dated)
-            known = self._held[key] > nth
+            is_known = self._stored_counts[key] > nth
             self.found.append(
-                "known" if known else "purged" if purged and tombstones.is_purged(text) else "added"
+                "known"
+                if is_known
+                else "purged"
+                if purged and tombstones.is_purged(text)
+                else "added"
             )
             if self.found[-1] == "added":
-                self._asked.append((key, nth))
-        return np.array([one == "added" for one in self.found], dtype=np.bool_)
+                self._pending.append((key, nth))
+        return np.array([outcome == "added" for outcome in self.found], dtype=np.bool_)
 
     def still(self, state: State) -> NDArray[np.bool_]:
-        """Which of the rows that were new are so now: another process may have loaded them meanwhile."""
+        """Return a mask of the new rows that are still new.
+
+        Another process may have loaded some of them meanwhile.
+        """
         self._catch_up(state)
-        left = [self._held[key] <= nth for key, nth in self._asked]
-        added = [row for row, what in enumerate(self.found) if what == "added"]
+        left = [self._stored_counts[key] <= nth for key, nth in self._pending]
+        added = [row for row, outcome in enumerate(self.found) if outcome == "added"]
         for row, new in zip(added, left, strict=True):
             if not new:
                 self.found[row] = "known"
         return np.array(left, dtype=np.bool_)
 
     def stored(self) -> None:
-        """The rows that were asked about are stored."""
-        self._read.update(self._counted)
+        """Count the examined rows as stored."""
+        self._source_counts.update(self._counted)
         self._counted = []
 
     def _catch_up(self, state: State) -> None:
-        columns = [state.names[name] for name in _PLACE]
+        """Count the memories that were added since the last call."""
+        columns = [state.names[name] for name in _CONTEXT]
         created = state.numbers["created"].values
         for row in range(self._rows, len(state)):
             text = state.texts.value_at(row)
             if text is not None:
-                bare = _key(tuple(column.value_at(row) for column in columns), text)
-                self._held.update((bare, _dated(bare, int(created[row]))))
+                bare = _make_key(tuple(column.value_at(row) for column in columns), text)
+                self._stored_counts.update((bare, _add_time(bare, int(created[row]))))
         self._rows = len(state)
 
 
-def _key(place: Sequence[str | None], text: str) -> bytes:
-    return hashlib.blake2b(msgspec.msgpack.encode((*place, text)), digest_size=16).digest()
+def _make_key(context: Sequence[str | None], text: str) -> bytes:
+    """Return the key of a row without its time."""
+    return hashlib.blake2b(msgspec.msgpack.encode((*context, text)), digest_size=16).digest()
 
 
-def _dated(key: bytes, created: int | None) -> bytes:
+def _add_time(key: bytes, created: int | None) -> bytes:
+    """Return a key with the time of the row."""
     return key + (created or 0).to_bytes(8, "little", signed=True)

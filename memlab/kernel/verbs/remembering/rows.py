@@ -1,4 +1,4 @@
-"""The memories of one call on their way into a lab: a row each, filled in as the pack says, as an event's body."""
+"""New memories of one call: rows, values filled in by the pack, the body of their event."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from memlab.kernel.verbs.fact_rows import build_mention_edges, get_entities
 from memlab.kernel.verbs.gate import is_agent
 
 __all__ = [
-    "Describing",
+    "Describer",
     "Rows",
-    "chained",
+    "build_event_body",
     "check_files",
-    "describing",
-    "event_body",
-    "names_in_texts",
-    "visibility_of",
+    "default_visibility",
+    "find_names",
+    "get_describer",
+    "make_chain",
 ]
 
 
@@ -46,15 +46,15 @@ class Rows:
     Attributes
     ----------
     columns
-        Their checked values by field, without the text. A field that no row has is missing.
+        Checked values by field, without the text. A field that no row has is missing.
     given
-        What the caller gave by field.
+        The caller's values by field.
     texts
-        Their texts, without secrets.
+        The texts, without secrets.
     findings
-        What was taken out of each text.
+        The secrets that were removed from each text.
     vectors
-        Their vectors, empty until they are embedded.
+        The vectors; empty until the texts are embedded.
     """
 
     columns: dict[str, list[Any]]
@@ -67,18 +67,18 @@ class Rows:
         return len(self.texts)
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return a field of every row, None where it is not known."""
+        """Return a field of every row, None where it is unknown."""
         return self.columns.get(name) or [None] * len(self)
 
-    def said(self, row: int) -> str:
+    def embedded_text(self, row: int) -> str:
         """Return the text of a row with its speaker, as it is embedded."""
         return prefix_speaker(self.texts[row], self.column("speaker")[row])
 
-    def keep(self, kept: NDArray[np.bool_]) -> None:
-        """Leave out all other rows."""
-        if kept.all():
+    def keep(self, mask: NDArray[np.bool_]) -> None:
+        """Drop the rows that are False in the mask."""
+        if mask.all():
             return
-        rows = np.flatnonzero(kept).tolist()
+        rows = np.flatnonzero(mask).tolist()
         self.columns = {
             name: [values[row] for row in rows] for name, values in self.columns.items()
         }
@@ -89,130 +89,137 @@ class Rows:
 
     def missing(self, name: str) -> list[int]:
         """Return the rows for which the caller gave no value of a field."""
-        given = self.given.get(name)
-        return [row for row in range(len(self)) if given is None or given[row] is None]
+        values = self.given.get(name)
+        return [row for row in range(len(self)) if values is None or values[row] is None]
 
     def fill(self, name: str, values: Mapping[int, Any]) -> None:
-        """Set a field of some rows; the others keep their value, or get the default."""
+        """Set a field of some rows; the others keep their value or get the default."""
         if values:
             column = self.columns.setdefault(name, [MEMORY[name].default] * len(self))
             for row, value in values.items():
                 column[row] = value
 
     def fill_from_pack(self, pack: Pack) -> None:
-        """Fill in what the caller left open: the weight of feelings, confidence, strength, visibility."""
+        """Fill in emotional weight, confidence, strength and visibility where missing."""
+        # Defaults are not written, so that events stay short.
         kinds = self.column("kind")
         feelings = [row for row in self.missing("emotional_weight") if kinds[row] == "feeling"]
         if feelings:
-            weights = {row: describing().emotional_weight(self.texts[row]) for row in feelings}
+            weights = {row: get_describer().emotional_weight(self.texts[row]) for row in feelings}
             self.fill(
                 "emotional_weight", {row: weight for row, weight in weights.items() if weight}
             )
         for name in ("confidence", "strength"):
-            first = pack.number(f"initial-{name}")
-            if first != MEMORY[name].default:
-                self.fill(name, dict.fromkeys(self.missing(name), first))
+            initial = pack.number(f"initial-{name}")
+            if initial != MEMORY[name].default:
+                self.fill(name, dict.fromkeys(self.missing(name), initial))
         if "creator" in self.columns:
             creators, default = self.columns["creator"], MEMORY["visibility"].default
-            seen_by = {
-                row: visibility_of(creators[row], pack) for row in self.missing("visibility")
+            visibilities = {
+                row: default_visibility(creators[row], pack) for row in self.missing("visibility")
             }
             if str(pack.settings["visibility"]) != default:
                 self.fill(
-                    "visibility", {row: word for row, word in seen_by.items() if word is not None}
+                    "visibility",
+                    {row: word for row, word in visibilities.items() if word is not None},
                 )
 
     def infer(self, pack: Pack) -> None:
-        """Add tags as ``infer-tags`` says, and summaries where ``write-summary`` is set; turns get none.
+        """Add tags by the setting ``infer-tags`` and summaries by ``write-summary``.
 
-        Tags that are given stay first, and a summary that is given stays.
+        Turns get none. Given tags come first, and given summaries stay.
         """
+        # Summaries come after tags, because the order of columns is part of the event.
         rows = [row for row, kind in enumerate(self.column("kind")) if kind != "turn"]
-        how = pack.settings["infer-tags"]
-        if how != "off" and rows:
-            tags = [tuple(given or ()) for given in self.column("tags")]
+        mode = pack.settings["infer-tags"]
+        if mode != "off" and rows:
+            tags = [tuple(row_tags or ()) for row_tags in self.column("tags")]
             files, subjects, objects = map(self.column, ("files", "subject", "object"))
             for row in rows:
-                text = self.texts[row] if how == "all" else ""
-                entities = (subjects[row], objects[row]) if how == "all" else ()
-                inferred = describing().tags_of(text, files[row] or (), entities)
+                text = self.texts[row] if mode == "all" else ""
+                entities = (subjects[row], objects[row]) if mode == "all" else ()
+                inferred = get_describer().tags_of(text, files[row] or (), entities)
                 tags[row] = tuple(dict.fromkeys([*tags[row], *inferred]))
             if any(tags):
-                self.columns["tags"] = [list(given) for given in tags]
+                self.columns["tags"] = [list(row_tags) for row_tags in tags]
         if pack.settings["write-summary"] and rows:
             summaries, steps = list(self.column("summary")), self.column("steps")
             for row in rows:
-                if not steps[row]:  # a procedure is told by its steps
-                    summaries[row] = summaries[row] or describing().summary_of(self.texts[row])
+                if not steps[row]:  # the steps of a procedure are its summary
+                    summaries[row] = summaries[row] or get_describer().summary_of(self.texts[row])
             self.columns["summary"] = summaries
 
     def check_bytes(self, pack: Pack) -> None:
-        """Refuse an agent's memory of more bytes than the setting ``write-bytes``; 0 is any number."""
-        most = int(pack.settings["write-bytes"])
-        for row in self._written_by_agents() if most else ():
+        """Refuse an agent's memory that exceeds the setting ``write-bytes``; 0: no limit."""
+        maximum = int(pack.settings["write-bytes"])
+        for row in self._written_by_agents() if maximum else ():
             size = len(self.texts[row].encode())
-            if size > most:
+            if size > maximum:
                 raise InputError(
                     f"Row {row}: {self.columns['creator'][row]} gives {size:,} bytes, and a memory of an agent has at "
-                    f"most {most:,} under the pack {pack.name} (setting write-bytes). Shorten or split it; a log of "
-                    'turns is stored whole with kind="turn".'
+                    f"most {maximum:,} under the pack {pack.name} (setting write-bytes). Shorten or split it; turns "
+                    'of a log are stored whole with kind="turn".'
                 )
 
     def check_sessions(self, state: State, pack: Pack) -> None:
-        """Refuse more memories of an agent in a session than the setting ``session-writes``; 0 is any number.
+        """Refuse more of an agent's memories per session than ``session-writes``; 0: no limit.
 
-        Counted are what is about to be stored and what the session has of the agent; without a session nothing is.
+        New memories and stored ones of the session count; memories without a session do not.
         """
-        most = int(pack.settings["session-writes"])
-        if not most:
+        maximum = int(pack.settings["session-writes"])
+        if not maximum:
             return
         projects, sessions = self.column("project"), self.column("session")
         fresh: dict[tuple[str, str | None, str], int] = {}
         for row in self._written_by_agents():
             if sessions[row] is not None:
-                place = self.columns["creator"][row], projects[row], sessions[row]
-                fresh[place] = fresh.get(place, 0) + 1
-        for (creator, project, session), more in fresh.items():
+                key = self.columns["creator"][row], projects[row], sessions[row]
+                fresh[key] = fresh.get(key, 0) + 1
+        for (creator, project, session), added in fresh.items():
             written = _count_written(state, creator, project, session)
-            if written + more > most:
+            if written + added > maximum:
                 raise InputError(
-                    f'{creator} has written {written:,} memories in session "{session}" and gives {more:,} more; the '
-                    f"pack {pack.name} allows {most:,} (setting session-writes). Keep what matters, or go on in the "
-                    'next session; a log of turns is stored whole with kind="turn".'
+                    f'{creator} has written {written:,} memories in session "{session}" and gives {added:,} more; the '
+                    f"pack {pack.name} allows {maximum:,} (setting session-writes). Select the important ones, or use "
+                    'another session; turns of a log are stored whole with kind="turn".'
                 )
 
     def _written_by_agents(self) -> list[int]:
+        """Return the rows that agents write, without turns."""
         kinds = self.columns.get("kind", [MEMORY["kind"].default] * len(self))
         creators = self.column("creator")
         return [row for row in range(len(self)) if is_agent(creators[row]) and kinds[row] != "turn"]
 
 
-class Describing(Protocol):
-    """What the words of a text give a memory; see ``memlab.subjects.reading.tags``."""
+class Describer(Protocol):
+    """A reader of texts for tags, summaries, emotion and names.
+
+    ``memlab.subjects.reading.tags`` implements it.
+    """
 
     def tags_of(
         self, text: str, files: Sequence[str], entities: Sequence[str | None] = ()
     ) -> list[str]:
-        """Return tags of a text, of paths and of names."""
+        """Return tags from a text, from paths and from names."""
 
     def summary_of(self, text: str) -> str:
         """Return a summary in the text's own words."""
 
     def emotional_weight(self, text: str) -> float | None:
-        """Return how much feeling a text carries, 0-100; None where no word of feeling stands in it."""
+        """Return the emotional weight of a text, 0 to 100, None without emotional words."""
 
     def proper_names(self, text: str) -> list[str]:
         """Return the names that a text mentions."""
 
 
-def describing() -> Describing:
-    """Return what reads texts for tags, summaries, feelings and names: the last declared at "describe-text"."""
-    read: Describing = list_hooks("describe-text")[-1]()
-    return read
+def get_describer() -> Describer:
+    """Return the reader of texts that was declared last at the hook "describe-text"."""
+    describer: Describer = list_hooks("describe-text")[-1]()
+    return describer
 
 
 def check_files(pack: Pack, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse a file that its project leaves out, where the setting ``ignored-files`` asks for it."""
+    """Refuse files that their project ignores, if the setting ``ignored-files`` is on."""
     if not pack.settings["ignored-files"]:
         return
     for row, paths in enumerate(columns.get("files", ())):
@@ -220,55 +227,57 @@ def check_files(pack: Pack, columns: Mapping[str, Sequence[Any]]) -> None:
             rules = find_ignore_file(path)
             if rules is not None:
                 raise PrivacyError(
-                    f'Row {row}, field files: "{path}" is left out by {rules}, so no memory points to it under the '
-                    f"pack {pack.name} (setting ignored-files). Leave it out of files."
+                    f'Row {row}, field files: "{path}" is left out by {rules}, so the pack {pack.name} admits no '
+                    "memory with it (setting ignored-files). Leave it out of files."
                 )
 
 
-def visibility_of(creator: str | None, pack: Pack) -> str | None:
-    """Return the visibility of what a creator says nothing else of; None without a creator.
+def default_visibility(creator: str | None, pack: Pack) -> str | None:
+    """Return the default visibility of a creator's memory, None without a creator.
 
-    What a person keeps is private where the pack says "by-creator", and what an agent keeps is the project's.
+    Under "by-creator", a person's memory is private and an agent's is visible to its project.
     """
-    how = str(pack.settings["visibility"])
-    if creator is None or how != "by-creator":
-        return None if creator is None else how
+    setting = str(pack.settings["visibility"])
+    if creator is None or setting != "by-creator":
+        return None if creator is None else setting
     return str(MEMORY["visibility"].default) if is_agent(creator) else "private"
 
 
-def names_in_texts(
+def find_names(
     state: State, pack: Pack, columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
 ) -> dict[int, list[str]]:
-    """Return by row the names of entities in texts, as ``infer-entities`` says; of turns and facts none.
+    """Return the names of entities in each text, by row, as ``infer-entities`` says.
 
-    A name that an entity bears stands for that entity; a speaker does not mention themselves. What an assistant writes
-    names what is known already, and makes no new entity.
+    Turns and facts are not searched. A name or alias of an entity becomes its canonical name, and
+    speakers do not mention themselves. Texts of an assistant name existing entities only.
     """
     if pack.settings["infer-entities"] == "off":
         return {}
     nothing: list[Any] = [None] * len(texts)
     kinds, predicates = columns.get("kind", nothing), columns.get("predicate", nothing)
     speakers, entities = columns.get("speaker", nothing), get_entities(state)
-    found: dict[int, list[str]] = {}
+    by_row: dict[int, list[str]] = {}
     for row, text in enumerate(texts):
         if kinds[row] == "turn" or predicates[row] is not None:
             continue
         speaker = speakers[row]
         by_assistant = speaker is not None and infer_role(speaker, None) == "assistant"
-        named = {name: entities.canonical_name(name) for name in describing().proper_names(text)}
+        canonical_names = {
+            name: entities.canonical_name(name) for name in get_describer().proper_names(text)
+        }
         names = [
-            known or normalize_entity_name(name)
-            for name, known in named.items()
-            if known or not by_assistant
+            canonical or normalize_entity_name(name)
+            for name, canonical in canonical_names.items()
+            if canonical or not by_assistant
         ]
         own = None if speaker is None else entity_key(speaker)
-        kept = [name for name in dict.fromkeys(names) if entity_key(name) != own]
-        if kept:
-            found[row] = kept
-    return found
+        mentioned_names = [name for name in dict.fromkeys(names) if entity_key(name) != own]
+        if mentioned_names:
+            by_row[row] = mentioned_names
+    return by_row
 
 
-def event_body(
+def build_event_body(
     state: State,
     columns: Mapping[str, list[Any]],
     first: int,
@@ -277,9 +286,9 @@ def event_body(
     chain: bool,
     named_in: Mapping[int, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """Return the body of the event that adds ``count`` memories from the id ``first`` on.
+    """Return the body of the event that adds ``count`` memories with ids from ``first``.
 
-    ``named_in`` has by row the names in its text.
+    ``named_in`` has the names in each text by row.
     """
     body: dict[str, Any] = {
         "first": first,
@@ -288,14 +297,17 @@ def event_body(
     }
     body |= build_mention_edges(columns, range(first, first + count), named_in).body()
     if chain:
-        body["edges"] = chained(state, columns, first, count)
+        body["edges"] = make_chain(state, columns, first, count)
     return body
 
 
-def chained(
+def make_chain(
     state: State, columns: Mapping[str, Sequence[Any]], first: int, count: int
 ) -> dict[str, Any]:
-    """Return ``next`` edges to new memories, each from the last of its session that whoever sees it sees."""
+    """Return ``next`` edges to new memories from their predecessors in the session.
+
+    The predecessor is the newest memory that is visible to everybody who sees the new one.
+    """
     nothing = [None] * count
     fresh: dict[tuple[str | None, str], list[tuple[int, str]]] = {}
     source, target = [], []
@@ -306,17 +318,19 @@ def chained(
         if session is None:
             continue
         audience = creator or NOBODY if visibility == "private" else EVERYONE
-        come = fresh.setdefault((project, session), [])
-        before = next((id for id, whose in reversed(come) if whose in (EVERYONE, audience)), None)
-        before = _last_of(state, project, session, audience) if before is None else before
+        earlier = fresh.setdefault((project, session), [])
+        before = next(
+            (id for id, seen_by in reversed(earlier) if seen_by in (EVERYONE, audience)), None
+        )
+        before = _find_last(state, project, session, audience) if before is None else before
         if before is not None:
             source.append(before)
             target.append(id)
-        come.append((id, audience))
+        earlier.append((id, audience))
     return {"source": source, "target": target, "relation": "next", "weight": 1.0}
 
 
-def _last_of(state: State, project: str | None, session: str, audience: str) -> int | None:
+def _find_last(state: State, project: str | None, session: str, audience: str) -> int | None:
     """Return the id of the newest memory of a session that an audience sees."""
     last = state.last_in_session(project, session)
     hidden = None if last is None else hidden_rows(state, audience)
@@ -327,10 +341,10 @@ def _last_of(state: State, project: str | None, session: str, audience: str) -> 
 
 
 def _count_written(state: State, creator: str, project: str | None, session: str) -> int:
-    """Return how many memories of a session an agent has written, whatever became of them."""
+    """Return the number of memories of a session that an agent has written, in any status."""
     names = state.names
-    place = state.contexts.code(f"{project or ''}\x1f{session}")
-    found = (state.contexts.codes == place) & (
+    code = state.contexts.code(f"{project or ''}\x1f{session}")
+    own = (state.contexts.codes == code) & (
         names["creator"].codes == names["creator"].code(creator)
     )
-    return int(np.count_nonzero(found & (names["kind"].codes != names["kind"].code("turn"))))
+    return int(np.count_nonzero(own & (names["kind"].codes != names["kind"].code("turn"))))

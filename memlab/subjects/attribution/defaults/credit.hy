@@ -1,12 +1,12 @@
-; What a pack has that says nothing of `credit`. The weights are a logistic regression of experiments/attribution.py, on
-; the first half of its conversations, rounded: on answers as they are, on paraphrases, and on answers to another
-; question, to which nothing that was shown contributed. What a quote, an id, an argument and a correction count is set
-; by hand: none of those conversations has any.
+; The default of packs without a policy `credit`. The weights are a rounded logistic regression of
+; experiments/attribution.py on the first half of its conversations: verbatim answers, paraphrases, and
+; answers to another question, to which no retrieved memory contributed. The credit of a quote, an id, an
+; argument and a correction is set by hand, because none of those conversations has any.
 
 (defpolicy credit [evidence-lead near-lead asked-lead words-lead alike asked-words rarest same-date said-then
                    of-another length quoted cited in-arguments abstains corrected denied]
-  "It speaks of the question and holds what the answer says, more than the others that were shown do. An id by itself
-   buys half of it. What the user then puts right misled; an answer that says nothing new says nothing of anything."
+  "Credit a memory that covers the query and the answer more than the other hits do. An id alone gives half. A memory
+   that the user then corrects misled. An answer without new words decides nothing."
   (let [joined (sigmoid (+ -2.3
                            (* 2.8 evidence-lead)
                            (* 19 near-lead)

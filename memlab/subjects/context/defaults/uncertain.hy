@@ -1,3 +1,3 @@
 (fn []
-  "A context does not say how sure a memory is."
+  "Mark no memory as uncertain."
   false)
