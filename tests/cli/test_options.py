@@ -48,7 +48,7 @@ def test_an_option_has_the_default_and_the_limits_of_its_verb():
     budget = describe_parameters(memlab.Lab.context)["budget"]
     assert (options["budget"].default, options["budget"].type.min) == (
         budget.default,
-        budget.limits.least,
+        budget.limits.lower,
     )
     assert options["budget"].help == "Maximum number of tokens."
 

@@ -518,13 +518,13 @@ def test_an_argument_has_the_default_and_no_wider_limits_than_the_verb(lab, tool
         field, own = form["properties"][name], verb[name]
         assert field.get("default") == (list(own.default) if own.default == () else own.default)
         if own.limits is not None:
-            assert field["minimum"] >= own.limits.least
+            assert field["minimum"] >= own.limits.lower
 
 
 def test_the_number_of_a_recall_has_the_limits_of_the_verb(lab):
     limits = describe_parameters(memlab.Lab.feedback)["decision"].limits
     field = tools(lab)[3].input_schema["properties"]["recall"]
-    assert (field["minimum"], field["maximum"]) == (limits.least, limits.most)
+    assert (field["minimum"], field["maximum"]) == (limits.lower, limits.upper)
 
 
 def test_the_fields_of_a_memory_are_described_with_their_limits(lab):

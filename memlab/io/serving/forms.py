@@ -66,7 +66,7 @@ def _describe_argument(
     if not parameter.required:
         options["default"] = [] if parameter.default == () else parameter.default
     if parameter.limits is not None:
-        bounds = {"ge": parameter.limits.least, "le": parameter.limits.most}
+        bounds = {"ge": parameter.limits.lower, "le": parameter.limits.upper}
         options |= {key: bound for key, bound in bounds.items() if math.isfinite(bound)}
     return Field(**options | limits)
 

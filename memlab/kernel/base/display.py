@@ -1,7 +1,7 @@
-"""How results are shown: one description of a result gives its text in a terminal and its HTML in a notebook.
+"""Display of results: one description of a result yields its text in a terminal and its HTML in a notebook.
 
-A class that inherits ``Displayed`` says in ``_display`` what of it is shown; a ``Report`` shows the same as text. Text
-becomes HTML in this module alone, which escapes it.
+A class that inherits `Displayed` returns the displayed parts from ``_display``; a `Report` shows the same parts as text.
+Only this module turns text into HTML, and it escapes it.
 """
 
 from __future__ import annotations
@@ -38,50 +38,63 @@ __all__ = [
 ]
 
 BLUE, RED = "#4c78a8", "#e45756"
+# A cell that is a number, a share, an interval or empty, so that its column is aligned to the right.
 _NUMBER = re.compile(r"[-+]?[\d.,]+%?|-|\[[-\d., ]*\]|")
 _INKED = "print-color-adjust:exact;-webkit-print-color-adjust:exact"
-"""Browsers print no backgrounds otherwise."""
+"""Style without which browsers print no backgrounds."""
 
 _NARROW = 8
-"""Characters that a cell of a text table keeps at least."""
+"""Minimum number of characters of a clipped cell in a text table."""
 
 _HIGHEST = "32em"
-"""Height beyond which an output scrolls."""
+"""Maximum height of an output before it scrolls, about one screen."""
 
 _TALL = 30
-"""Rows above which a table scrolls."""
+"""Maximum number of rows of a table before it scrolls."""
 
 
 class Markup(str):
-    """Text that is HTML already, for templates, too."""
+    """Text that is HTML already, also in templates."""
 
     __slots__ = ()
 
     def __html__(self) -> str:
         return self
 
-    def format(self, *values: object, **named: object) -> Markup:
+    def format(self, *values: object, **keywords: object) -> Markup:
         """Fill in values, which are escaped unless they are HTML.
 
+        Parameters
+        ----------
+        *values, **keywords
+            Values for the placeholders.
+
+        Returns
+        -------
+        Markup
+            The HTML.
+
+        Examples
+        --------
         >>> Markup("<b>{}</b>").format("a < b")
         '<b>a &lt; b</b>'
         """
         return Markup(
             super().format(
-                *map(_escaped, values), **{name: _escaped(one) for name, one in named.items()}
+                *map(_escaped, values), **{name: _escaped(x) for name, x in keywords.items()}
             )
         )
 
 
 Columns: TypeAlias = "Sequence[tuple[str, str | Callable[[Mapping[str, Any]], object]]]"
-"""The head of each column, and a template of its cells or a function of a row."""
+"""Heading of each column, and a template of its cells or a function of a row."""
 
 
 class Table(NamedTuple):
-    """A table under its title and above its notes.
+    """A table below its title and above its notes.
 
-    ``left`` are the columns that a terminal aligns to the left. Where it has no room, columns in ``optional`` are left
-    out, the first of them first. HTML has all columns, and aligns those of numbers to the right.
+    The columns in `left` are aligned to the left in a terminal. If a terminal is too narrow, columns in `optional` are
+    omitted in their order. HTML has all columns, and aligns columns of numbers to the right.
     """
 
     title: object
@@ -98,7 +111,7 @@ class Displayed:
     __slots__ = ()
 
     def _display(self) -> object:
-        """Return what is shown, as ``render_html`` takes it: by default the repr, and ``frame`` if there is one."""
+        """Return the displayed parts for `render_html`: by default the repr, and `frame` if there is one."""
         frame = getattr(self, "frame", None)
         return repr(self) if frame is None else (repr(self), frame)
 
@@ -107,15 +120,23 @@ class Displayed:
 
 
 class Report(Displayed):
-    """A result whose text says what its HTML says: a class declares ``_display``."""
+    """A result whose text and HTML show the same parts. A class defines ``_display``."""
 
     __slots__ = ()
 
     @checked
     def text(self, width: Count | None = None) -> str:
-        """Return the finding and its tables as text, in lines of at most ``width`` characters.
+        """Return the finding and its tables as text.
 
-        Of a table that is wider, columns are left out; ``frame`` has them all.
+        Parameters
+        ----------
+        width
+            Maximum number of characters per line; by default unlimited. Wider tables lose columns, which `frame` still has.
+
+        Returns
+        -------
+        str
+            The text.
         """
         return render_text(self._display(), width)
 
@@ -123,39 +144,76 @@ class Report(Displayed):
         return self.text()
 
 
-def render_html(shown: object) -> Markup:
-    """Return the HTML of one part or of several; everything that is not ``Markup`` is escaped.
+def render_html(parts: object) -> Markup:
+    """Return the HTML of one part or of several. Everything that is not `Markup` is escaped.
 
-    A part is a text, which is a paragraph; a list of texts, a paragraph each; a ``Table``; ``Markup``; or a value that
-    notebooks know how to show, such as a frame. None shows nothing.
+    A part is a text, which becomes a paragraph; a list of texts; a `Table`; `Markup`; or a value that notebooks can show,
+    such as a frame. None shows nothing.
+
+    Parameters
+    ----------
+    parts
+        One part, or an iterable of parts.
+
+    Returns
+    -------
+    Markup
+        The HTML.
+
+    Examples
+    --------
+    >>> render_html("a < b")
+    "<p style='margin:.2em 0'>a &lt; b</p>"
     """
-    if isinstance(shown, Table):
-        return _table_html(shown)
-    if isinstance(shown, str):
-        return shown if isinstance(shown, Markup) else paragraph(shown)
-    if shown is None:
+    if isinstance(parts, Table):
+        return _table_html(parts)
+    if isinstance(parts, str):
+        return parts if isinstance(parts, Markup) else paragraph(parts)
+    if parts is None:
         return Markup()
-    if hasattr(shown, "_repr_html_"):
-        return Markup(shown._repr_html_())
-    if not isinstance(shown, Iterable):
-        return paragraph(shown)
-    parts = [render_html(part) for part in shown]
-    inside = "".join(parts)
-    return Markup(f"<div>{inside}</div>" if len(parts) > 1 else inside)
+    if hasattr(parts, "_repr_html_"):
+        return Markup(parts._repr_html_())
+    if not isinstance(parts, Iterable):
+        return paragraph(parts)
+    rendered = [render_html(part) for part in parts]
+    inside = "".join(rendered)
+    return Markup(f"<div>{inside}</div>" if len(rendered) > 1 else inside)
 
 
-def render_text(shown: object, width: int | None = None) -> str:
-    """Return the text of the same parts: an empty line between two, and in a list of texts a line each."""
-    parts = (
-        [shown]
-        if isinstance(shown, str | Table) or not isinstance(shown, Iterable)
-        else list(shown)
+def render_text(parts: object, width: int | None = None) -> str:
+    """Return the text of one part or of several, with an empty line between parts.
+
+    Parameters
+    ----------
+    parts
+        One part, or an iterable of parts; see `render_html`.
+    width
+        Maximum number of characters per line; by default unlimited.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
+    >>> print(render_text(["The finding.", Table("", ["pack", "p"], [["mine", 0.2]])]))
+    The finding.
+    <BLANKLINE>
+    pack    p
+    mine  0.2
+    """
+    listed = (
+        [parts]
+        if isinstance(parts, str | Table) or not isinstance(parts, Iterable)
+        else list(parts)
     )
-    blocks = (_block(part, width) for part in parts if part is not None)
+    blocks = (_block(part, width) for part in listed if part is not None)
     return printable("\n\n".join("\n".join(block) for block in blocks if block))
 
 
 def _block(part: object, width: int | None) -> list[str]:
+    """Return the lines of one part."""
     if isinstance(part, Table):
         rows = [list(map(_plain, row)) for row in part.rows]
         title = wrap(str(part.title), width) if part.title else []
@@ -170,17 +228,32 @@ def _block(part: object, width: int | None) -> list[str]:
 
 
 def _plain(cell: object) -> str:
+    """Return the text of a cell."""
     return "" if cell is None else str(cell)
 
 
 def format_rows(
     rows: Iterable[Mapping[str, Any]], columns: Columns
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and the cells of a table from rows of values.
+    """Return the headings and cells of a table from rows of values.
 
-    A column is its head and a template, such as ``"[{low:.2f}, {high:.2f}]"``, or a function of the row. A template is
-    empty where one of its values is None or not a number.
+    A column is its heading and a template, such as ``"[{low:.2f}, {high:.2f}]"``, or a function of the row. A template
+    gives an empty cell if one of its values is None or NaN.
 
+    Parameters
+    ----------
+    rows
+        Values by name.
+    columns
+        Heading and template of each column.
+
+    Returns
+    -------
+    tuple
+        The headings, and the cells of each row.
+
+    Examples
+    --------
     >>> format_rows([{"pack": "mine", "p": 0.25}, {"pack": "yours", "p": None}], [("", "{pack}"), ("p", "{p:.1f}")])
     (['', 'p'], [['mine', '0.2'], ['yours', '']])
     """
@@ -189,6 +262,7 @@ def format_rows(
 
 
 def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], object]) -> object:
+    """Return the cell of a row by a template or function."""
     if not isinstance(how, str):
         return how(row)
     names = [name for _, name, _, _ in Formatter().parse(how) if name]
@@ -197,18 +271,32 @@ def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], objec
     return "" if missing else re.sub(r"(?<![\w.])-(?=0\.0+(?!\d))", "", how.format(**row))
 
 
-def clip(text: str | None, most: int = 60) -> str:
-    """Return one line of at most ``most`` characters.
+def clip(text: str | None, limit: int = 60) -> str:
+    """Return a text as one line of limited length.
 
+    Parameters
+    ----------
+    text
+        Any text.
+    limit
+        Maximum number of characters.
+
+    Returns
+    -------
+    str
+        The text, which ends with an ellipsis if it was clipped.
+
+    Examples
+    --------
     >>> clip("tabs,  or spaces?", 6)
     'tabs…'
     """
     line = " ".join((text or "").split())
-    return line if len(line) <= most else f"{line[: most - 1].rstrip(' ,.')}…"
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip(' ,.')}…"
 
 
 def paragraph(text: object) -> Markup:
-    """Return a paragraph; of a repr in angle brackets, the words within."""
+    """Return a paragraph. The angle brackets around a repr are removed."""
     inside = text if isinstance(text, Markup) else str(text)
     if inside.startswith("<") and inside.endswith(">") and not isinstance(text, Markup):
         inside = inside[1:-1]
@@ -216,7 +304,7 @@ def paragraph(text: object) -> Markup:
 
 
 def code_block(text: object) -> Markup:
-    """Return text as it stands, in a typeface of equal widths."""
+    """Return text unchanged in a monospaced font."""
     return Markup("<pre dir='auto' style='line-height:1.35;margin:.3em 0 0'>{}</pre>").format(text)
 
 
@@ -227,16 +315,35 @@ def table(
     *,
     notes: Iterable[str] = (),
 ) -> Markup:
-    """Return the HTML of a ``Table``.
+    """Return the HTML of a `Table`.
 
+    Parameters
+    ----------
+    title
+        Title above the table.
+    heads
+        Headings of the columns.
+    rows
+        Cells of each row.
+    notes
+        Texts below the table.
+
+    Returns
+    -------
+    Markup
+        The HTML.
+
+    Examples
+    --------
     >>> table("A title.", ["x"], [["<"]])[-49:]
     "' dir='auto'>&lt;</td></tr></tbody></table></div>"
     """
     return _table_html(Table(title, heads, rows, notes))
 
 
-def _table_html(shown: Table) -> Markup:
-    escaped = [list(map(_escaped, row)) for row in shown.rows]
+def _table_html(content: Table) -> Markup:
+    """Return the HTML of a table; only tall tables scroll."""
+    escaped = [list(map(_escaped, row)) for row in content.rows]
     numeric = [all(map(_NUMBER.fullmatch, column)) for column in zip(*escaped, strict=True)]
     sides = ["right" if is_numeric else "left;white-space:normal" for is_numeric in numeric]
 
@@ -247,7 +354,7 @@ def _table_html(shown: Table) -> Markup:
         )
         return f"<tr>{''.join(inside)}</tr>"
 
-    head = line("th", [html.escape(name) for name in shown.heads]) if escaped else ""
+    head = line("th", [html.escape(name) for name in content.heads]) if escaped else ""
     body = "".join(line("td", row) for row in escaped)
     whole = (
         f"<table style='margin:0'><thead>{head}</thead><tbody>{body}</tbody></table>"
@@ -255,16 +362,16 @@ def _table_html(shown: Table) -> Markup:
         else ""
     )
     below = "".join(
-        f"<p style='opacity:.7;margin:.2em 0'>{_escaped(note)}</p>" for note in shown.notes
+        f"<p style='opacity:.7;margin:.2em 0'>{_escaped(note)}</p>" for note in content.notes
     )
     frame = "overflow:auto" + (f";max-height:{_HIGHEST}" if len(escaped) > _TALL else "")
     return Markup(
-        f"<div style='{frame}'>{paragraph(shown.title) if shown.title else ''}{whole}{below}</div>"
+        f"<div style='{frame}'>{paragraph(content.title) if content.title else ''}{whole}{below}</div>"
     )
 
 
 def details(summary: object, inside: object, *, opened: bool = False) -> Markup:
-    """Return a line that opens to parts, without a script."""
+    """Return a line that opens to further parts, without a script."""
     start = "<details open>" if opened else "<details>"
     return Markup(
         f"{start}<summary dir='auto'>{_escaped(summary)}</summary>{render_html(inside)}</details>"
@@ -272,7 +379,7 @@ def details(summary: object, inside: object, *, opened: bool = False) -> Markup:
 
 
 def box(inside: object) -> Markup:
-    """Return parts that scroll where they are higher than a screen."""
+    """Return parts that scroll if they are higher than a screen."""
     return Markup(f"<div style='overflow:auto;max-height:{_HIGHEST}'>{render_html(inside)}</div>")
 
 
@@ -284,11 +391,28 @@ def text_table(
     width: int | None = None,
     optional: Iterable[int] = (),
 ) -> list[str]:
-    """The lines of a table for a terminal: columns in ``left`` are aligned to the left, others to the right.
+    """Return the lines of a table for a terminal.
 
-    Where it is wider than ``width`` characters, columns in ``optional`` are left out, the first of them first, until
-    it fits; then long cells of ``left`` are clipped.
+    Parameters
+    ----------
+    heads
+        Headings of the columns.
+    rows
+        Cells of each row.
+    left
+        Numbers of the columns that are aligned to the left.
+    width
+        Maximum number of characters per line. A wider table loses columns, then long cells of `left` are clipped.
+    optional
+        Numbers of the columns that may be omitted, in this order.
 
+    Returns
+    -------
+    list of str
+        One line for the headings and one for each row.
+
+    Examples
+    --------
     >>> text_table(["pack", "value"], [["companion", ".5"]])
     ['pack       value', 'companion     .5']
     >>> text_table(["pack", "value"], [["companion", ".5"]], width=12, optional=[1])
@@ -296,16 +420,17 @@ def text_table(
     """
     columns = list(zip(heads, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
-    shown = list(range(len(heads)))
+    visible = list(range(len(heads)))
 
     def excess() -> int:
-        return 0 if width is None else sum(widths[at] + 2 for at in shown) - 2 - width
+        return 0 if width is None else sum(widths[at] + 2 for at in visible) - 2 - width
 
+    # Whole columns are omitted first, because clipped cells are harder to read than fewer columns.
     for at in optional:
         if excess() > 0:
-            shown.remove(at)
+            visible.remove(at)
     while excess() > 0:
-        at = max((at for at in shown if at in left), key=lambda at: widths[at])
+        at = max((at for at in visible if at in left), key=lambda at: widths[at])
         if widths[at] <= _NARROW:
             break
         widths[at] = max(_NARROW, widths[at] - excess())
@@ -313,13 +438,27 @@ def text_table(
     def align(at: int, cell: str) -> str:
         return clip(cell, widths[at]).ljust(widths[at]) if at in left else cell.rjust(widths[at])
 
-    lines = zip(*(columns[at] for at in shown), strict=True)
-    return ["  ".join(map(align, shown, line)).rstrip() for line in lines]
+    lines = zip(*(columns[at] for at in visible), strict=True)
+    return ["  ".join(map(align, visible, line)).rstrip() for line in lines]
 
 
 def wrap(text: str, width: int | None) -> list[str]:
-    """A paragraph as lines of at most ``width`` characters, the later ones indented; as it is where there is no width.
+    """Return a paragraph as lines of limited width, with later lines indented.
 
+    Parameters
+    ----------
+    text
+        The paragraph.
+    width
+        Maximum number of characters per line; None keeps the text on one line.
+
+    Returns
+    -------
+    list of str
+        The lines.
+
+    Examples
+    --------
     >>> wrap("one two three", 8)
     ['one two', '  three']
     """
@@ -327,9 +466,21 @@ def wrap(text: str, width: int | None) -> list[str]:
 
 
 def bar(value: float | None, top: float, *, signed: bool = True) -> Markup:
-    """A bar as long as the share of ``value`` in ``top``: to the right when positive, to the left when negative.
+    """Return a bar whose length is the share of `value` in `top`.
 
-    What is not ``signed`` has no half for what is negative, and nothing is drawn for that.
+    Parameters
+    ----------
+    value
+        Value to draw; None draws nothing.
+    top
+        Value of a full bar.
+    signed
+        True to draw negative values to the left of a middle line. False to draw only positive values.
+
+    Returns
+    -------
+    Markup
+        The HTML.
     """
     if not value or not top or (value < 0 and not signed):
         return Markup()
@@ -349,4 +500,5 @@ def bar(value: float | None, top: float, *, signed: bool = True) -> Markup:
 
 
 def _escaped(cell: object) -> str:
+    """Return the HTML of a cell."""
     return cell if isinstance(cell, Markup) else html.escape("" if cell is None else str(cell))

@@ -444,7 +444,7 @@ def _choose_type(parameter: Parameter, *parts: Any) -> Any:
     number: type = int if int in kinds else float
     if limits is None:
         return number
-    ends = {"min": limits.least, "max": limits.most, "min_open": limits.above}
+    ends = {"min": limits.lower, "max": limits.upper, "min_open": limits.above}
     ends = {end: value for end, value in ends.items() if value not in (-math.inf, math.inf)}
     return _Whole(**ends) if number is int else _Number(**ends)  # type: ignore[arg-type]
 
@@ -600,7 +600,7 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
 @click.group(cls=_Sections, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(memlab.__version__, prog_name="memlab")
 def main() -> None:
-    """A laboratory for the long-term memory of AI agents.
+    """Run a laboratory for the long-term memory of AI agents.
 
     A lab is a directory; most commands take its path first. `memlab COMMAND --help` describes a command.
 

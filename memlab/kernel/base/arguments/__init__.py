@@ -1,4 +1,4 @@
-"""What a public call takes: its annotations, read once, refuse what does not fit before anything is done.
+"""Checked arguments: the annotations of a public call, read once, refuse invalid values before anything is done.
 
     @checked
     def similar(self, memory: MemoryLike, *, limit: Count = 10, project: str | None = None) -> pl.DataFrame: ...
@@ -6,13 +6,15 @@
     >>> lab.graph.similar(3, limit=0)                                                            # doctest: +SKIP
     InputError: similar(limit=...): limit is a whole number of at least 1, not 0.
 
-Limits stand in the annotation: ``Annotated[int, Within(1, 5)]``, or one of the names below. A type that has a rule of
-its own carries it: ``When = Annotated[datetime | date | str | int, Taken("a time", by=...)]``. Everywhere a text is
-valid Unicode, a whole number has 64 bits unless its limits say otherwise, another number is finite, and NumPy's scalars
-are what they are called. Several are read once, so a generator may be passed. A function of the caller's is called
-through ``Called``: what it raises becomes an InputError with its cause, as is what the caller's own objects raise
-while they are read. What the operating system refuses is a LabError, what Polars refuses of a caller's frames and
-expressions an InputError. Whatever else a call raises goes through as it is: it is a fault of memlab's own.
+Limits are part of the annotation: ``Annotated[int, Within(1, 5)]``, or one of the names below. A type with a rule of its
+own carries it: ``When = Annotated[datetime | date | str | int, Taken("a time", by=...)]``.
+
+A text must be valid Unicode. A whole number has 64 bits unless its limits say otherwise, and any other number is finite.
+NumPy's scalars are converted. Iterables are read once, so a generator may be passed.
+
+A function of the caller is called through `Called`, which turns its exceptions into an InputError with their cause.
+Exceptions of a caller's objects become InputErrors as well. Errors of the operating system become a LabError, and errors of
+Polars about a caller's frames and expressions an InputError. Any other exception is a fault of memlab and is not changed.
 """
 
 from memlab.kernel.base.arguments._calls import (

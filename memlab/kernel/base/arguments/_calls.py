@@ -1,4 +1,4 @@
-"""Calls that check their arguments by their annotations, parameters as described, and former names of attributes."""
+"""Calls that check their arguments, descriptions of parameters, and former names of attributes."""
 
 from __future__ import annotations
 
@@ -29,10 +29,23 @@ _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 
 def checked(call: _Callable) -> _Callable:
-    """A function, method or dataclass that checks its arguments by their annotations. It costs about a microsecond.
+    """Return a function, method or dataclass that checks its arguments by their annotations.
 
-    Annotations are read at the first call, so that importing costs nothing. Defaults are not checked.
+    A check takes about a microsecond. Annotations are read at the first call, so importing costs nothing. Defaults are not
+    checked.
 
+    Parameters
+    ----------
+    call
+        The function, method or dataclass.
+
+    Returns
+    -------
+    Callable
+        A function with the same signature.
+
+    Examples
+    --------
     >>> from memlab.kernel.base.arguments import Count
     >>> @checked
     ... def power(base: float, exponent: Count = 2) -> float:
@@ -48,16 +61,16 @@ def checked(call: _Callable) -> _Callable:
     plan: _Plan | None = None
 
     @functools.wraps(function)
-    def checking(*args: Any, **given: Any) -> Any:
+    def checking(*args: Any, **keywords: Any) -> Any:
         nonlocal plan
         if plan is None:
             plan = _Plan.of(function)
         if len(args) > plan.first:
-            args = plan.positional(args)
-        if given:
-            plan.named(given)
+            args = plan.check_positional(args)
+        if keywords:
+            plan.check_keywords(keywords)
         try:
-            return function(*args, **given)
+            return function(*args, **keywords)
         except MemlabError:
             raise
         except KeyboardInterrupt as error:
@@ -66,14 +79,14 @@ def checked(call: _Callable) -> _Callable:
         except OSError as error:
             raise LabError(f"{plan.where}: the system refused it: {error}.") from error
         except Exception as error:
-            # NumPy's comparison of records makes a TypeError of it
+            # NumPy's comparison of records turns an interrupt into a TypeError.
             if isinstance(error.__cause__, KeyboardInterrupt):
                 free_interrupted(error)
                 raise KeyboardInterrupt from error
             at = error.__traceback__
-            # Python refused the call itself
+            # A TypeError without a further frame means that Python refused the call itself.
             if type(error) is TypeError and at is not None and at.tb_next is None:
-                plan.refuse_unknown(given)
+                plan.refuse_unknown(keywords)
             if type(error).__module__ != "polars.exceptions":
                 raise
             raise InputError(f"{plan.where}: Polars refused it: {error}") from error
@@ -83,89 +96,98 @@ def checked(call: _Callable) -> _Callable:
 
 
 class _Plan(NamedTuple):
-    """The rules of one call: by place (``rest`` for ``*args``) and by name."""
+    """The rules of one call by position and by name.
+
+    The position of the first rule is `first`, because ``self`` has none. The rule for ``*args`` is `rest`. The names in
+    `keywords` may be passed by keyword.
+    """
 
     where: str
     first: int
-    """The first place that has a rule: ``self`` has none."""
-    places: tuple[tuple[str, Rule | None], ...]
+    positions: tuple[tuple[str, Rule | None], ...]
     rest: tuple[str, Rule | None]
     names: Mapping[str, Rule]
-    known: frozenset[str]
-    """What may be given by name."""
+    keywords: frozenset[str]
 
     @classmethod
     def of(cls, function: types.FunctionType) -> _Plan:
-        where = _place(function)
+        """Read the plan of a function from its signature and annotations."""
+        where = _name_of(function)
         rules: dict[str, Rule | None] = {}
         for name, hint in _hints_of(function).items():
             rules[name] = rule_of(hint, f"{where}({name}=...)")
-        places: list[tuple[str, Rule | None]] = []
+        positions: list[tuple[str, Rule | None]] = []
         rest: tuple[str, Rule | None] = ("", None)
+        # A parameter of kind **kwargs is not checked, because its names are not fixed.
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                places.append((name, rules.get(name)))
+                positions.append((name, rules.get(name)))
             elif parameter.kind is parameter.VAR_POSITIONAL:
                 rest = (name, rules.pop(name, None))
             elif parameter.kind is parameter.VAR_KEYWORD:
                 rules.pop(name, None)
-        known = frozenset(
+        keywords = frozenset(
             name
             for name, parameter in inspect.signature(function).parameters.items()
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             and name != "self"
         )
         first = next(
-            (number for number, (_, rule) in enumerate(places) if rule is not None), len(places)
+            (number for number, (_, rule) in enumerate(positions) if rule is not None),
+            len(positions),
         )
-        named = {name: rule for name, rule in rules.items() if rule is not None}
-        return cls(where, first, tuple(places), rest, named, known)
+        by_name = {name: rule for name, rule in rules.items() if rule is not None}
+        return cls(where, first, tuple(positions), rest, by_name, keywords)
 
-    def positional(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        places = self.places
-        count = len(places)
-        taken = list(args)
+    def check_positional(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return positional arguments, checked and converted."""
+        positions = self.positions
+        count = len(positions)
+        converted = list(args)
         for number in range(self.first, len(args)):
-            name, rule = places[number] if number < count else self.rest
+            name, rule = positions[number] if number < count else self.rest
             if rule is not None:
-                taken[number] = self._taken(name, rule, args[number])
-        return tuple(taken)
+                converted[number] = self._check(name, rule, args[number])
+        return tuple(converted)
 
-    def named(self, given: dict[str, Any]) -> None:
-        for name in given:
+    def check_keywords(self, arguments: dict[str, Any]) -> None:
+        """Check and convert keyword arguments in place."""
+        for name in arguments:
             rule = self.names.get(name)
             if rule is not None:
-                given[name] = self._taken(name, rule, given[name])
+                arguments[name] = self._check(name, rule, arguments[name])
 
-    def refuse_unknown(self, given: Mapping[str, Any]) -> None:
-        """Raise InputError with the nearest name for the first that the call does not have."""
-        for name in given:
-            if name not in self.known:
+    def refuse_unknown(self, arguments: Mapping[str, Any]) -> None:
+        """Raise InputError, with the nearest name, for the first keyword that the call does not have."""
+        for name in arguments:
+            if name not in self.keywords:
                 raise InputError(
-                    f'{self.where} has no argument "{name[:60]}". {did_you_mean(name, self.known)}'
+                    f'{self.where} has no argument "{name[:60]}". {did_you_mean(name, self.keywords)}'
                 ) from None
 
-    def _taken(self, name: str, rule: Rule, value: Any) -> Any:
+    def _check(self, name: str, rule: Rule, value: Any) -> Any:
+        """Return a value converted by its rule, or raise InputError."""
         try:
-            taken = rule.take(value)
+            converted = rule.take(value)
         except MemlabError as error:
             raise InputError(f"{self.where}({name}=...): {error}") from error
         except Exception as error:
             raise InputError(
                 f"{self.where}({name}=...): {name} cannot be read: {describe_error(error)}"
             ) from error
-        if type(taken) is Misfit:
-            if taken.word is not None:
-                raise UnknownName(f"{name} of {self.where}", taken.word[:60], taken.words)
-            end = "" if taken.given.endswith("?") else "."
+        if type(converted) is Misfit:
+            if converted.word is not None:
+                raise UnknownName(f"{name} of {self.where}", converted.word[:60], converted.words)
+            end = "" if converted.given.endswith("?") else "."
             raise InputError(
-                f"{self.where}({name}=...): {name}{taken.place} is {taken.expected}, not {taken.given}{end}"
+                f"{self.where}({name}=...): {name}{converted.position} is {converted.expected}, "
+                f"not {converted.given}{end}"
             )
-        return taken
+        return converted
 
 
-def _place(function: types.FunctionType) -> str:
-    """How people call it: ``recall``, ``Lab``, ``open``."""
+def _name_of(function: types.FunctionType) -> str:
+    """Return the name by which users call a function: ``recall``, ``Lab``, ``open``."""
     *owners, name = function.__qualname__.split(".")
     if name in ("__init__", "__new__") and owners:
         return owners[-1]
@@ -173,32 +195,46 @@ def _place(function: types.FunctionType) -> str:
 
 
 class Parameter(NamedTuple):
-    """A parameter of a call, as the call's signature, annotation and docstring describe it."""
+    """A parameter of a call, from the call's signature, annotation and docstring.
+
+    Attributes
+    ----------
+    name
+        Name of the parameter.
+    types
+        Alternatives of the annotation, without ``None`` and limits.
+    required
+        True if the parameter has no default.
+    default
+        The default, or None.
+    limits
+        Limits of a number.
+    doc
+        Text of the parameter in the section "Parameters"; empty if there is none.
+    """
 
     name: str
     types: tuple[Any, ...]
-    """The alternatives of its annotation, without ``None`` and without limits."""
     required: bool
     default: Any
     limits: Within | None
     doc: str
-    """The text below the parameter's name in the section "Parameters"; empty where there is none."""
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words that are admitted, where the annotation lists them."""
+        """Allowed words, if the annotation lists them."""
         return next(
             (typing.get_args(kind) for kind in self.types if typing.get_origin(kind) is Literal), ()
         )
 
 
 def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
-    """Describe the parameters of a function or method by name, for forms and commands that are made of them.
+    """Return descriptions of the parameters of a function, from which commands and forms are built.
 
     >>> from memlab.kernel.base.arguments import Count
     >>> def power(base: float, exponent: Count | None = 2) -> float: ...
     >>> describe_parameters(power)["exponent"][1:5]
-    ((<class 'int'>,), False, 2, Within(least=1, most=inf, above=False))
+    ((<class 'int'>,), False, 2, Within(lower=1, upper=inf, above=False))
     """
     function = cast("types.FunctionType", inspect.unwrap(call))
     docs, described = _parameter_docs(function), {}
@@ -218,7 +254,7 @@ def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
 
 
 def _hints_of(function: types.FunctionType) -> dict[str, Any]:
-    """Evaluate the annotations of a function's parameters; they are text of this package."""
+    """Return the evaluated annotations of a function's parameters. They are text of this package."""
     return {
         name: eval(hint, function.__globals__) if isinstance(hint, str) else hint
         for name, hint in function.__annotations__.items()
@@ -227,7 +263,7 @@ def _hints_of(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _alternatives(hint: Any, extras: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Give each type that an annotation admits but None, with what ``Annotated`` says of it."""
+    """Yield each type of an annotation except None, with its ``Annotated`` extras."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         yield from _alternatives(args[0], args[1:])
@@ -239,7 +275,7 @@ def _alternatives(hint: Any, extras: tuple[Any, ...] = ()) -> Iterator[tuple[Any
 
 
 def _parameter_docs(function: types.FunctionType) -> dict[str, str]:
-    """Read the section "Parameters" of a NumPy docstring: the text of each parameter, on one line."""
+    """Return the text of each parameter in the section "Parameters" of a NumPy docstring, on one line."""
     _, _, rest = (inspect.getdoc(function) or "").partition("\nParameters\n----------\n")
     docs: dict[str, list[str]] = {}
     lines: list[str] = []
@@ -260,19 +296,24 @@ def renamed(
     name: str,
     table: Mapping[str, str | tuple[str, Callable[[Any], Any]]],
 ) -> Any:
-    """Return what a former name of an attribute stands for, and warn.
+    """Return the attribute that replaces a former one, with a warning.
 
     Parameters
     ----------
     owner
         The object that had the attribute.
     called
-        What the owner is called in examples, such as ``lab``.
+        Name of the owner in examples, such as ``lab``.
     name
         The former name.
     table
-        By former name, the path of the attribute that replaces it, or the call to write and a function from the owner
-        to something that is called as the former attribute was.
+        Replacement by former name. It is the path of an attribute, or a pair of the call to write and a function that
+        returns a callable for the owner.
+
+    Returns
+    -------
+    Any
+        The attribute, or a callable in its place.
 
     Raises
     ------
@@ -280,21 +321,22 @@ def renamed(
         If the table does not have the name.
     """
     entry = table[name]
-    instead, found = (entry, attrgetter(entry)) if isinstance(entry, str) else entry
+    instead, replacement = (entry, attrgetter(entry)) if isinstance(entry, str) else entry
     message = (
         f"{called}.{name} is {called}.{instead} from now on; the former name works throughout 0.2."
     )
     warn_caller(message, RenamedWarning)
-    return found(owner)
+    return replacement(owner)
 
 
 # -- warnings that name the caller's line -----------------------------------------------------------------------------
 
+# Frames of this package are skipped.
 _PACKAGE = __name__.partition(".")[0]
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the innermost line that is not memlab's own, however many of memlab's calls lie between."""
+    """Warn at the innermost line outside memlab, whatever the number of memlab's calls in between."""
     frame, level = sys._getframe(1), 2
     while (
         frame.f_back is not None

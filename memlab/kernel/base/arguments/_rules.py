@@ -1,4 +1,4 @@
-"""Rules of annotations, and what a caller gives: shown in errors, and called so that its errors are reported."""
+"""Rules that annotations stand for, and descriptions of invalid values and of failing functions for errors."""
 
 from __future__ import annotations
 
@@ -36,18 +36,19 @@ __all__ = [
 ]
 
 
-def describe_value(value: object, most: int = 60) -> str:
-    """What was given, in few characters, also where its ``__repr__`` raises."""
+def describe_value(value: object, limit: int = 60) -> str:
+    """Return a value in at most `limit` characters for an error message, even if its ``__repr__`` raises."""
     try:
-        text = repr(value[:most]) if isinstance(value, str | bytes) else _REPR.repr(value)
-    except Exception:  # noqa: BLE001 - what tells of an error does not add its own
+        text = repr(value[:limit]) if isinstance(value, str | bytes) else _REPR.repr(value)
+    except Exception:  # noqa: BLE001 - formatting an error must never raise another one
         return f"an object of the type {type(value).__name__}"
     text = " ".join(text.split())
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
 Item = TypeVar("Item")
 
+# An abbreviated repr, because a caller may pass a large frame or list.
 _REPR = reprlib.Repr()
 _REPR.maxother = _REPR.maxlong = 60
 
@@ -59,7 +60,7 @@ def get_item(items: Sequence[Item], index: slice, what: str) -> Sequence[Item]: 
 @overload
 def get_item(items: Sequence[Item], index: int | slice, what: str) -> Any: ...
 def get_item(items: Sequence[Item], index: int | slice, what: str) -> Any:
-    """What stands at a place of a sequence, or in a slice of it; NoSuchItem beyond its end."""
+    """Return the item at an index, or the items of a slice. Raises NoSuchItem for an index out of range."""
     try:
         return items[index]
     except IndexError:
@@ -67,8 +68,17 @@ def get_item(items: Sequence[Item], index: int | slice, what: str) -> Any:
 
 
 class Called:
-    """A caller's function: what it raises is an InputError that names it, with the cause.
+    """A caller's function whose exceptions become an InputError with their cause.
 
+    Parameters
+    ----------
+    function
+        The function.
+    where
+        Description of the function in messages.
+
+    Examples
+    --------
     >>> Called(int, "verify(accepted=...)")("x")
     Traceback (most recent call last):
     memlab.errors.InputError: verify(accepted=...): int raised ValueError: invalid literal for int() with base 10: 'x'
@@ -77,9 +87,9 @@ class Called:
     def __init__(self, function: Callable[..., Any], where: str) -> None:
         self.function, self.where = function, where
 
-    def __call__(self, *args: Any, **given: Any) -> Any:
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
         try:
-            return self.function(*args, **given)
+            return self.function(*args, **keywords)
         except MemlabError:
             raise
         except Exception as error:
@@ -91,9 +101,10 @@ class Called:
 
 
 def describe_error(error: Exception) -> str:
+    """Return type and message of an error, even if its ``__str__`` raises."""
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - what tells of an error does not add its own
+    except Exception:  # noqa: BLE001 - formatting an error must never raise another one
         return type(error).__name__
 
 
@@ -102,72 +113,104 @@ def describe_error(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class Within:
-    """The limits of a number, both of them included unless ``above`` says that the least is not."""
+    """Limits of a number, both inclusive unless `above` excludes the lower one.
 
-    least: float = -math.inf
-    most: float = math.inf
+    Parameters
+    ----------
+    lower, upper
+        The limits.
+    above
+        True if the number must be above the lower limit.
+    """
+
+    lower: float = -math.inf
+    upper: float = math.inf
     above: bool = False
 
     def admits(self, value: float) -> bool:
-        return (self.least < value if self.above else self.least <= value) and value <= self.most
+        """Return True if a number is within the limits.
+
+        Parameters
+        ----------
+        value
+            The number.
+
+        Returns
+        -------
+        bool
+            False for NaN.
+        """
+        return (self.lower < value if self.above else self.lower <= value) and value <= self.upper
 
     def __str__(self) -> str:
-        if self.most == math.inf:
-            return f" above {self.least:g}" if self.above else f" of at least {self.least:g}"
+        if self.upper == math.inf:
+            return f" above {self.lower:g}" if self.above else f" of at least {self.lower:g}"
         low, high = (
             f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
-            for bound in (self.least, self.most)
+            for bound in (self.lower, self.upper)
         )
         return f" above {low} and at most {high}" if self.above else f" from {low} to {high}"
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What a type is called (``expected``), and its own rule: ``by`` gives what is passed on, or raises InputError."""
+    """The description of a type in messages, and its rule.
+
+    Parameters
+    ----------
+    expected
+        Description of the type, which completes "limit is ...".
+    by
+        Function that returns the converted value or raises InputError; None for the rule of the annotation itself.
+    """
 
     expected: str
     by: Callable[[Any], Any] | None = None
 
 
 class AnyNumber:
-    """A number that may be infinite or NaN."""
+    """A marker for numbers that may be infinite or NaN."""
 
 
 class AsGiven:
-    """What a call reads by itself, and checks as it does."""
+    """A marker for arguments that the call checks itself."""
 
 
 Count = Annotated[int, Within(1)]
 Seed = Annotated[int, Within(0, 2**64 - 1)]
 Share = Annotated[float, Within(0, 1)]
 Seconds = Annotated[float, Within(0, 9_000_000_000)]
-"""What a thread can wait for: up to 285 years."""
+"""Seconds that a thread can wait: up to 285 years."""
 
+# The range of 64-bit integers, in which Polars and NumPy store whole numbers.
 _WORD = Within(-(2**63), 2**63 - 1)
 
 
 class Misfit(NamedTuple):
-    """What was ``expected``, at which place within the argument, and what was given."""
+    """A value that does not fit: the expected type, the value, and its position within the argument.
+
+    The text `word` is not one of `words` if the type is a closed vocabulary.
+    """
 
     expected: str
     given: str
-    place: str = ""
+    position: str = ""
     word: str | None = None
-    """A text that is none of ``words``."""
     words: tuple[str, ...] = ()
 
 
 class Rule(NamedTuple):
-    """``take`` gives what is passed on, or a ``Misfit``; ``expected`` completes "limit is ..."."""
+    """A rule: `take` returns the converted value or a `Misfit`, and `expected` completes "limit is ..."."""
 
     expected: str
     take: Callable[[Any], Any]
 
 
 def rule_of(hint: Any, where: str) -> Rule | None:
-    """The rule of an annotation; None if everything fits."""
+    """Return the rule of an annotation, or None if every value fits."""
     if hint is Any or hint is object or isinstance(hint, TypeVar):
         return None
+    # Extras of Annotated take precedence over the type; then unions, vocabularies, functions, containers, plain types.
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         for extra in args[1:]:
@@ -175,7 +218,7 @@ def rule_of(hint: Any, where: str) -> Rule | None:
                 return (
                     Rule(extra.expected, extra.by)
                     if extra.by
-                    else _named(extra.expected, rule_of(args[0], where))
+                    else _rename(extra.expected, rule_of(args[0], where))
                 )
             if isinstance(extra, Within):
                 return _integer(extra) if args[0] is int else _number(extra)
@@ -195,26 +238,28 @@ def rule_of(hint: Any, where: str) -> Rule | None:
     return _PLAIN[hint] if hint in _PLAIN else _instance(hint)
 
 
-def _named(expected: str, rule: Rule | None) -> Rule:
+def _rename(expected: str, rule: Rule | None) -> Rule:
+    """Return a rule with another description."""
     assert rule is not None
-    known = rule.take
+    original = rule.take
 
     def take(value: Any) -> Any:
-        taken = known(value)
+        converted = original(value)
         return (
             Misfit(expected, describe_value(value))
-            if type(taken) is Misfit and not taken.place
-            else taken
+            if type(converted) is Misfit and not converted.position
+            else converted
         )
 
     return Rule(expected, take)
 
 
 def _integer(limits: Within) -> Rule:
+    """Return the rule of a whole number within limits."""
     expected = f"a whole number{'' if limits is _WORD else limits}"
-    least, most = (
-        max(limits.least, _WORD.least),
-        limits.most if limits.most < math.inf else _WORD.most,
+    lower, upper = (
+        max(limits.lower, _WORD.lower),
+        limits.upper if limits.upper < math.inf else _WORD.upper,
     )
 
     def take(value: Any) -> Any:
@@ -222,13 +267,13 @@ def _integer(limits: Within) -> Rule:
             if not isinstance(value, numbers.Integral) or isinstance(value, bool):
                 return Misfit(expected, describe_value(value) + _near(value))
             value = int(value)
-        return value if least <= value <= most else Misfit(expected, describe_value(value))
+        return value if lower <= value <= upper else Misfit(expected, describe_value(value))
 
     return Rule(expected, take)
 
 
 def _near(value: object) -> str:
-    """The whole number that was probably meant."""
+    """Return a question for the whole number that was probably meant, or an empty string."""
     number = (
         int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 20 else value
     )
@@ -241,6 +286,7 @@ def _near(value: object) -> str:
 
 
 def _number(limits: Within | None) -> Rule:
+    """Return the rule of a number; without limits it may be infinite or NaN."""
     expected = (
         f"a number{limits}"
         if limits and limits != Within()
@@ -265,10 +311,12 @@ def _number(limits: Within | None) -> Rule:
     return Rule(expected, take)
 
 
+# The largest finite float: integers beyond it have no float.
 _GREATEST = 1.7976931348623157e308
 
 
 def _text(value: Any) -> Any:
+    """Return a text that is valid Unicode, or a Misfit."""
     if type(value) is not str:
         if not isinstance(value, str):
             return Misfit("a text", describe_value(value))
@@ -286,6 +334,7 @@ def _text(value: Any) -> Any:
 
 
 def _flag(value: Any) -> Any:
+    """Return a boolean, also from NumPy's, or a Misfit."""
     if value is True or value is False:
         return value
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
@@ -294,7 +343,7 @@ def _flag(value: Any) -> Any:
 
 
 def _path(value: Any) -> Any:
-    """A path as text or Path: no NUL, and no longer than a system takes."""
+    """Return a path as text or Path without NUL and URL, or a Misfit."""
     text = _text(str(value) if isinstance(value, Path) else value)
     if type(text) is Misfit:
         return Misfit("a path", text.given)
@@ -313,6 +362,7 @@ def _path(value: Any) -> Any:
 
 
 def _is_slice(value: Any) -> bool:
+    """Return True for a slice of whole numbers with a step other than 0."""
     if not isinstance(value, slice):
         return False
     parts = (value.start, value.stop, value.step)
@@ -320,12 +370,13 @@ def _is_slice(value: Any) -> bool:
 
 
 def _fitting(expected: str, fits: Callable[[Any], bool]) -> Rule:
-    """Return the rule that passes on every value that fits, as it is."""
+    """Return the rule that accepts every value that fits, unchanged."""
     return Rule(
         expected, lambda value: value if fits(value) else Misfit(expected, describe_value(value))
     )
 
 
+# Rules of plain types, and descriptions of classes that users know by other words than the class name.
 _PLAIN: dict[Any, Rule] = {
     int: _integer(_WORD),
     float: _number(Within()),
@@ -341,6 +392,7 @@ _PLAIN: dict[Any, Rule] = {
     slice: _fitting("a slice of whole numbers", _is_slice),
     type(None): _fitting("None", lambda value: value is None),
 }
+# Descriptions of classes for messages.
 _EXPECTED = {
     "Expr": 'a Polars expression, such as pl.col("kind") == "fact"',
     "DataFrame": "a Polars DataFrame",
@@ -354,6 +406,7 @@ _EXPECTED = {
 
 
 def _instance(kind: Any) -> Rule | None:
+    """Return the rule of a class or protocol, or None for any other annotation."""
     if not isinstance(kind, type):
         return None
     name = kind.__name__
@@ -364,7 +417,7 @@ def _instance(kind: Any) -> Rule | None:
 
 
 def _protocol(kind: type) -> Rule:
-    """Whatever has what the protocol names."""
+    """Return the rule of a protocol: the value must have its public attributes."""
     owners = [owner for owner in kind.__mro__ if getattr(owner, "_is_protocol", False)]
     names = sorted(
         {
@@ -381,7 +434,7 @@ def _protocol(kind: type) -> Rule:
 
 
 def _array(args: tuple[Any, ...]) -> Rule:
-    """An array of numbers, or of true and false, as its annotation says; the dimensions are the call's business."""
+    """Return the rule of a NumPy array of numbers or booleans. The call itself checks the dimensions."""
     wanted = str(typing.get_args(args[1])[0]) if len(args) > 1 and typing.get_args(args[1]) else ""
     kinds = (
         "b"
@@ -404,6 +457,7 @@ def _array(args: tuple[Any, ...]) -> Rule:
 
 
 def _literal(words: tuple[Any, ...]) -> Rule:
+    """Return the rule of a closed vocabulary."""
     quoted = [f'"{word}"' for word in words]
     expected = " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
@@ -417,12 +471,14 @@ def _literal(words: tuple[Any, ...]) -> Rule:
 
 
 def _called(where: str, value: Any) -> Any:
+    """Return a caller's function wrapped in `Called`, or a Misfit."""
     if isinstance(value, Called):
         return value
     return Called(value, where) if callable(value) else Misfit("a function", describe_value(value))
 
 
 def _union(hints: Iterable[Any], where: str) -> Rule | None:
+    """Return the rule of a union; the first alternative that fits is used."""
     hints = list(hints)
     if str in hints and Path in hints:
         hints = [hint for hint in hints if hint not in (str, Path)]
@@ -433,34 +489,37 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
     rules += [rule_of(hint, where) for hint in hints if hint is not type(None)]
     if any(rule is None for rule in rules):
         return None
-    known = cast("list[Rule]", rules)
-    nothing = type(None) in hints
-    expected = " or ".join(rule.expected for rule in known)
-    if len(known) == 1:
-        take_one = known[0].take
+    alternatives = cast("list[Rule]", rules)
+    optional = type(None) in hints
+    expected = " or ".join(rule.expected for rule in alternatives)
+    if len(alternatives) == 1:
+        take_one = alternatives[0].take
         return (
             Rule(expected, lambda value: None if value is None else take_one(value))
-            if nothing
-            else known[0]
+            if optional
+            else alternatives[0]
         )
-    takes = [(rule.expected, rule.take) for rule in known]
+    takes = [(rule.expected, rule.take) for rule in alternatives]
 
     def take(value: Any) -> Any:
-        if value is None and nothing:
+        # A misfit inside a container, or with a more specific description, is the better message.
+        if value is None and optional:
             return None
-        within = None
-        for expects, one in takes:
-            taken = one(value)
-            if type(taken) is not Misfit:
-                return taken
-            if taken.place or (isinstance(value, str) and taken.expected != expects):
-                within = taken
-        return within or Misfit(expected, describe_value(value))
+        specific = None
+        for expects, take_alternative in takes:
+            converted = take_alternative(value)
+            if type(converted) is not Misfit:
+                return converted
+            if converted.position or (isinstance(value, str) and converted.expected != expects):
+                specific = converted
+        return specific or Misfit(expected, describe_value(value))
 
     return Rule(expected, take)
 
 
 def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
+    """Return the rule of a container; its items are checked by the rule of their type."""
+    # From the most specific container to the most general.
     if issubclass(origin, type):
         return None
     if issubclass(origin, collections.abc.Mapping):
@@ -475,7 +534,7 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
         return _instance(origin)
     rule = rule_of(args[0], where) if args else None
     expected = f"a list of which each is {rule.expected}" if rule else "a list"
-    made = origin if origin in (tuple, set, frozenset) else list
+    container = origin if origin in (tuple, set, frozenset) else list
 
     def take(value: Any) -> Any:
         if isinstance(value, str | bytes | collections.abc.Mapping) or not isinstance(
@@ -485,18 +544,19 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
             return Misfit(expected, describe_value(value) + near)
         items = list(value)
         if rule is not None:
-            one = rule.take
-            for number, one_item in enumerate(items):
-                taken = one(one_item)
-                if taken is not one_item:
-                    if type(taken) is Misfit:
-                        return taken._replace(place=f"[{number}]{taken.place}")
-                    items[number] = taken
-        return items if made is list else made(items)
+            take_item = rule.take
+            for number, member in enumerate(items):
+                converted = take_item(member)
+                if converted is not member:
+                    if type(converted) is Misfit:
+                        return converted._replace(position=f"[{number}]{converted.position}")
+                    items[number] = converted
+        return items if container is list else container(items)
 
     return Rule(expected, take)
 
 
+# Abstract types whose values are read once into a list.
 _ITERABLES = (
     collections.abc.Iterable,
     collections.abc.Sequence,
@@ -507,25 +567,26 @@ _ITERABLES = (
 
 
 def _fixed(args: tuple[Any, ...], where: str) -> Rule:
+    """Return the rule of a tuple with a fixed number of items."""
     rules = [rule_of(arg, where) for arg in args]
     expected = f"a tuple of {len(rules)} ({', '.join(rule.expected if rule else 'anything' for rule in rules)})"
 
     def take(value: Any) -> Any:
         if not isinstance(value, tuple | list) or len(value) != len(rules):
             return Misfit(expected, describe_value(value))
-        taken = tuple(
-            rule.take(one_item) if rule else one_item
-            for rule, one_item in zip(rules, value, strict=True)
+        converted = tuple(
+            rule.take(member) if rule else member for rule, member in zip(rules, value, strict=True)
         )
-        for number, one_item in enumerate(taken):
-            if type(one_item) is Misfit:
-                return one_item._replace(place=f"[{number}]{one_item.place}")
-        return taken
+        for number, member in enumerate(converted):
+            if type(member) is Misfit:
+                return member._replace(position=f"[{number}]{member.position}")
+        return converted
 
     return Rule(expected, take)
 
 
 def _mapping(args: tuple[Any, ...], where: str) -> Rule:
+    """Return the rule of a mapping; keys and values are checked by the rules of their types."""
     key_rule, value_rule = (rule_of(arg, where) for arg in args) if args else (None, None)
     expected = "a dict"
     if key_rule and value_rule:
@@ -536,15 +597,15 @@ def _mapping(args: tuple[Any, ...], where: str) -> Rule:
             return Misfit(expected, describe_value(value))
         if key_rule is None and value_rule is None:
             return value
-        found: dict[Any, Any] = {}
-        for key, held in value.items():
+        checked: dict[Any, Any] = {}
+        for key, raw in value.items():
             name = key_rule.take(key) if key_rule else key
             if type(name) is Misfit:
-                return name._replace(place=f" key {describe_value(key)}")
-            kept = value_rule.take(held) if value_rule else held
-            if type(kept) is Misfit:
-                return kept._replace(place=f"[{describe_value(key)}]{kept.place}")
-            found[name] = kept
-        return found
+                return name._replace(position=f" key {describe_value(key)}")
+            converted = value_rule.take(raw) if value_rule else raw
+            if type(converted) is Misfit:
+                return converted._replace(position=f"[{describe_value(key)}]{converted.position}")
+            checked[name] = converted
+        return checked
 
     return Rule(expected, take)
