@@ -101,7 +101,7 @@ async def tabulate(page: Any) -> None:
     await page.locator(".scroll .open").nth(2).click()
     await page.locator(".details .fields").wait_for()
     await page.get_by_role("button", name="History").click()
-    await page.get_by_text("What happened to memory").wait_for()
+    await page.get_by_text("History of memory").wait_for()
     await page.evaluate("document.activeElement.blur()")
 
 
@@ -120,7 +120,7 @@ async def chart(page: Any) -> None:
 
 async def explore(page: Any) -> None:
     """A logged recall of which the best is explained and two are compared."""
-    await page.get_by_label("Question").press("Enter")
+    await page.get_by_label("Query", exact=True).press("Enter")
     await page.get_by_text("logged as recall").wait_for()
     for pin in (await page.get_by_role("button", name="to compare").all())[:2]:
         await pin.click()
@@ -234,10 +234,10 @@ async def scrub(page: Any) -> None:
     await page.get_by_role("button", name="Pause").click()
     await page.get_by_label("Event", exact=True).press("End")
     await page.get_by_role("heading", name="recall").wait_for()
-    await page.get_by_text("At work for").wait_for(state="hidden", timeout=60_000)
+    await page.get_by_text("Working for").wait_for(state="hidden", timeout=60_000)
     await page.get_by_role("button", name="recall-score").click()
     await page.get_by_label("retention w20").fill("0.25")
-    await page.get_by_text("as the sliders say").first.wait_for(timeout=60_000)
+    await page.get_by_text("with the slider values").first.wait_for(timeout=60_000)
     await page.evaluate("document.activeElement.blur()")
 
 
