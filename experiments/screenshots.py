@@ -288,7 +288,7 @@ async def film_studio(page: Any, draw: Callable[[int], Awaitable[None]]) -> None
     await page.get_by_label("Reason").fill("outdated memories stood first")
     await draw(60)
     await page.get_by_role("button", name="Install").click()
-    await page.get_by_text("is live.").wait_for()
+    await page.get_by_text("is active.").wait_for()
     await page.wait_for_timeout(300)
     await draw(220)
 

@@ -169,7 +169,7 @@ def test_a_policy_with_helpers_and_other_parameters_is_one_text(lab):
 
 def test_installing_needs_a_reason_and_a_text_that_compiles(studio, asked, ask, type_text):
     type_text(studio, TURNED)
-    assert "Say why" in ask(studio, "install", reason=" ")
+    assert "Type a reason" in ask(studio, "install", reason=" ")
     type_text(studio, "(fn")
     assert "error first" in ask(studio, "install", reason="try")
     type_text(studio, TURNED)
@@ -198,7 +198,7 @@ def test_rolling_back_takes_the_editor_along_unless_it_holds_a_draft(studio, ask
 
 
 def test_a_challenger_is_the_live_pack_with_the_draft(studio, asked, ask, type_text):
-    assert "is the live pack" in ask(studio, "challenge", reason="")
+    assert "is the active pack" in ask(studio, "challenge", reason="")
     asked.policies.install(
         "explore", "(fn [recency] (* (param :r 0.5) recency))", params={"r": 0.75}
     )
@@ -222,7 +222,7 @@ def test_a_text_is_saved_where_the_notebook_is(
     assert (tmp_path / "mine.hy").read_text() == TURNED + "\n"
     assert ask(studio, "save", name="mine.hy") == {}  # its own file
     (tmp_path / "other.hy").write_text("x")
-    assert "is there already" in ask(studio, "save", name="other.hy")
+    assert "exists already" in ask(studio, "save", name="other.hy")
     for name in ("../up.hy", "a/b.hy", "..", "", "/etc/x.hy", "a\\b.hy"):
         assert "A name without folders" in ask(studio, "save", name=name), name
     assert studio.save(tmp_path / "two.hy").exists()
@@ -262,7 +262,7 @@ def test_a_slot_that_ranks_nothing_is_checked_all_the_same(studio, ask, type_tex
 
 def test_a_policy_of_another_slot_is_a_problem(studio, type_text):
     type_text(studio, "(defpolicy eligible [similarity] similarity)")
-    assert "is a policy of eligible" in shared(studio, "about")["problem"]["text"]
+    assert "is for eligible" in shared(studio, "about")["problem"]["text"]
 
 
 def test_a_hit_is_explained_by_the_draft(studio, ask, type_text):

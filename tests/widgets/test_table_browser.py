@@ -166,7 +166,9 @@ def test_several_are_ticked_flagged_and_restored(page_of):
     page.get_by_label("Why are they wrong?").fill("made up")
     page.get_by_role("button", name="Flag as wrong", exact=True).click()
     page.get_by_text("2 memories flagged as wrong").wait_for()
-    page.get_by_role("group", name="Selected memories").get_by_role("button", name="Restore").click()
+    page.get_by_role("group", name="Selected memories").get_by_role(
+        "button", name="Restore"
+    ).click()
     page.get_by_text("2 memories restored").wait_for()
     page.get_by_role("button", name="Clear filters").click()
     wait_for_rows(page, 6)

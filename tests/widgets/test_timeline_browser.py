@@ -45,7 +45,7 @@ def test_in_jupyterlab_a_version_is_brought_back(notebook, run_cell, axe):
     assert axe(page) == []
     page.get_by_label("Reason for restoring").fill("worse")
     page.get_by_role("button", name="Restore version 1").click()
-    page.get_by_text("live again, as version 3").wait_for()
+    page.get_by_text("active again, as version 3").wait_for()
     assert run_cell(page, "list(timeline.versions['reason'])") == "['', 'turned', 'worse']"
     run_cell(page, "timeline.picked = [2, 3]; 'picked'")
     page.get_by_label("Versions 2 and 3").wait_for()
@@ -85,7 +85,7 @@ def test_without_a_reason_nothing_is_brought_back(page_of):
     assert back.is_disabled()
     page.get_by_label("Reason for restoring").fill("worse")
     back.click()
-    page.get_by_text("live again, as version 3").wait_for()
+    page.get_by_text("active again, as version 3").wait_for()
     assert timeline.versions["action"].to_list() == ["use", "install", "rollback"]
 
 

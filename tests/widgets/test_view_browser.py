@@ -127,7 +127,7 @@ def test_the_player_is_scrubbed_and_tuned(page_of, axe, scheme):
 
 def test_a_lab_without_memories_or_feedback_says_what_is_missing(serve, tab):
     for make, said in (
-        (EvaluationBoard, "No recall is logged yet"),
+        (EvaluationBoard, "No recalls logged yet"),
         (LifePlayer, "no memories yet"),
     ):
         url, _ = serve(lambda make=make: make(memlab.open()))

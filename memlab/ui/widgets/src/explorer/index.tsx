@@ -323,7 +323,7 @@ function Row({
             }
             onClick={() => judge(choice)}
           >
-            {choice === "success" ? "👍" : "👎"}
+            {choice === "success" ? "✓" : "✕"}
           </button>
         ))}
       </span>
