@@ -124,7 +124,7 @@ class TestForget:
             ({"memory": 1, "project": "api"}, "takes no project"),
             ({"memory": 1, "session": "web"}, "takes no session"),
             ({"memory": 1, "how": "quarantine", "session": "web"}, "and no memories"),
-            ({"how": "quarantine"}, "at least one of them"),
+            ({"how": "quarantine"}, "at least one of source"),
             ({"memory": 1, "how": "hide"}, "hide"),
         ],
     )

@@ -320,7 +320,7 @@ def _refuse_ttl(ttl: object) -> None:
 
 
 def _item(record: Record) -> dict[str, Any]:
-    """Return the fields of an item."""
+    """Return a record as the fields of a LangGraph item."""
     return {
         "namespace": record.path[:-1],
         "key": record.path[-1],

@@ -515,7 +515,7 @@ def _build_memory(path: Path, text: str, about: dict[str, Any]) -> Write:
 
 
 def _read_metadata(record: Record) -> dict[str, Any]:
-    """Return the stored value of a memory."""
+    """Return owners, role, metadata and expiration date of a record."""
     about: dict[str, Any] = decode_value(record.value or '{"metadata": {}}')
     return about
 

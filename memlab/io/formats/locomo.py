@@ -129,7 +129,7 @@ _TIME = re.compile(
 
 
 def _parse_time(record: dict[str, Any], key: str, location: Location) -> datetime:
-    """Return the time of a session."""
+    """Return the time of a LoCoMo session, such as "1:56 pm on 8 May, 2023"."""
     time = location.text(record, key, "conversation")
     return location.time(time, f"conversation.{key}", "1:56 pm on 8 May, 2023", _TIME)
 

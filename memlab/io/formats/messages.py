@@ -258,7 +258,7 @@ class Message:
         Whether the message declares itself an error.
     speaker
         Name of a person among several; "I" in the text is this person.
-    place
+    index
         Index of the caller's message. Several messages may share one, because each result of a tool is a message.
     """
 

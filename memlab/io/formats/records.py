@@ -63,7 +63,7 @@ class Record(NamedTuple):
         memlab (the header), memory, nodes, edge, register or policies.
     fields
         Values by name.
-    place
+    location
         Location in the file, for errors.
     """
 

@@ -227,7 +227,8 @@ async def _relay_messages(
 ) -> AsyncIterator[MemoryObjectReceiveStream[SessionMessage | Exception]]:
     """Yield the valid messages of a client; answer other lines by an error.
 
-    The SDK itself would only log them."""
+    The SDK itself would only log them.
+    """
     sender, receiver = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
     async def relay() -> None:

@@ -54,7 +54,9 @@ class Crossings:
 
 
 class Edges:
-    """Appended edges; the number of an edge is its position in the order of appending and never changes.
+    """Directed, weighted edges, in the order in which they were appended.
+
+    The number of an edge is its position in the order of appending and never changes.
 
     A removed edge keeps its number and its columns, but no look-up finds it. Parallel edges with the same
     relation stay separate: ``find`` returns an existing edge, which ``reinforce`` can change instead.
@@ -130,7 +132,10 @@ class Edges:
         return self._view("alive")
 
     def codes_of(self, words: Sequence[str], *, grow: bool = False) -> Ints:
-        """Return the codes of relations, -1 for unknown ones; with ``grow``, unknown relations get a code."""
+        """Return the codes of relations, -1 for unknown ones.
+
+        With ``grow``, unknown relations get a code.
+        """
         codes = {word: code for code, word in enumerate(self.relations)}
         for word in words if grow else ():
             if word not in codes:
@@ -157,7 +162,9 @@ class Edges:
         created: ArrayLike = 0,
         max_degree: int | None = None,
     ) -> Ints:
-        """Add edges between existing nodes and return their numbers; on InputError none is added.
+        """Add edges between existing nodes and return their numbers.
+
+        On InputError none is added.
 
         ``nodes`` says which nodes exist: the number of memories, or nodes of all kinds. Self-loops, missing nodes
         and weights outside 0-1 are refused. ``relation``, ``weight``, ``reinforcements`` and ``created`` may be
@@ -203,7 +210,10 @@ class Edges:
         return numbers
 
     def reinforce(self, edges: ArrayLike, weight: ArrayLike) -> None:
-        """Set new weights 0-1 and count one reinforcement of each edge; on InputError nothing changes."""
+        """Set new weights 0-1 and count one reinforcement of each edge.
+
+        On InputError nothing changes.
+        """
         numbers = self._numbers(edges)
         weights = _filled("weight", np.asarray(weight, dtype=np.float64), numbers.size)
         ordered = np.sort(numbers)
@@ -243,7 +253,10 @@ class Edges:
     # -- Look-ups ---------------------------------------------------------------------------------------------
 
     def entered(self, relation: int) -> Ints:
-        """Return the nodes that an edge of this relation ever entered, ascending; only new edges are scanned."""
+        """Return the nodes that an edge of this relation ever entered, ascending.
+
+        Only new edges are scanned.
+        """
         start, nodes = self._entered.get(relation, (0, np.empty(0, dtype=np.int64)))
         if start < self._size:
             (fresh,) = np.nonzero(self._columns["relation"][start : self._size] == relation)
@@ -332,7 +345,9 @@ class Edges:
 
     @classmethod
     def load(cls, path: str | Path) -> Edges:
-        """Map a file that ``save`` wrote, reading pages only when they are used; DamagedLab if the file is not whole.
+        """Map a file that ``save`` wrote, reading pages only when they are used.
+
+        Raises DamagedLab if the file is not whole.
 
         Changes stay in memory and are not written to the file.
         """

@@ -116,7 +116,10 @@ class Nodes:
         self._memories = memories
 
     def intern(self, kind: str, names: Iterable[str]) -> Ints:
-        """Return the nodes of these names, adding nodes for new names; on InputError none is added."""
+        """Return the nodes of these names, adding nodes for new names.
+
+        On InputError none is added.
+        """
         kind_code = self._check_named_kind(kind)
         wanted = list(names)
         for name in wanted:
@@ -152,7 +155,10 @@ class Nodes:
         return tuple(self.count(kind) for kind in NODE_KINDS)
 
     def labels(self, nodes: ArrayLike) -> list[str]:
-        """Return the kind and the name of each node, such as "tag rust"; InputError for a missing node."""
+        """Return the kind and the name of each node, such as "tag rust".
+
+        Raises InputError for a missing node.
+        """
         codes = to_integers("node", nodes)
         labels = []
         for code, kind_code in zip(codes.tolist(), node_kinds(codes).tolist(), strict=True):
@@ -367,7 +373,9 @@ class Adjacency:
     def refresh(
         self, ends: Ends, layout: Layout, alive: NDArray[np.bool_], *, seal: bool = False
     ) -> bool:
-        """Add the edges of ``ends`` that are not included yet; return whether the base now holds all of them.
+        """Add the edges of ``ends`` that are not included yet.
+
+        Returns whether the base now holds all of them.
 
         ``seal`` rebuilds the base without removed edges. This also happens when enough edges were added.
         """
@@ -542,7 +550,10 @@ def write_edges(
 
 
 def read_edges(path: Path) -> StoredEdges:
-    """Map a file of edges, copying pages that are changed; DamagedLab if the file is not whole."""
+    """Map a file of edges, copying pages that are changed.
+
+    Raises DamagedLab if the file is not whole.
+    """
     try:
         with path.open("rb") as file:
             sum_, described = file.read(8), file.read(_HEADER - 8)

@@ -88,7 +88,9 @@ class Clustering:
 
 
 def density(edges: Edges, *, nodes: int) -> float:
-    """Return the share of all pairs of ``nodes`` nodes that are linked; 0 for fewer than two nodes.
+    """Return the share of all pairs of ``nodes`` nodes that are linked.
+
+    Returns 0 for fewer than two nodes.
 
     >>> edges = Edges()
     >>> edges.append([0, 1, 1], [1, 0, 2], 0, 1.0, nodes=4).tolist()

@@ -446,7 +446,10 @@ def _waves(
 
 
 def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints, Floats]:
-    """Return a caller's seeds, ascending, with their energies; InputError if they are invalid."""
+    """Return a caller's seeds, ascending, with their energies.
+
+    Raises InputError if they are invalid.
+    """
     seeds, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
     if seeds.ndim != 1 or seeds.shape != own.shape or (seeds.size and seeds.dtype.kind not in "iu"):
         raise InputError(

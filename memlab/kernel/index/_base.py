@@ -255,7 +255,7 @@ class Projection:
         return cls(dim, np.rint(leading * signs * _SCALE).astype(np.int16))
 
     def __call__(self, vectors: NDArray[Any]) -> NDArray[np.float32]:
-        """f32 (..., kept) of int8 (..., dim)."""
+        """Project int8 vectors (..., dim) to float32 (..., kept)."""
         if self._wide is None:
             return vectors.astype(np.float32)
         projected: NDArray[np.float32] = (vectors.astype(np.float64) @ self._wide / _SCALE).astype(
@@ -345,6 +345,7 @@ class Base:
 
     @property
     def settings(self) -> dict[str, int]:
+        """The settings of the file and of a search."""
         return {**self.header.settings, **self._opened.settings(), "dimensions": self.header.kept}
 
 

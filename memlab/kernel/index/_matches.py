@@ -574,6 +574,7 @@ class Matches:
         floor, slope = self._k1 * (1.0 - self._b), self._k1 * self._b / self._mean
 
         def contribution(term: int, rows: NDArray[Any], tf: NDArray[np.int32]) -> Scores:
+            """Return what a term adds to the scores of rows."""
             values = np.asarray(self._lengths.take(rows) * slope, dtype=np.float64)
             values += floor
             values += tf

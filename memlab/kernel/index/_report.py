@@ -103,6 +103,7 @@ class IndexReport(Displayed):
         return self._lines(), self.frame
 
     def _lines(self) -> list[str]:
+        """Return the report as lines of text."""
         if self.index == "exact":
             lines = [
                 f"Exact search over {self.rows:,} rows: {self.exact_p50_ms:.2f} ms (p95 {self.exact_p95_ms:.2f})."

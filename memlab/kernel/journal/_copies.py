@@ -238,7 +238,10 @@ def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
 def replace_rows(
     connection: sqlite3.Connection, other: sqlite3.Connection, wanted: Iterable[Fault]
 ) -> int:
-    """Replace faulty rows by those of ``other`` within the open transaction; return how many it had."""
+    """Replace faulty rows by those of ``other`` within the open transaction.
+
+    Returns how many it had.
+    """
     count = 0
     for fault in wanted:
         if fault.table not in _KEYS:
@@ -331,7 +334,9 @@ def _head_of(connection: sqlite3.Connection) -> Head:
 
 @contextlib.contextmanager
 def open_connection(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open a separate connection to the journal of the lab at ``folder``; writing needs the writer's lock.
+    """Open a separate connection to the journal of the lab at ``folder``.
+
+    Writing needs the writer's lock.
 
     Raises NewerLab for a later format, which would be misread, and copied as the current one.
     """
@@ -347,7 +352,10 @@ def open_connection(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Co
 
 
 def read_head(folder: Path) -> Head:
-    """Return the last event of the journal of the lab at ``folder``; DamagedLab if any row is damaged."""
+    """Return the last event of the journal of the lab at ``folder``.
+
+    Raises DamagedLab if any row is damaged.
+    """
     with open_connection(folder) as connection:
         if connection.execute("PRAGMA user_version").fetchone() == (1,):
             with contextlib.closing(copy_to_memory(connection, folder, None)) as copy:

@@ -150,7 +150,10 @@ def add_missing_tables(connection: sqlite3.Connection) -> None:
 
 
 def _format_by(connection: sqlite3.Connection) -> str:
-    """Return the version of memlab that set a journal's format; empty if it is not recorded."""
+    """Return the version of memlab that set a journal's format.
+
+    Returns "" if it is not recorded.
+    """
     try:
         row = connection.execute(
             "SELECT value, sum FROM meta WHERE key = ?", (FORMAT_BY,)
@@ -182,7 +185,9 @@ def make_directory(folder: Path) -> None:
 
 
 def create_database(folder: Path) -> None:
-    """Make the directory ``folder`` a lab unless it is one; the caller holds the writer's lock.
+    """Make the directory ``folder`` a lab unless it is one.
+
+    The caller holds the writer's lock.
 
     The database is written and synced under another name and then renamed, so ``journal.db`` is never incomplete.
     """
@@ -208,7 +213,10 @@ def create_database(folder: Path) -> None:
 
 
 def lab_exists(folder: Path) -> bool:
-    """Return whether ``folder`` holds a lab; NotALab if it neither holds one nor can become one."""
+    """Return whether ``folder`` holds a lab.
+
+    Raises NotALab if it neither holds one nor can become one.
+    """
     try:
         if not folder.exists():
             return False
@@ -256,7 +264,9 @@ def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the format of an open database; NotALab, NewerLab or DamagedLab unless it is complete and memlab's.
+    """Return the format of an open database.
+
+    Raises NotALab, NewerLab or DamagedLab unless it is complete and memlab's.
 
     Only SQLite is asked: opening and closing the file separately would drop this process's POSIX locks on it.
     """
@@ -370,7 +380,10 @@ _CHECKED = {
 
 
 def migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | None) -> None:
-    """Migrate the open database unless another process has; the caller holds the writer's lock."""
+    """Migrate the open database unless another process has.
+
+    The caller holds the writer's lock.
+    """
     connection.create_function(
         "memlab_sum", -1, lambda *values: checksum(*values), deterministic=True
     )

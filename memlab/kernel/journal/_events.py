@@ -57,7 +57,10 @@ def initial_chain(identity: str) -> bytes:
 def chain_event(
     before: bytes, seq: int, at: int, kind: str, body: bytes, content: bytes | None
 ) -> bytes:
-    """Return the chain value of an event; ``content`` is the digest of the texts that came with it."""
+    """Return the chain value of an event.
+
+    ``content`` is the digest of the texts that came with it.
+    """
     name, texts = kind.encode(), content or b""
     hashed = hashlib.blake2b(before, digest_size=CHAIN_BYTES)
     hashed.update(_ROW.pack(seq, at, len(name), len(texts)))
@@ -91,7 +94,10 @@ def digest_parts(parts: Iterable[tuple[str, bytes]]) -> str:
 
 
 def checksum(*values: int | str | bytes) -> int:
-    """Return the CRC-32 of a row's values, at 0.4 ns a byte; a cryptographic digest takes 2."""
+    """Return the CRC-32 of a row's values, at 0.4 ns a byte.
+
+    A cryptographic digest takes 2 ns.
+    """
     crc = 0
     for value in values:
         data = value if isinstance(value, bytes) else str(value).encode()
@@ -134,7 +140,10 @@ def encode_body(kind: str, body: dict[str, Any]) -> bytes:
 
 
 def decode_body(seq: int, blob: bytes) -> dict[str, Any]:
-    """Return the body of an event from its msgpack; DamagedLab if the bytes are not msgpack of a dict."""
+    """Return the body of an event from its msgpack.
+
+    Raises DamagedLab if the bytes are not msgpack of a dict.
+    """
     try:
         return _decoder.decode(blob)
     except (msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError) as error:

@@ -30,7 +30,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.002
 
 
 class WriterLock:
-    """A lock by ``flock`` on a file, under a thread lock; without a path (a journal in memory) only the thread lock.
+    """A lock by ``flock`` on a file, under a thread lock.
+
+    Without a path (a journal in memory), it is only the thread lock.
 
     The kernel releases the lock when its holder dies. The file holds the process id of the last holder, for messages.
     """
@@ -143,7 +145,10 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _is_here(holder: str) -> bool:
-    """Return whether a process with that id runs on this machine; True if that cannot be determined."""
+    """Return whether a process with that id runs on this machine.
+
+    Returns True if that cannot be determined.
+    """
     if not holder.isdecimal() or not int(holder):
         return True
     try:
@@ -194,7 +199,10 @@ class HeadFile:
         self._descriptor: int | None = None
 
     def read(self) -> Head | None:
-        """Return the last record, None if there is no such file; DamagedLab if the file was changed."""
+        """Return the last record, None if there is no such file.
+
+        Raises DamagedLab if the file was changed.
+        """
         for attempt in range(3):  # another process may be writing the file at this moment
             try:
                 data = self.path.read_bytes()

@@ -128,7 +128,9 @@ class Journal(Reading):
         mend: RepairEvent | None = None,
         _synchronous: Synchronous = "FULL",
     ) -> Journal:
-        """Open the lab at the directory ``path``, and create it if there is none; None keeps it in memory.
+        """Open the lab at the directory ``path``, and create it if there is none.
+
+        None keeps the lab in memory.
 
         ``timeout`` is how many seconds a write waits for another writer. ``immutable=True`` (with ``read_only``)
         opens a cleanly closed lab on a disk where SQLite cannot write the index of its log. No process, on any
@@ -218,7 +220,10 @@ class Journal(Reading):
             return None
 
     def _missing(self, recorded: Head) -> str:
-        """Return a sentence that says which recorded events the journal lacks; empty if it has all."""
+        """Return a sentence that says which recorded events the journal lacks.
+
+        Returns "" if it has all.
+        """
         head, generation = self.head, self.generation
         if recorded.lab != self.identity:
             return f"the journal is not that of this lab, whose last event was {recorded.seq:,}"
@@ -237,7 +242,10 @@ class Journal(Reading):
     def _write_head(
         self, last: tuple[int, bytes] | None = None, generation: int | None = None
     ) -> None:
-        """Write the ``head`` file under the writer's lock; an error of the disk is recorded, not raised."""
+        """Write the ``head`` file under the writer's lock.
+
+        An error of the disk is recorded, not raised.
+        """
         if self._head is None:
             return
         seq = self.head if last is None else last[0]
@@ -365,7 +373,10 @@ class Journal(Reading):
             )
 
     def close(self) -> None:
-        """Move the log into the database and close all files; closing twice has no further effect."""
+        """Move the log into the database and close all files.
+
+        Closing twice has no further effect.
+        """
         if self.closed:
             return
         if self._process != os.getpid():

@@ -62,7 +62,10 @@ _UNREADABLE = (TypeError, ValueError, AttributeError, OverflowError)
 
 
 class Reading:
-    """The contents of a journal's database through one connection; DamagedLab where rows were changed."""
+    """The contents of a journal's database through one connection.
+
+    Raises DamagedLab where rows were changed.
+    """
 
     def __init__(
         self,
@@ -93,7 +96,9 @@ class Reading:
         return int(self.meta(GENERATION) or 0)
 
     def chain(self, seq: int) -> bytes | None:
-        """Return the chain value at an event, or None if there is no such event; 0 means before the first.
+        """Return the chain value at an event, or None if there is no such event.
+
+        0 means before the first event.
 
         Two journals have the same value only if they hold the same events and texts up to that event.
         """
@@ -137,7 +142,10 @@ class Reading:
             pass
 
     def _chained(self, after: int, upto: int) -> Iterator[tuple[int, int, str, bytes]]:
-        """Yield the rows of events, each compared with the chain; DamagedLab if one is missing or changed."""
+        """Yield the rows of events, each compared with the chain.
+
+        Raises DamagedLab if one is missing or changed.
+        """
         before = self.chain(after) if after < upto else None
         while after < upto:
             rows = self._rows(
@@ -177,7 +185,9 @@ class Reading:
         )
 
     def texts(self, ids: Sequence[int]) -> list[str]:
-        """Return the text of each id, in the order of ``ids``; a ``range`` is read in one sweep.
+        """Return the text of each id, in the order of ``ids``.
+
+        A ``range`` is read in one sweep.
 
         Raises UnknownName if an id has no text.
         """
@@ -287,7 +297,10 @@ class Reading:
         }
 
     def segment_part(self, upto: int, name: str) -> bytes:
-        """Return one part of a segment of sealed slates; DamagedLab if it is missing or was changed."""
+        """Return one part of a segment of sealed slates.
+
+        Raises DamagedLab if it is missing or was changed.
+        """
         rows = self._rows("SELECT data, sum FROM segment WHERE upto = ? AND name = ?", (upto, name))
         if not rows or not row_is_sound(rows[0][1], upto, name, rows[0][0]):
             raise DamagedLab(
@@ -411,7 +424,10 @@ def compute_link(
 
 
 def text_is_sound(id: int, text: Any, salt: Any, digest: Any) -> bool:
-    """Return whether a row of ``payload`` is unchanged; a purged one has neither salt nor text."""
+    """Return whether a row of ``payload`` is unchanged.
+
+    A purged one has neither salt nor text.
+    """
     if salt is None:
         return (
             text == "" and isinstance(digest, bytes) and len(digest) == len(digest_text(b"", 0, ""))

@@ -239,7 +239,10 @@ class Transaction:
         return self._preview(self)
 
     def texts(self, ids: range) -> list[str] | None:
-        """Return the texts that this write stores for ``ids``; None unless it stores all of them."""
+        """Return the texts that this write stores for ``ids``.
+
+        Returns None unless it stores all of them.
+        """
         stored = dict(self._payloads)
         return [stored[id] for id in ids] if all(id in stored for id in ids) else None
 
@@ -291,7 +294,10 @@ class Transaction:
         return seq
 
     def payloads(self, ids: Sequence[int], texts: Sequence[Screened]) -> None:
-        """Store a text for each id; ids must be new, and texts must have passed the privacy gate."""
+        """Store a text for each id.
+
+        Ids must be new, and texts must have passed the privacy gate.
+        """
         if len(ids) != len(texts):
             raise InputError(
                 f"There are {len(ids):,} ids and {len(texts):,} texts: give one text for each id."
@@ -399,7 +405,10 @@ class Transaction:
         )
 
     def _put_events(self, connection: sqlite3.Connection) -> None:
-        """Insert the events, each with its chain value; texts are covered by the first event."""
+        """Insert the events, each with its chain value.
+
+        Texts are covered by the first event.
+        """
         salts = os.urandom(SALT_BYTES * len(self._payloads))
         event = (
             self.head + 1 if self._events else 0

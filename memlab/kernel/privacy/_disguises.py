@@ -215,7 +215,10 @@ def _replaced(view: View, text: str) -> View:
 
 
 def _joined(view: View) -> View | None:
-    """Return a view with broken tokens and concatenated strings joined; None if there are none."""
+    """Return a view with broken tokens and concatenated strings joined.
+
+    Returns None if there are none.
+    """
     text, edits = view.text, []
     if "\n" in text:
         broken = (match for match in re.finditer(_BROKEN, text) if re.search(_ODD, match["next"]))
@@ -232,7 +235,10 @@ def _joined(view: View) -> View | None:
 
 
 def _spelled(view: View) -> View | None:
-    """Return a view with spelled-out characters joined ("g h p _ 4" reads "ghp_4"); None if there are none."""
+    """Return a view with spelled-out characters joined ("g h p _ 4" reads "ghp_4").
+
+    Returns None if there are none.
+    """
     edits = [
         Edit(
             *match.span(),
@@ -329,7 +335,10 @@ def _pairs(encoded: str) -> str | None:
 
 
 def _base64(encoded: str) -> str | None:
-    """Decode hexadecimal digits, or base64 of either alphabet that may have been cut; None if it is no text."""
+    """Decode hexadecimal digits, or base64 of either alphabet that may have been cut.
+
+    Returns None if it is no text.
+    """
     body = encoded.rstrip("=")
     if _HEXADECIMAL.fullmatch(body) and (read := _readable(bytes.fromhex(body))) is not None:
         return read

@@ -95,7 +95,9 @@ def _sensitive() -> GitIgnoreSpec:
 
 
 def is_sensitive(path: str) -> bool:
-    """Return whether the name or the folder of a file shows that it holds secrets; case and kind of slash do not matter.
+    """Return whether the name or the folder of a file shows that it holds secrets.
+
+    Case and kind of slash do not matter.
 
     >>> is_sensitive("deploy/.env"), is_sensitive("src/.env.example"), is_sensitive("~/.ssh/id_rsa")
     (True, False, True)

@@ -100,7 +100,10 @@ def _at(
     example: str,
     cased: bool = False,
 ) -> Kind:
-    """Declare a kind that is recognised by its surroundings; the secret is group 1 of ``form``."""
+    """Declare a kind that is recognised by its surroundings.
+
+    The secret is group 1 of ``form``.
+    """
     return Kind(
         name,
         tuple(begins.split()),

@@ -323,7 +323,9 @@ _passed: set[str] = set()
 
 
 def refuse_strings(value: Any, what: str, *, hashes: Collection[Path] = ()) -> None:
-    """Raise PrivacyError if any string in ``value``, at any depth, holds a secret; ``what`` names the value.
+    """Raise PrivacyError if any string in ``value``, at any depth, holds a secret.
+
+    ``what`` names the value.
 
     ``hashes`` are paths to fields of content hashes, with ``*`` for any name. Strings in the exact form of a hash
     are not examined there, because a hash may look like a token.
@@ -374,7 +376,10 @@ def _gather(value: Any, into: set[str]) -> None:
 
 
 def _without_hashes(value: Any, paths: Collection[Path]) -> Any:
-    """Return ``value`` with None for each content hash in the fields at ``paths``; keys stay."""
+    """Return ``value`` with None for each content hash in the fields at ``paths``.
+
+    Keys stay.
+    """
     # A path is followed one name at a time; the empty path means that the value itself may be a hash.
     if type(value) in _NUMBERS:
         return value

@@ -547,7 +547,10 @@ def _is_card(number: str) -> bool:
 
 
 def _end_of_iban(text: str, start: int, end: int) -> int:
-    """Return the end of the IBAN that begins at ``start``, which a word may follow; ``start`` for none."""
+    """Return the end of the IBAN that begins at ``start``, which a word may follow.
+
+    Returns ``start`` if there is none.
+    """
     while end > start:
         plain = "".join(filter(str.isalnum, text[start:end])).upper()
         if 15 <= len(plain) <= 34:

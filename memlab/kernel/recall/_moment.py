@@ -84,7 +84,7 @@ TEST, NULLABLE, CODES, PLAIN = "test", "nullable", "codes", "plain"
 """The forms of an input: a test of sets, a column with a mask of nulls, codes of words, or a plain column."""
 
 _CACHED_READINGS = 256
-"""Readings in the cache: some eight for each pack that is active, challenged or compared."""
+"""Readings in the cache: those of the policies of recently used packs."""
 
 
 class Features(Protocol):

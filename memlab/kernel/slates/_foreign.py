@@ -266,6 +266,7 @@ def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
     p, label = pl.col("propensity"), labels.column(table, "propensity")
 
     def refuse(bad: pl.Expr, why: Why) -> None:
+        """Refuse the first row that satisfies a condition."""
         labels.refuse_where(table, frame, bad, why)
 
     refuse(p.is_nan(), f"{label} is NaN")
@@ -565,9 +566,11 @@ def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
     """Check the columns of the decisions."""
 
     def say(column: str) -> str:
+        """Return the caller's name of a column."""
         return labels.column("decisions", column)
 
     def refuse(bad: pl.Expr, why: Any) -> None:
+        """Refuse the first decision that satisfies a condition."""
         labels.refuse_where("decisions", decisions, bad, why)
 
     refuse(

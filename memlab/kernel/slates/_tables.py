@@ -56,6 +56,7 @@ def _build_decisions(slates: Sequence[Slate]) -> pl.DataFrame:
     """Build the table of decisions."""
 
     def json(value: object) -> str:
+        """Encode a value as JSON text."""
         return msgspec.json.encode(value).decode()
 
     # One list per column, in the order of DECISIONS.
@@ -850,6 +851,7 @@ class Slates(Displayed):
             )
 
         def draw(cluster: str) -> bytes:
+            """Return the hash by which clusters are ordered."""
             return hashlib.blake2b(f"{seed}\x1f{cluster}".encode(), digest_size=16).digest()
 
         count = min(max(round(share * len(clusters)), 1), len(clusters) - 1)
@@ -861,6 +863,7 @@ class Slates(Displayed):
         ids = decisions.select("decision")
 
         def select(table: pl.LazyFrame) -> pl.LazyFrame:
+            """Return the rows of these decisions."""
             return table.join(ids, on="decision", how="semi", maintain_order="left")
 
         return replace(
@@ -924,6 +927,7 @@ class Slates(Displayed):
 
     @cached_property
     def _length(self) -> int:
+        """The number of decisions."""
         return int(self.decisions.select(pl.len()).collect().item())
 
     def __len__(self) -> int:
@@ -937,12 +941,14 @@ class Slates(Displayed):
         return table("Slates", ("", ""), summary.rows, notes=summary.notes)
 
     def _summary(self) -> Summary:
+        """Return the summary of the log."""
         return summary_of(
             self._tables, features=self.features, policies=self.policies, notes=self.notes
         )
 
     @property
     def _tables(self) -> tuple[pl.LazyFrame, ...]:
+        """The four tables in order."""
         return self.decisions, self.candidates, self.exposures, self.feedback
 
 

@@ -73,7 +73,10 @@ class Numbers:
 
     @property
     def values(self) -> NDArray[Any]:
-        """A live view of all rows. Do not write to it; copy it before returning it to users."""
+        """A live view of all rows. Do not write to it.
+
+        Copy it before returning it to users.
+        """
         if self.has_values or self.default is None:
             return self._data[: self._size]
         if len(self._constant) != self._size:
@@ -164,7 +167,10 @@ class RecentTimes(Numbers):
         super().append(block)
 
     def set_times(self, rows: NDArray[np.int64], times: Sequence[Sequence[int]]) -> None:
-        """Replace the times of ``rows`` by others, newest first; only the first ``depth`` are kept."""
+        """Replace the times of ``rows`` by others, newest first.
+
+        Only the first ``depth`` are kept.
+        """
         depth = self._data.shape[1]
         self._data[rows] = [[*row[:depth], *[self.NEVER] * (depth - len(row))] for row in times]
 
@@ -193,7 +199,10 @@ class RecentTimes(Numbers):
 
 
 class Names:
-    """A column of repeated strings, stored as codes into a vocabulary; the code of null is -1."""
+    """A column of repeated strings, stored as codes into a vocabulary.
+
+    The code of null is -1.
+    """
 
     def __init__(self, vocabulary: Iterable[str] = (), *, default: str | None = None) -> None:
         self.vocabulary: list[str] = list(vocabulary)
@@ -226,7 +235,10 @@ class Names:
         return self._codes.has_values
 
     def is_in(self, names: Iterable[str | None], start: int = 0) -> NDArray[np.bool_]:
-        """Return a mask of the rows from ``start`` on that have one of ``names``; None matches null."""
+        """Return a mask of the rows from ``start`` on that have one of ``names``.
+
+        None matches null.
+        """
         wanted = np.zeros(len(self.vocabulary) + 1, dtype=np.bool_)
         # The code of null, -1, indexes the last flag.
         wanted[[code for code in map(self.code, names) if code >= -1]] = True

@@ -326,7 +326,10 @@ def list_field(*items: Field, **options: Any) -> Field:
 
 
 def rows_field(columns: Mapping[str, Field], **options: Any) -> Field:
-    """Return a field whose value is a mapping of parallel columns; a row is removed with any of its memories."""
+    """Return a field whose value is a mapping of parallel columns.
+
+    A row is removed with any of its memories.
+    """
     return Field("rows", fields=columns, **options)
 
 
@@ -698,7 +701,10 @@ def extend_event(kind: str, fields: Mapping[str, Field]) -> None:
 
 
 def find_extension(kind: str) -> str | None:
-    """Return the extension that owns a kind of event by its name; None for a kind of memlab."""
+    """Return the extension that owns a kind of event by its name.
+
+    Returns None for a kind of memlab.
+    """
     name, slash, _ = kind.partition("/")
     return name if slash else None
 
@@ -748,7 +754,9 @@ _hashes: dict[str, tuple[tuple[int, int], tuple[Path, ...]]] = {}
 
 
 def hash_paths(kind: str) -> tuple[Path, ...]:
-    """Return the paths of names to each content hash in the body of an event; items of lists have no name.
+    """Return the paths of names to each content hash in the body of an event.
+
+    Items of lists have no name.
 
     A hash looks as random as a credential: of 300,000 random hashes 36 look like a token. So these fields are not
     screened for secrets if they hold 64 hexadecimal digits.

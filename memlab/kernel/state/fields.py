@@ -76,7 +76,9 @@ def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> d
 def validate_columns(
     columns: Mapping[str, Sequence[Any]], *, now: int, open_words: bool = False
 ) -> dict[str, list[Any]]:
-    """Return the columns with every value checked and converted; ``at`` becomes ``created``.
+    """Return the columns with every value checked and converted.
+
+    ``at`` becomes ``created``.
 
     With ``open_words``, kinds that memlab has no name for are accepted if they are short words. Raises InputError,
     which names the row and the column of the first invalid value.
@@ -108,7 +110,10 @@ def validate_columns(
 
 
 def check_interval(start: int | None, stop: int | None, *, where: str = "") -> None:
-    """Raise InputError if ``stop`` is before ``start``; both are microseconds UTC or None."""
+    """Raise InputError if ``stop`` is before ``start``.
+
+    Both are microseconds UTC or None.
+    """
     if start is not None and stop is not None and stop < start:
         raise InputError(
             f"{where}A memory holds from valid_from to before valid_until, and {from_micros(stop).isoformat()} comes "
@@ -143,9 +148,9 @@ def validate_text(text: object, *, where: str = "") -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text has no visible character.
+    r"""Return whether a text has no visible character: only spaces, controls and characters without width.
 
-    >>> is_blank(" \\u200b\\x00"), is_blank("-")
+    >>> is_blank(" \u200b\x00"), is_blank("-")
     (True, False)
     """
     if text.isascii() and text.isprintable():  # the fast path for most texts
@@ -162,7 +167,10 @@ def _rows(values: Sequence[Any]) -> Iterable[tuple[int | None, Any]]:
 
 
 def _position(row: int | None, field: str = "") -> str:
-    """Describe the position of a value for a message; "" for the text of a single memory."""
+    """Describe the position of a value for a message.
+
+    Returns "" for the text of a single memory.
+    """
     if row is None:
         return f"field {field}" if field else ""
     return f"row {row}, field {field}" if field else f"row {row}"
@@ -185,7 +193,10 @@ def _instant(when: Any, row: int | None, field: str = "at") -> int:
 
 
 def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[Any]:
-    """Return the values of a column with defaults filled in; InputError for an invalid value."""
+    """Return the values of a column with defaults filled in.
+
+    Raises InputError for an invalid value.
+    """
     # Each kind of storage has its own check, and all rows of a column are checked at once because most calls
     # give a thousand rows in which few columns are present.
     default = column.default
@@ -226,7 +237,10 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
 
 
 def _number(column: Column, value: Any, row: int | None) -> float:
-    """Return a value as a float; InputError if it is not a finite number within the column's bounds."""
+    """Return a value as a float.
+
+    Raises InputError if it is not a finite number within the column's bounds.
+    """
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
@@ -243,7 +257,10 @@ def _number(column: Column, value: Any, row: int | None) -> float:
 
 
 def _name(field: str, value: Any, row: int | None) -> str:
-    """Return a value if it is a string of 1 to 1,000 characters, and raise InputError otherwise."""
+    """Return a value if it is a string of 1 to 1,000 characters.
+
+    Raises InputError otherwise.
+    """
     if not isinstance(value, str) or not value or len(value) > 1000:
         raise InputError(
             f"{_head(row)}{field} is a string of 1 to 1000 characters, not {describe_value(value)}."
@@ -271,7 +288,10 @@ def normalize_tag(tag: str) -> str:
 
 
 def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
-    """Return a list of valid strings, None for an empty one; tags lose their leading "#"."""
+    """Return a list of valid strings, None for an empty one.
+
+    Tags lose their leading "#".
+    """
     if value is None:
         return None
     if isinstance(value, str) or not isinstance(value, Sequence):

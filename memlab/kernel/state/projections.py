@@ -214,9 +214,9 @@ _KEY_BYTES, _HASH_BYTES = 32, 16
 
 
 def normalize_text(text: str) -> str:
-    """Return a text in Unicode's composed form with single spaces, so that copies of it compare equal.
+    r"""Return a text in Unicode's composed form with single spaces, so that copies of it compare equal.
 
-    >>> normalize_text(" Tabs,\\n not  spaces ")
+    >>> normalize_text(" Tabs,\n not  spaces ")
     'Tabs, not spaces'
     """
     return " ".join(unicodedata.normalize("NFC", text).split())
@@ -328,9 +328,9 @@ def normalize_entity_name(name: str) -> str:
 
 
 def entity_key(name: str) -> str:
-    """Return the form in which spellings of one name compare equal, by Unicode's canonical caseless matching (3.13, D145).
+    r"""Return the form in which spellings of one name compare equal, by Unicode's canonical caseless matching (3.13, D145).
 
-    >>> entity_key("STRASSE") == entity_key("stra\\u00dfe"), entity_key("Zoe\\u0308") == entity_key("zo\\u00eb")
+    >>> entity_key("STRASSE") == entity_key("stra\u00dfe"), entity_key("Zoe\u0308") == entity_key("zo\u00eb")
     (True, True)
     """
     normalized = normalize_entity_name(name)
@@ -419,7 +419,10 @@ class Entities(Projection):
     # -- Names ------------------------------------------------------------------------------------------------
 
     def find_owner(self, name: str) -> int | None:
-        """Return the number of the entity that has this name, even if it is merged; None if there is none."""
+        """Return the number of the entity that has this name, even if it is merged.
+
+        Returns None if there is none.
+        """
         index = self._known.get(entity_key(name))
         return None if index is None else self.owners[index]
 
@@ -429,7 +432,10 @@ class Entities(Projection):
         return None if owner is None else self.find_root(owner)
 
     def canonical_name(self, name: str) -> str | None:
-        """Return the canonical name of the entity that has this name; None if there is none."""
+        """Return the canonical name of the entity that has this name.
+
+        Returns None if there is none.
+        """
         number = self.find_number(name)
         return None if number is None else self.entries[number].name
 
@@ -567,7 +573,10 @@ class Entities(Projection):
         entry.mentions, entry.last = entry.mentions + 1, max(entry.last, when)
 
     def _import(self, graph: Mapping[str, Any]) -> None:
-        """Count the mentions of an import, with the times of its edges; ends below zero index ``nodes``."""
+        """Count the mentions of an import, with the times of its edges.
+
+        Ends below zero index ``nodes``.
+        """
         for target, relation, when in zip(
             graph["target"], graph["relation"], graph["created"], strict=True
         ):

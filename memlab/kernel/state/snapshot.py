@@ -54,7 +54,10 @@ class OldSnapshot(DamagedLab):
 
     @classmethod
     def of_format(cls, path: Path, number: object, written_by: object) -> OldSnapshot:
-        """Return the error for the snapshot at ``path``; ``written_by`` is None if it is unknown."""
+        """Return the error for the snapshot at ``path``.
+
+        ``written_by`` is None if it is unknown.
+        """
         by = "" if written_by is None else f", written by memlab {written_by}"
         later = isinstance(number, int) and number > _FORMAT
         return cls(

@@ -78,10 +78,13 @@ _ABSENT = {
 class Contents(Protocol):
     """The source of texts and of the vectors of one embedder, to which events refer by id."""
 
-    def texts(self, ids: Sequence[int]) -> list[str]: ...
+    def texts(self, ids: Sequence[int]) -> list[str]:
+        """Return the text of each id."""
+
     def vectors(
         self, fingerprint: str, *, after_id: int = 0
-    ) -> Iterator[tuple[int, NDArray[np.int8]]]: ...
+    ) -> Iterator[tuple[int, NDArray[np.int8]]]:
+        """Yield the vectors of an embedder after an id, as the first id and a matrix."""
 
 
 class State:
@@ -371,7 +374,10 @@ class State:
         self.generation += 1
 
     def _tag(self, first: int, tags: Sequence[Sequence[str] | None], at: int) -> None:
-        """Add a node for each tag and an edge to it; edges derived from a column need no event."""
+        """Add a node for each tag and an edge to it.
+
+        Edges derived from a column need no event.
+        """
         pairs = [
             (first + offset, tag)
             for offset, row_tags in enumerate(tags)
@@ -447,7 +453,10 @@ class State:
             self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
 
     def _status(self, event: Event) -> None:
-        """Set the status of memories, as the first versions wrote it; later events use ``set``."""
+        """Set the status of memories, as the first versions wrote it.
+
+        Later events use ``set``.
+        """
         self._set(
             event,
             np.asarray(event.body["ids"], dtype=np.int64) - 1,
@@ -537,7 +546,9 @@ class State:
         return self._frame[1].clone()
 
     def column(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        """Return a copy of one column of ``memories``; all columns of a million memories would take seconds.
+        """Return a copy of one column of ``memories``.
+
+        All columns of a million memories would take seconds.
 
         With ``rows``, only these are returned, in their order, at a cost proportional to their number.
         """
@@ -631,7 +642,10 @@ def _number_given(name: str, values: Any) -> Any:
 
 
 def _stored(name: str, values: Any) -> NDArray[Any]:
-    """Return numbers as their column stores them; None becomes NaN, or ``NEVER`` for a time."""
+    """Return numbers as their column stores them.
+
+    None becomes NaN, or ``NEVER`` for a time.
+    """
     if (isinstance(values, list) and None in values) or values is None:
         absent = _ABSENT[name]
         values = (
@@ -678,7 +692,10 @@ def _fold_registers(projections: Mapping[str, Projection], event: Event) -> None
 
 
 def _nodes(ends: list[int], imported: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the nodes of the ends of imported edges; an end below zero is a position in ``imported``."""
+    """Return the nodes of the ends of imported edges.
+
+    An end below zero is a position in ``imported``.
+    """
     codes = np.asarray(ends, dtype=np.int64)
     nodes = codes - 1
     below = codes < 0

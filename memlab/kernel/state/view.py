@@ -47,7 +47,10 @@ NOBODY = "nobody"
 
 
 def hidden_rows(state: State, viewer: str) -> Flags | None:
-    """Return a mask of the rows that are private to users other than ``viewer``; None if there are none."""
+    """Return a mask of the rows that are private to users other than ``viewer``.
+
+    Returns None if there are none.
+    """
     visibility, creator = state.names["visibility"], state.names["creator"]
     if not visibility.has_values:
         return None
@@ -168,7 +171,10 @@ class ViewerState(State):
     def follow(
         self, events: Iterable[Event], contents: Contents, hidden: Flags, asker: Asker
     ) -> None:
-        """Fold events that came since; ``asker`` returns the viewer who asked a logged recall."""
+        """Fold events that came since.
+
+        ``asker`` returns the viewer who asked a logged recall.
+        """
         self.hidden = hidden
         self.fold(self._visible_events(events, asker), contents)
         self.seq, self._after = next(reversed(self.visible), 0), self.full.seq
@@ -282,7 +288,10 @@ class VisibleBody:
         return visible
 
     def _part(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the visible part of a value, None for nothing; ``siblings`` is the mapping that holds it."""
+        """Return the visible part of a value, None for nothing.
+
+        ``siblings`` is the mapping that holds it.
+        """
         if field.role == "undeclared":
             return None  # no declaration says which memories it tells of
         if value is None or not field.names_memories:
@@ -490,7 +499,10 @@ _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]]
 
 
 def _without_strings(field: Field, value: Any) -> Any:
-    """Return a value without private strings; items that name their own memories keep theirs."""
+    """Return a value without private strings.
+
+    Items that name their own memories keep theirs.
+    """
     # The order of these cases matters: a list of strings is a string field, and rows that name memories were
     # filtered row by row already.
     if not field.has_private_strings or value is None:

@@ -93,7 +93,9 @@ def list_outdated_mirrors(journal: Journal | JournalView) -> list[Copy]:
 def write_without_purge(
     store: Store, build: Callable[[], Content], write: Callable[[Content], Result]
 ) -> Result:
-    """Build content from the lab and write it, without a purge in between; return the result of ``write``.
+    """Build content from the lab and write it, without a purge in between.
+
+    Returns the result of ``write``.
 
     The content is built again if a purge took place. A read-only lab has no lock, so that others may purge meanwhile.
     """

@@ -97,7 +97,6 @@ def _fold(
     strict: bool = False,
 ) -> None:
     """Apply events to a state and to the version log, which have both seen the events before."""
-
     decided = policy_events()
 
     def passing() -> Iterator[Event]:
@@ -301,7 +300,10 @@ class Store:
         return "in memory" if self.folder is None else self.folder.name
 
     def free(self) -> None:
-        """Release the mutex that an interrupted call of this thread left held; the state is then folded again."""
+        """Release the mutex that an interrupted call of this thread left held.
+
+        The state is then folded again.
+        """
         if self.mutex.owned:
             self._marked = True
             self.mutex.free()
@@ -337,7 +339,10 @@ class Store:
             self._is_reading = before
 
     def fold(self) -> None:
-        """Fold events that came since, whichever process wrote them; this takes microseconds if there are none."""
+        """Fold events that came since, whichever process wrote them.
+
+        This takes microseconds if there are none.
+        """
         with self.exclusive():
             self._follow()
 
@@ -463,7 +468,10 @@ class Store:
     # -- Snapshots --------------------------------------------------------------------------------------------
 
     def snapshot(self, *, timeout: float = PURGE_TIMEOUT) -> None:
-        """Write a snapshot, so that the lab opens quickly; LabBusy after ``timeout`` seconds."""
+        """Write a snapshot, so that the lab opens quickly.
+
+        Raises LabBusy after ``timeout`` seconds.
+        """
         if self.folder is None or self.journal.read_only:
             return
         # A purge waits until the snapshot is written, and then removes it. Writing seals the edges, which changes the
@@ -539,7 +547,10 @@ class Store:
         return snapshot.state, versions
 
     def _remove(self, snapshot: Path) -> None:
-        """Remove an unusable snapshot; if that fails, the next process that opens the lab warns again."""
+        """Remove an unusable snapshot.
+
+        If that fails, the next process that opens the lab warns again.
+        """
         if not self.journal.read_only:
             with suppress(LabBusy), self.derived.hold(0.0):
                 remove_snapshot(snapshot)
@@ -677,7 +688,9 @@ class Store:
     # -- Embedders --------------------------------------------------------------------------------------------
 
     def embed_waiting(self, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-        """Embed the newest memories that wait for a vector, in one transaction; return whether any are left.
+        """Embed the newest memories that wait for a vector, in one transaction.
+
+        Returns whether any are left.
 
         The texts are embedded before the lock is taken. Memories that another process embeds or purges meanwhile
         are left alone. ``stopped`` is called from time to time: if it returns True, the vectors embedded so far
@@ -759,7 +772,10 @@ class Store:
             )
 
     def _embedder_body(self, *, waiting: int = 0) -> dict[str, Any]:
-        """Return the body of an embedder event; the first ``waiting`` memories have no vector yet."""
+        """Return the body of an embedder event.
+
+        The first ``waiting`` memories have no vector yet.
+        """
         body = {
             "fingerprint": self.embedder.fingerprint,
             "name": self.embedder.name,

@@ -66,7 +66,10 @@ def view_state(
 
 
 class _Askers:
-    """A function from the number of a logged recall to its viewer; None for no viewer in particular."""
+    """A function from the number of a logged recall to its viewer.
+
+    Returns None for no viewer in particular.
+    """
 
     def __init__(self, journal: Journal | JournalView) -> None:
         self._journal = journal

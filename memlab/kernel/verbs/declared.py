@@ -68,6 +68,6 @@ def bind(path: str, *needs: str) -> Make:
     path
         The function as ``"module:function"``.
     *needs
-        Its first arguments, named as for ``made_of``.
+        Its first arguments, named as for ``construct``.
     """
     return lambda verbs: partial(load_function(path), *(verbs.get(name) for name in needs))

@@ -79,8 +79,13 @@ class Judgements:
         row = self._core.row(hit)
         recall = _find_judged_recall(hit, self._core.store, row, decision)
         decision = None if recall is None else recall.decision
-        body: dict[str, Any] = {"decision": decision, "memory": row + 1, "outcome": outcome}
-        body |= {"reward": reward, "source": source}
+        body: dict[str, Any] = {
+            "decision": decision,
+            "memory": row + 1,
+            "outcome": outcome,
+            "reward": reward,
+            "source": source,
+        }
         if recall is not None:
             body |= {"pack": recall.pack, "probe": recall.probe}
         if rating is not None:

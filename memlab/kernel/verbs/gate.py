@@ -156,11 +156,7 @@ class Switches(Projection):
     @property
     def frame(self) -> pl.DataFrame:
         """One row per switch that is off (project null for all): project, since, reason."""
-        rows = [
-            {"project": project, "since": since, "reason": why}
-            for project, (since, why) in self._off.items()
-        ]
-        frame = pl.DataFrame(rows, schema=_SCHEMA).sort("project", nulls_last=False)
+        frame = pl.DataFrame(self.dump(), schema=_SCHEMA).sort("project", nulls_last=False)
         return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
     def dump(self) -> Any:

@@ -142,8 +142,9 @@ def build_provenance_frame(
         {"memory_id": record["memory"], "how": "told again", **_drop_memory(record)}
         for record in repetitions
     ]
-    rows = [{name: record.get(name) for name in _SCHEMA} for record in records]
-    return pl.DataFrame(rows, schema=_SCHEMA).sort("at", maintain_order=True).with_columns(_AS_TIME)
+    # A record lacks the fields that it has no value for; the schema makes them null.
+    frame = pl.DataFrame(records, schema=_SCHEMA)
+    return frame.sort("at", maintain_order=True).with_columns(_AS_TIME)
 
 
 # Integers become times only when the frame is complete.

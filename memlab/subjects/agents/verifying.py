@@ -161,8 +161,8 @@ class Verifying:
                 "used": hits.slate.at,
                 "verified": accepted_ids,
                 "rejected": rejected_ids,
+                **change.body(),
             }
-            body |= change.body()
             seq = tx.event("verify", body if gap is None else {**body, "gap": gap}, at=now)
         return Verified(
             seq,

@@ -394,25 +394,20 @@ class Attributions:
                     is_read=is_read,
                 )
                 if status == "logged":
-                    body = {"decision": decision, "memory": id, "outcome": None, "reward": reward}
-                    body |= {
+                    body = {
+                        "decision": decision,
+                        "memory": id,
+                        "outcome": None,
+                        "reward": reward,
                         "source": ATTRIBUTED,
                         "pack": slate.pack_hash,
                         "probe": id in slate.probes,
-                    }
-                    body |= {
                         "confidence": float(confidence[index]),
                         "policy": policy.hash,
                         "answer": mark,
+                        "cues": {name: round(value, 4) for name, value in present.items()},
                     }
-                    tx.event(
-                        "feedback",
-                        {
-                            **body,
-                            "cues": {name: round(value, 4) for name, value in present.items()},
-                        },
-                        at=now,
-                    )
+                    tx.event("feedback", body, at=now)
                 values = (
                     (float(credit[index]), reward, float(confidence[index]))
                     if decided[index]

@@ -579,15 +579,12 @@ class Injection:
             return {}
         question = self._question
         origin = {"agent": self._agent, "project": question.project, "session": question.session}
-        details = {
-            "ids": self.frame["memory_id"].to_list(),
-            "tokens": self.sheet.tokens,
-            "budget": self._budget,
-        }
         return {
             "inject": {
                 "decision": decision,
-                **details,
+                "ids": self.frame["memory_id"].to_list(),
+                "tokens": self.sheet.tokens,
+                "budget": self._budget,
                 **{name: value for name, value in origin.items() if value},
             }
         }

@@ -83,7 +83,7 @@ def _describe_join(
     return Joined(
         bundle.source,
         pl.DataFrame(plan.report, schema=JOINED, orient="row"),
-        plan.known,
+        plan.known_count,
         edges,
         plan.kept_away,
         tuple(plan.purged),

@@ -54,7 +54,7 @@ class Plan:
         The new values of known memories, by id.
     report
         The rows of ``Joined.frame``.
-    known
+    known_count
         The number of memories in both labs.
     kept_away
         The number of memories that were purged here.
@@ -68,7 +68,7 @@ class Plan:
 
     set: dict[int, dict[str, Any]] = field(default_factory=dict)
     report: list[tuple[int, str, str | None, str | None, str | None]] = field(default_factory=list)
-    known: int = 0
+    known_count: int = 0
     kept_away: int = 0
     purged: list[int] = field(default_factory=list)
 
@@ -120,7 +120,7 @@ def plan_join(
     meeting = _Meeting(
         ours, theirs, pairs, away, {id: other for other, id in pairs.items()}, store.clock()
     )
-    plan = Plan(known=len(pairs), here=dict(pairs))
+    plan = Plan(known_count=len(pairs), here=dict(pairs))
     _add_new(plan, meeting, checked, first=len(state) + 1)
     rivals = _change_known(plan, meeting)
     demoted = [

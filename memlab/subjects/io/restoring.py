@@ -170,7 +170,7 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the last event of the later generation, of the journal and the head file.
+    """Return the last event of the later generation, own or recorded.
 
     The journal alone is not enough: it may be a copy from before a purge.
     """
@@ -196,7 +196,7 @@ def _sound_head(folder: Path) -> Head | None:
 
 
 def _recorded_head(folder: Path) -> Head | None:
-    """Return the last event that the file ``head`` records; None if it cannot be read."""
+    """Return the last event that the head file records; None if it cannot be read."""
     try:
         return HeadFile(folder / HEAD).read()
     except DamagedLab:

@@ -101,7 +101,7 @@ class Choice(NamedTuple):
     """An ``if`` or ``if-null`` with the outcome of its test."""
 
     node: Node
-    taken: bool
+    outcome: bool
 
     @property
     def text(self) -> str:
@@ -126,7 +126,7 @@ def explain(item: Evaluation, policy: Policy) -> Explanation:
     """Return the terms of one item's value, in the order of the text and each once."""
     split = split_terms(item, read_labels(policy))
     branches = tuple(
-        Branch(choice.text, choice.taken) for choice in split.choices if choice.node.op == "if"
+        Branch(choice.text, choice.outcome) for choice in split.choices if choice.node.op == "if"
     )
     terms = tuple(Term(part.text, part.weight * part.value, *part.label) for part in split.terms)
     return Explanation(item.value(item.root), terms, branches, Tree(item))
@@ -435,12 +435,12 @@ def compare_values(
     features = tuple(gap for gap in inputs if not _same(gap.a, gap.b))
     labels = read_labels(policy)
     parts_a, parts_b = split_terms(first, labels), split_terms(second, labels)
-    outcomes = {choice.node.index: choice.taken for choice in parts_b.choices}
+    outcomes = {choice.node.index: choice.outcome for choice in parts_b.choices}
     # A test that only one item reached follows from a test that both reached, which is reported.
     partings = dict.fromkeys(
-        Parting(choice.text, choice.taken, outcomes[choice.node.index])
+        Parting(choice.text, choice.outcome, outcomes[choice.node.index])
         for choice in parts_a.choices
-        if outcomes.get(choice.node.index, choice.taken) != choice.taken
+        if outcomes.get(choice.node.index, choice.outcome) != choice.outcome
     )
     terms: list[TermGap] = []
     if _number(a) and _number(b):

@@ -141,6 +141,7 @@ def group_terms(explanation: ScoreExplanation) -> tuple[tuple[str, str, float], 
 
 def list_lines(explanation: ScoreExplanation) -> list[tuple[str, float | None]]:
     """Return the lines of an explanation with their values; None for the line about zero terms."""
+    # A group is one line with its sum, and its parts follow. Parts without a group are lines of their own.
     terms = [("", *term) for term in explanation.terms]
     parts = terms if explanation.expressions else explanation.parts
     visible = [part for part in parts if not abs(part[2]) < SMALLEST_SHOWN]

@@ -276,7 +276,7 @@ def adapt(
 
 
 class _Step:
-    """One step of adaptation of one lab; ``options`` are those that every way of comparing takes."""
+    """One step of adaptation; every way of comparing takes the same ``options``."""
 
     def __init__(
         self,

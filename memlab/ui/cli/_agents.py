@@ -119,8 +119,8 @@ def extract(
 def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Report:
     """Run the operations in FILE on LAB.
 
-    An operation is such as (remember "tabs" "preference" 0.8 "30d"); - reads standard input. All operations are checked
-    first. Changes need consent: by --yes, or by answering a question, which --json does not ask.
+    An operation is such as (remember "tabs" "preference" 0.8 "30d"); - reads standard input. All operations are
+    checked first. Changes need consent: by --yes, or by answering a question, which --json does not ask.
 
     Example: memlab agent run my.memlab steps.hy --yes
     """
@@ -440,9 +440,10 @@ def serve(
     created; an owner changes everything it sees. Several servers may share a lab. LAB is created if it does not
     exist. Needs: pip install 'memlab[mcp]'.
 
-    With --http, clients send a token. It is that in MEMLAB_TOKEN, or a random one, which is printed. --clients names a
-    file with a token per client instead: tables such as [coder] with token = "..." and role = "member", readable by
-    its owner alone. A table may also set viewer (default: agent:coder) and project.
+    With --http, all clients send the token in MEMLAB_TOKEN, or a random one, which is printed. The option
+    --clients names a TOML file with one table per client instead, such as [coder] with token = "..." and role =
+    "member". Only its owner may be able to read the file. A table may also set viewer (default: agent:coder) and
+    project.
 
     Example: memlab serve my.memlab --viewer agent:coder --role member
     """

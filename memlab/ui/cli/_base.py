@@ -600,7 +600,7 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
 @click.group(cls=_Sections, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(memlab.__version__, prog_name="memlab")
 def main() -> None:
-    """A laboratory for the long-term memory of AI agents.
+    """Run a laboratory for the long-term memory of AI agents.
 
     A lab is a directory; most commands take its path first. `memlab COMMAND --help` describes a command.
 

@@ -365,8 +365,10 @@ def forget(
 ) -> Report:
     """Exclude MEMORIES of LAB, and their edits, from recall.
 
-    --how delete: they are purged once the setting `grace-days` has passed. --how deprecate: they are wrong, for a
-    REASON. --how quarantine: everything from a source, session or creator. `memlab restore` undoes each of these.
+    With --how delete, they are purged once the setting `grace-days` has passed. With --how deprecate, they are marked
+    as wrong, for a --reason. With --how quarantine, everything from a source, session or creator is excluded.
+
+    `memlab restore` undoes each of these.
 
     Example: memlab forget my.memlab --how quarantine --session "web 17" --dry-run
     """

@@ -57,16 +57,16 @@ def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
     report = {
         "folder": str(to),
         "copied": copies.copied,
-        "kept": copies.kept,
+        "kept": copies.existing,
         "opened": not no_open,
     }
     lines = [f"copied {file}" for file in copies.copied] + [
-        f"{file} exists" for file in copies.kept
+        f"{file} exists" for file in copies.existing
     ]
     print_report((report, lines), as_json=as_json)
     if no_open:
         return
-    target = to if name is None else to / (*copies.copied, *copies.kept)[0]
+    target = to if name is None else to / (*copies.copied, *copies.existing)[0]
     sys.stdout.flush()
     process = subprocess.run([sys.executable, "-m", "jupyterlab", str(target)], check=False)
     if process.returncode:

@@ -68,7 +68,7 @@ class Quarter:
     pack: Pack
     memories: int
     recalls: int
-    shown: int
+    results: int
     probes: int
     answers: int
     evaluation: Evaluation
@@ -85,7 +85,7 @@ class Quarter:
             "days": self.world.days,
             "memories": self.memories,
             "recalls": self.recalls,
-            "shown": self.shown,
+            "shown": self.results,
             "probes": self.probes,
             "feedback": self.answers,
             "policies": [

@@ -23,13 +23,13 @@ class Copies(NamedTuple):
         The folder.
     copied
         Names of the copied files.
-    kept
+    existing
         Names of files that existed, and were not overwritten.
     """
 
     folder: Path
     copied: tuple[str, ...]
-    kept: tuple[str, ...]
+    existing: tuple[str, ...]
 
 
 def tutorial_names() -> tuple[str, ...]:

@@ -201,11 +201,11 @@ class LabPolicies(Displayed):
                 "pack": loaded.name,
                 "hash": from_text.hash,
                 "sources": list(sources),
+                VOCABULARY: POLICY_FORMAT,
+                "live": after.hash,
+                "policies": after.policy_hashes,
+                **_needs_field(needs_of_pack(after)),
             }
-            body[VOCABULARY] = POLICY_FORMAT
-            body["live"] = after.hash
-            body["policies"] = after.policy_hashes
-            body |= _needs_field(needs_of_pack(after))
             changes = [_Change("use", {**body, "reason": reason}, sources)]
             for slot, policy in loaded.policies.items():
                 if from_text.policies[slot].hash != policy.hash:
@@ -419,15 +419,13 @@ class LabPolicies(Displayed):
                 "pack": loaded.name,
                 "hash": loaded.hash,
                 "sources": list(sources),
-            }
-            body |= {
                 VOCABULARY: POLICY_FORMAT,
                 "design": design,
                 "extra": extra,
                 "rate": rate,
                 "reason": reason,
+                **_needs_field(needs_of_pack(loaded)),
             }
-            body |= _needs_field(needs_of_pack(loaded))
             return [_Change("challenge", body, sources)]
 
         with self._store.exclusive():
@@ -544,9 +542,9 @@ class LabPolicies(Displayed):
                 "pack": after.name,
                 "live": after.hash,
                 "reason": reason,
+                "policies": {slot: policy.hash for slot, policy in after.policies.items()},
+                **_needs_field(needs_of_pack(after)),
             }
-            body["policies"] = {slot: policy.hash for slot, policy in after.policies.items()}
-            body |= _needs_field(needs_of_pack(after))
             return [_Change("rollback-pack", body, {})]
 
         self._write(make, reason)
