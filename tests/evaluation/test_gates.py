@@ -11,10 +11,10 @@ from memlab.science.evaluation.parts import (
     Balance,
     Facts,
     effective_count,
+    format_count,
     gates,
     independence_p,
     recalls_to_open,
-    rounded,
     untested_sentence,
 )
 
@@ -112,7 +112,7 @@ def test_equal_parts_count_as_many_and_one_great_part_as_one():
     ("count", "shown"), [(0.2, "1"), (7.1, "8"), (99, "99"), (1234, "1,300"), (45_678, "46,000")]
 )
 def test_extrapolations_have_two_digits(count, shown):
-    assert rounded(count) == shown
+    assert format_count(count) == shown
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,16 @@
-"""Which statement of a text another text makes anew: another number of the same things, another date, the opposite;
-and which words and queries are signs of a time, a number, a speaker or a change.
+"""Statements that a later text restates with another number, another date or the opposite; and signs in words and queries.
 
-A long message says many things, and what is put right in it stands in one clause. So a text is read as *values*: a
-number, a share, a price, a time or a date, each with the words around it, which count less the further away they
-stand; and as *denials*, what somebody says that they never did. Of two texts
+A long message makes many statements, and one clause may correct one of them. A text is therefore read as *values* and
+*denials*. A value is a number, share, price, time or date with the words around it, whose weight falls with distance. A
+denial says that the speaker never did something. Of two texts
 
-- a value restates the value whose words are most like its own, where both are of one kind, count the same things and
-  differ, and neither text holds the other's too;
-- a denial restates a sentence that holds most of what is denied and denies nothing.
+- a value restates the value with the most similar words if both have one kind, count the same things and differ, and if
+  neither text contains the value of the other as well;
+- a denial restates a sentence that contains most of the denied words and denies nothing.
 
-Nothing is learned and no other text is read, so the same two texts give the same at any time. Code and quotations are
-nobody's statements. Words stand in ``signs.toml``; in a language without a table, numbers alone are read. Reading takes
-time in proportion to a text, comparing to the product of their values, of which the first 256 count.
+Nothing is learned and no other text is read, so two texts always give the same result. Code and quotations count as no
+one's statements. The words are in ``signs.toml``; in a language without a table, only numbers are read. Reading takes time
+in proportion to a text, and comparing in proportion to the product of the numbers of values, at most 256 each.
 """
 
 from __future__ import annotations
@@ -35,9 +34,10 @@ __all__ = ["SAYS", "Asked", "Restated", "Signs", "restated", "signs_of"]
 
 
 SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others")
-"""What a word of a text may be a sign of; the first is the lowest bit."""
+"""Features that a word of a text may be a sign of; the first is the lowest bit."""
 
 
+# Tables of words in signs.toml that statements and queries are read by.
 _TABLES = (
     *(
         "numbers",
@@ -59,8 +59,10 @@ _TABLES = (
 
 @dataclass(frozen=True)
 class Signs:
-    """The tables of one language: words by the ``bits`` of ``SAYS``, those that statements and questions are read by
-    (``words``, by name), and the phrases of questions.
+    """The tables of one language.
+
+    `bits` has the features of `SAYS` for each word, `words` the tables of words by name. The patterns find phrases of
+    queries.
     """
 
     bits: dict[str, int]
@@ -73,34 +75,33 @@ class Signs:
     over_time: re.Pattern[str]
 
     def of(self, word: str) -> int:
-        """The bits of a word in lower case.
+        """Return the bits of a word in lower case.
 
         >>> [signs_of("english").of(word) for word in ("may", "2023", "3pm", "we", "tabs")]
         [1, 3, 2, 4, 0]
         """
-        found = self.bits.get(word, 0)
+        bits = self.bits.get(word, 0)
         if self.bits and not word.isalpha() and any(map(str.isdecimal, word)):
-            found |= 3 if len(word) == 4 and word.isdecimal() else 2
-        return found
+            bits |= 3 if len(word) == 4 and word.isdecimal() else 2
+        return bits
 
     def read_query(self, spoken: str) -> dict[str, bool]:
-        """Return what a query asks for, by the features of that name: its words in lower case, a space before and after
-        each.
-        """
+        """Return the features of a query, given as words in lower case with a space before and after each."""
         return {
             "asks-when": self.when.search(spoken) is not None,
             "asks-how-many": self.how_many.search(spoken) is not None,
             "asks-you": self.you.search(spoken) is not None,
-            # what holds today, and not what was
+            # A question about the present and not about the past.
             "asks-now": self.now.search(spoken) is not None and self.past.search(spoken) is None,
-            # between, more than, originally ...: it compares times, or asks for what was
+            # Between, more than, originally ...: a comparison of times, or a question about an earlier state.
             "asks-over-time": self.over_time.search(spoken) is not None,
         }
 
 
+# Each language is read from the file once per process.
 @cache
 def signs_of(language: str | None) -> Signs:
-    """The tables of a language; empty ones where it has none."""
+    """Return the tables of a language, which are empty if it has none."""
     tables = tomllib.loads((Path(__file__).parent / "signs.toml").read_text(encoding="utf-8")).get(
         language or "", {}
     )
@@ -110,10 +111,10 @@ def signs_of(language: str | None) -> Signs:
             bits[word] = bits.get(word, 0) | 1 << place
 
     def phrases(name: str, first: str = "") -> re.Pattern[str]:
-        """What finds one of these phrases, or one of ``first`` where a question begins."""
-        found = [f"^ {re.escape(phrase)} " for phrase in tables.get(first, ())]
-        found += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
-        return re.compile("|".join(found) or r"(?!)")
+        """Return a pattern of these phrases, or of phrases of `first` at the start of a question."""
+        patterns = [f"^ {re.escape(phrase)} " for phrase in tables.get(first, ())]
+        patterns += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
+        return re.compile("|".join(patterns) or r"(?!)")
 
     asked = ("asks-how-many", "asks-you", "asks-now", "asks-past", "asks-over-time")
     words = {name: frozenset(tables.get(name, ())) for name in _TABLES}
@@ -123,21 +124,23 @@ def signs_of(language: str | None) -> Signs:
 
 
 _LONGEST = 20_000
-"""Characters that are read of a text."""
+"""Maximum number of characters read of a text: a longer one is a document, not a message."""
 _HALF = 5
-"""Words after which a word next to a value counts half."""
+"""Distance in words at which the weight of a word near a value has fallen to one half."""
+# Maximum distance in words, at which the weight is below 4%.
 _REACH = 24
 _OTHER_CLAUSE = 0.6
-"""How much a word of another clause of the sentence counts."""
+"""Factor of the weight of words in another clause of the sentence."""
 _LEAST = 0.4
-"""Cosine of the words around two values from which they may be values of the same."""
+"""Minimum cosine of the words around two values of the same thing."""
 _DENIED = 0.7
-"""Share of the words denied that a sentence holds if it is what is denied."""
+"""Minimum share of the denied words that a sentence must contain to be the denied one."""
 _MOST = 256
-"""Values, and denials, that are read of a text: with more it is a table, and two of 2,000 numbers took 15 seconds."""
+"""Maximum number of values and denials per text. A text with more is a table; two of 2,000 numbers took 15 seconds."""
 _SUBJECT = 1 / 3
-"""Share of the words before a value that may be missing where it is restated."""
+"""Maximum share of the words before a value that may be missing where it is restated."""
 
+# Code and quotations, words, ends of sentences, currencies, and the forms of dates, times and units.
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"\"[^\"\n]{1,600}\"|\u201c[^\u201d\n]{1,600}\u201d|`[^`\n]{1,600}`")
 _CODE = re.compile(r"^.*(?:[{};]|\w\(.*\)|</?\w+>|=>)[ \t]*$", re.MULTILINE)
@@ -153,7 +156,7 @@ _UNIT = re.compile(r"[\d.,:/]+([a-z]{1,3})")
 
 
 class _Word(NamedTuple):
-    """A word in lower case and where it stands; ``stem`` is None for one that says how a thing is put and not what."""
+    """A word in lower case with its position; `stem` is None for a word without content."""
 
     low: str
     capital: bool
@@ -165,7 +168,7 @@ class _Word(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """Words ``first`` to ``last`` - 1 of a text: a value of a ``kind``, of the things in ``unit``."""
+    """The words from `first` to before `last`: a value of a `kind`, counting the things in `unit`."""
 
     kind: str
     value: str
@@ -176,10 +179,10 @@ class _Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Restated:
-    """One statement of an older text that a later one makes anew.
+    """One statement of an older text that a later text restates.
 
-    ``likeness`` (0..1) says how alike the words around the two are, ``words`` are the stems that both hold of it, and
-    ``old`` and ``new`` where the two stand in their texts: the clauses that hold them.
+    `likeness` (0 to 1) is the similarity of the words around both, and `words` are their common stems. `old` and `new` are
+    the positions of the two clauses in their texts.
     """
 
     likeness: float
@@ -189,7 +192,7 @@ class Restated:
 
 
 def restated(old: str, new: str, language: str = "english") -> list[Restated]:
-    """The statements of ``old`` that ``new``, which was said later, makes anew; the surest first.
+    """Return the statements of `old` that the later text `new` restates, the most certain first.
 
     >>> older = "Hello! The shed has 12 shelves, and 3 of them are full."
     >>> [found] = restated(older, "Some news: my shed has 15 shelves now. What shall I put there?")
@@ -202,7 +205,7 @@ def restated(old: str, new: str, language: str = "english") -> list[Restated]:
 
 
 class Asked:
-    """A question beside statements that were made anew.
+    """A question that is compared with restated statements.
 
     >>> asked = Asked("How many shelves has the shed?")
     >>> older, newer = "The shed has 12 shelves and a door of oak", "The shed has 15 shelves"
@@ -218,13 +221,13 @@ class Asked:
         return len(self._stems)
 
     def outdated(self, old: str, new: str) -> float:
-        """The greatest share of the question's stems that both texts hold of one statement which the new makes anew."""
+        """Return the largest share of the question's stems that both texts have in one restated statement."""
         found = _restated(old, new, self._language) if self._stems else ()
         return max((len(one.words & self._stems) / len(self._stems) for one in found), default=0.0)
 
 
 class _Text:
-    """A text as words, values and denials, each found when it is first asked for."""
+    """A text as words, values and denials, each computed at first use."""
 
     def __init__(self, text: str, language: str) -> None:
         self._table = signs_of(language).words
@@ -255,17 +258,17 @@ class _Text:
 
     @cached_property
     def around(self) -> list[dict[str, float]]:
-        """The stems around each value, with what they count."""
+        """The weights of the stems around each value."""
         return [self._around(value) for value in self.values]
 
     @cached_property
     def squares(self) -> list[float]:
-        """The squared length of what stands around each value."""
+        """The squared length of the weights around each value."""
         return [sum(weight * weight for weight in around.values()) for around in self.around]
 
     @cached_property
     def denials(self) -> list[tuple[int, list[str]]]:
-        """Where somebody says that they never did something, and the stems of what."""
+        """Positions where a speaker says that they never did something, and the denied stems."""
         found = []
         for place, word in enumerate(self.words):
             if word.low in self._table["never"] and self._of_oneself(place):
@@ -281,7 +284,7 @@ class _Text:
         return [list(words) for _, words in groupby(self.words, key=lambda word: word.sentence)]
 
     def clause(self, place: int) -> list[_Word]:
-        """The words of the clause that holds a word."""
+        """Return the words of the clause that contains a word."""
         number = self.words[place].clause
         return [
             word
@@ -290,7 +293,7 @@ class _Text:
         ]
 
     def subject(self, value: _Value) -> list[str]:
-        """The stems of what a value is said of: before it in its clause, up to a verb such as is or has."""
+        """Return the stems before a value in its clause, up to a verb such as is or has."""
         found: list[str] = []
         for word in self.clause(value.first):
             if word.start >= self.words[value.first].start or word.low in self._table["links"]:
@@ -303,7 +306,7 @@ class _Text:
         return any(word.low.removesuffix("'s") in self._table["of-others"] for word in words)
 
     def tells_of_oneself(self, words: list[_Word]) -> bool:
-        """Whether somebody says that they did it."""
+        """Return True if a speaker says that they did something."""
         done = any(word.low in self._table["done"] or word.low.endswith("ed") for word in words)
         return done and any(word.low.partition("'")[0] in self._table["self"] for word in words)
 
@@ -311,7 +314,8 @@ class _Text:
         return any(word.low in self._table["denials"] for word in words)
 
     def _value(self, place: int) -> _Value | None:
-        """The value that begins with a word, if one does."""
+        """Return the value that begins with a word, or None."""
+        # Dates first, then years, which count as no value, then shares, times, prices, numbered names and plain numbers.
         word, low = self.words[place], self.words[place].low
         after = self._same(place, place + 1)
         if low in self._table["months"] or low in self._table["days"]:
@@ -361,7 +365,7 @@ class _Text:
         return _Value("number", number, self._unit(place), place, place + 1)
 
     def _unit(self, place: int) -> tuple[str, ...]:
-        """The stems of what a number counts: what it ends with, and the words right behind it."""
+        """Return the stems of the things that a number counts: its suffix and the words right after it."""
         joined = _UNIT.fullmatch(self.words[place].low)
         found = [joined[1]] if joined is not None else []
         for word in self.words[place + 1 : place + 4]:
@@ -374,7 +378,7 @@ class _Text:
         return tuple(found)
 
     def _same(self, place: int, other: int) -> _Word | None:
-        """The word at ``other`` if it stands in the same sentence."""
+        """Return another word if it is in the same sentence, or None."""
         if (
             not 0 <= other < len(self.words)
             or self.words[other].sentence != self.words[place].sentence
@@ -445,7 +449,7 @@ def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
 
 
 def _likeness(old: _Text, one: int, new: _Text, other: int) -> float:
-    """The cosine of the words around two values; 0 where they cannot be values of the same."""
+    """Return the cosine of the words around two values; 0 if they cannot be values of the same thing."""
     before, after = old.values[one], new.values[other]
     if before.kind != after.kind or not _same_things(before.unit, after.unit):
         return 0.0
@@ -457,13 +461,13 @@ def _likeness(old: _Text, one: int, new: _Text, other: int) -> float:
 
 
 def _same_things(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two numbers may count the same: "12 problems" and "15 hard problems", but no "15 hard questions"."""
+    """Return True if two numbers may count the same: "12 problems" and "15 hard problems", but not "15 hard questions"."""
     short, long = sorted((one, other), key=len)
     return short in (long[: len(short)], long[len(long) - len(short) :]) if short else not long
 
 
 def _keeps_subject(old: _Text, value: _Value, new: _Text) -> bool:
-    """Whether most of what the older value is said of stands in the later text."""
+    """Return True if the later text contains most words of the older value's subject."""
     subject = old.subject(value)
     missing = sum(stem not in new.stems for stem in subject)
     return missing < max(_SUBJECT * len(subject), 1e-9) or not subject
@@ -486,7 +490,7 @@ def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
 
 
 def _said_in(denied: list[str], text: _Text) -> Iterator[list[_Word]]:
-    """The clauses of each sentence that holds what is denied, as far as they hold any of it and deny nothing."""
+    """Yield the clauses of each sentence that contains the denied words and denies nothing."""
     for sentence in text.sentences:
         clauses = [list(words) for _, words in groupby(sentence, key=lambda word: word.clause)]
         told = [words for words in clauses if _share(denied, words)]

@@ -1,7 +1,7 @@
-"""Words of a text with their offsets, in a few documented shapes; the tables of English; number words.
+"""Words of a text with their positions, in a few documented shapes; tables of English; number words.
 
-One scan over the text for every shape, in time proportional to the text. Callers that look words up in tables use
-``words_of``; callers that cite what was said use ``tokenize``, whose offsets are those of the text as it was given.
+Every shape takes one scan over the text, in time proportional to its length. Callers that look words up in tables use
+`words_of`. Callers that cite a text use `tokenize`, whose positions are those of the original text.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ __all__ = [
 
 
 Shape = Literal["word", "spoken", "hyphenated", "joined", "clitic", "value"]
-"""What counts as one word; see ``tokenize``."""
+"""Definition of a word; see `tokenize`."""
 
+# One pattern per shape, compiled once.
 _SHAPES: dict[str, re.Pattern[str]] = {
     "word": re.compile(r"[^\W_]+(?:'[^\W_]+)*"),
     "spoken": re.compile(r"[^\s,;:()\[\]\u2013\u2014]+"),
@@ -338,7 +339,7 @@ NUMBER_WORDS = MappingProxyType(
     | {"dozen": 12}
     | _LARGE
 )
-"""Single words to the number that each names; compounds such as "twenty-one" are read by ``number_of``."""
+"""Number that each single word names. `number_of` reads compounds such as "twenty-one"."""
 
 
 def number_of(word: str) -> int | None:

@@ -10,7 +10,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._evaluation import Between, Evaluation, PolicyValue, separated
+from memlab.science.evaluation._evaluation import Between, Evaluation, PolicyValue, name_verdict
 from memlab.science.evaluation._intervals import Estimate, Floats, holm, mean
 from memlab.science.evaluation._labels import measure_labels
 from memlab.science.evaluation._log import Horizon, Log, Missing
@@ -40,7 +40,7 @@ from memlab.science.evaluation._targets import (
     RecallsAgain,
     Target,
     find_targets,
-    logged,
+    make_logged_ranker,
 )
 from memlab.science.evaluation._tests import ONE_CLUSTER, Gate, pluralise
 
@@ -161,7 +161,7 @@ def evaluate(
             f'Set missing="zero" to do so, or use estimator="snips".'
         )
     rankers, baseline = with_baseline(
-        prepared.rankers, baseline, log, logged(slates.candidates, schema)
+        prepared.rankers, baseline, log, make_logged_ranker(slates.candidates, schema)
     )
     recall_again: RecallsAgain | None = getattr(
         getattr(lab, "policies", None), "recall_again", None
@@ -247,7 +247,7 @@ def _evaluate_feedback(
             if not ranked
             else "baseline"
             if name == baseline
-            else separated(gap, p, settings.level)
+            else name_verdict(gap, p, settings.level)
         )
         rows.append(
             PolicyValue(
@@ -379,7 +379,7 @@ def _evaluate_labels(
             if not enough
             else "baseline"
             if name == baseline
-            else separated(gap, p, settings.level)
+            else name_verdict(gap, p, settings.level)
         )
         rows.append(
             PolicyValue(

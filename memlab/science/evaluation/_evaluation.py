@@ -39,12 +39,12 @@ from memlab.science.evaluation._tests import (
     MISSING_GATE,
     ONE_CLUSTER,
     Gate,
+    format_count,
+    format_signed,
     list_names,
     pluralise,
     recalls_to_open,
-    rounded,
     share,
-    signed,
     untested_sentence,
 )
 from memlab.subjects.drawing import (
@@ -72,11 +72,11 @@ __all__ = [
     "caption",
     "headline",
     "interval",
+    "name_verdict",
     "next_step",
     "number",
     "reasons",
     "remarks",
-    "separated",
     "stars",
 ]
 
@@ -339,7 +339,7 @@ class Evaluation(Report):
             parts = [
                 _none_if_nan(part) if is_open else None for part in (gap.value, gap.low, gap.high)
             ]
-            verdict = separated(gap, p, self.settings.level) if is_open else "withheld"
+            verdict = name_verdict(gap, p, self.settings.level) if is_open else "withheld"
             rows.append(
                 (
                     a,
@@ -563,7 +563,7 @@ def _explain_gate(row: PolicyValue, gate: Gate) -> dict[str, Any]:
     }
 
 
-def separated(gap: Estimate | None, adjusted: float, level: float) -> str:
+def name_verdict(gap: Estimate | None, adjusted: float, level: float) -> str:
     """Return the verdict on a difference, from its adjusted p-value."""
     if gap is None:
         return "ranked, without a baseline to compare with"
@@ -717,7 +717,7 @@ def _state_forecast(ev: Evaluation, how: str) -> str:
     """Return the forecast of the recalls needed."""
     assert ev.needed is not None
     first, second, count = ev.needed
-    return f"Separating {first} and {second} needs about {rounded(count)} recalls {how}"
+    return f"Separating {first} and {second} needs about {format_count(count)} recalls {how}"
 
 
 def remarks(ev: Evaluation) -> list[str]:
@@ -1050,7 +1050,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "interval": interval,
     "stars": stars,
     "share": share,
-    "signed": signed,
+    "signed": format_signed,
     "plural": pluralise,
     "title_of": lambda name: GATE_TITLES.get(name, name),
     "known": _is_finite,

@@ -28,13 +28,13 @@ from memlab.science.evaluation._tests import (
     Facts,
     Gate,
     effective_count,
+    format_signed,
     gates,
     independence_p,
     missing_p,
     pluralise,
     position_p,
     redundancy_p,
-    signed,
 )
 
 __all__ = [
@@ -202,8 +202,9 @@ class Credited:
         """The sentence that describes the calibration in a report."""
         return (
             f"{pluralise(self.unjudged, 'reward')} inferred from answers without a judgement: calibrated as "
-            f"{signed(self.line[0])} {signed(self.line[1])} x the inferred reward, from {self.judged:,} that were judged "
-            "too and count as a random sample. Intervals include the uncertainty of this line."
+            f"{format_signed(self.line[0])} {format_signed(self.line[1])} x the inferred reward, from "
+            f"{self.judged:,} that were judged too and count as a random sample. Intervals include the uncertainty of "
+            "this line."
         )
 
 

@@ -37,8 +37,13 @@ from memlab.science.evaluation._measure import (
 )
 from memlab.science.evaluation._prepared import HasSlates, Settings, prepare, with_baseline
 from memlab.science.evaluation._sequence import level_of, recalls_of_sequence
-from memlab.science.evaluation._targets import PolicySpec, RecallsAgain, find_targets, logged
-from memlab.science.evaluation._tests import pluralise, rounded
+from memlab.science.evaluation._targets import (
+    PolicySpec,
+    RecallsAgain,
+    find_targets,
+    make_logged_ranker,
+)
+from memlab.science.evaluation._tests import format_count, pluralise
 
 __all__ = ["Plan", "plan"]
 
@@ -125,7 +130,7 @@ class Plan(Report):
 
 def _format_count(name: str) -> Callable[[Mapping[str, Any]], str]:
     """Return a function that formats a column of counts."""
-    return lambda row: "-" if row[name] is None else rounded(row[name])
+    return lambda row: "-" if row[name] is None else format_count(row[name])
 
 
 # Headings name the tests; the frame keeps its older column names.
@@ -234,7 +239,7 @@ def plan(
     )
     log, schema, settings = prepared.log, prepared.schema, prepared.settings
     rankers, base = with_baseline(
-        prepared.rankers, baseline, log, logged(slates.candidates, schema)
+        prepared.rankers, baseline, log, make_logged_ranker(slates.candidates, schema)
     )
     recall_again: RecallsAgain | None = getattr(
         getattr(slates.lab, "policies", None), "recall_again", None
@@ -289,7 +294,7 @@ def _designs(
     anytime_level: float,
     draws: Sequence[int],
 ) -> list[dict[str, Any]]:
-    """Return a row for each design."""
+    """Return a row for each design that compares a policy with the baseline."""
     log = evidence.log
     own_rows, base_rows = evidence.differing_rows(top_k, base)
     typical = float(expected[own_rows].mean()) if len(own_rows) else float(expected.mean())

@@ -42,7 +42,7 @@ __all__ = [
     "Refused",
     "Target",
     "find_targets",
-    "logged",
+    "make_logged_ranker",
     "make_rankers",
     "pad_scores",
     "rank_top_k",
@@ -248,7 +248,7 @@ def _of_column(name: str, schema: pl.Schema) -> Ranker:
     )
 
 
-def logged(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
+def make_logged_ranker(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
     """Return the logged ranking by its own scores or ranks; None if the log has neither."""
     present = candidates.select(
         pl.col(name).is_not_null().any() for name in ("score", "rank") if name in schema.names()

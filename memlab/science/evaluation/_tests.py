@@ -29,6 +29,8 @@ __all__ = [
     "arms_p",
     "by_recall",
     "effective_count",
+    "format_count",
+    "format_signed",
     "gates",
     "hotelling_p",
     "independence_p",
@@ -38,9 +40,7 @@ __all__ = [
     "position_p",
     "recalls_to_open",
     "redundancy_p",
-    "rounded",
     "share",
-    "signed",
     "untested_sentence",
 ]
 
@@ -315,7 +315,7 @@ def _probes_gate(facts: Facts) -> Gate:
     more = math.ceil(facts.recalls * (_MIN_PROBES / count - 1)) if count > 0 else None
     advice = "Run lab.challenge to show the items on which the policies differ."
     if more is not None:
-        advice = f"Log about {rounded(more)} more recalls at this probe rate; lab.challenge needs far fewer."
+        advice = f"Log about {format_count(more)} more recalls at this probe rate; lab.challenge needs far fewer."
     return Gate(
         "answered probes",
         count,
@@ -387,17 +387,17 @@ def pluralise(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def signed(value: float, digits: int = 2) -> str:
+def format_signed(value: float, digits: int = 2) -> str:
     """Format a difference with its sign; zero has no minus.
 
-    >>> signed(0.214), signed(-0.0001)
+    >>> format_signed(0.214), format_signed(-0.0001)
     ('+0.21', '+0.00')
     """
     # A sum with 0.0 turns -0.0 into 0.0.
     return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 
-def rounded(count: float) -> str:
+def format_count(count: float) -> str:
     """Format a forecast count, rounded up to two digits: more would suggest a false precision."""
     if count < 100:
         return str(max(1, math.ceil(count)))

@@ -50,7 +50,7 @@ from memlab.science.evaluation._targets import (
     rescore,
     select_pool,
 )
-from memlab.science.evaluation._tests import Gate, signed, untested_sentence
+from memlab.science.evaluation._tests import Gate, format_signed, untested_sentence
 
 __all__ = ["Tuning", "tune"]
 
@@ -177,7 +177,7 @@ class Tuning(Report):
             return f"No verdict on the fit: the gate {self.closed[0].title} is closed. {self.closed[0]}"
         if not np.isfinite(gain.low):
             return "No verdict on the fit: the log has too few clusters for an interval."
-        span = f"{signed(gain.value, 4)} [{signed(gain.low, 4)}, {signed(gain.high, 4)}]"
+        span = f"{format_signed(gain.value, 4)} [{format_signed(gain.low, 4)}, {format_signed(gain.high, 4)}]"
         if self.pays:
             return f"The fit improves the policy on held-out data: {span}."
         if gain.high < -self._rounding:

@@ -76,10 +76,10 @@ from memlab.science.evaluation._tests import (
     Facts,
     Gate,
     arms_p,
+    format_count,
+    format_signed,
     gates,
     pluralise,
-    rounded,
-    signed,
     untested_sentence,
 )
 from memlab.subjects.drawing import Draw, OnAxes, draw_figure, draw_svg, render_page, write_page
@@ -178,11 +178,13 @@ class Verdict:
         if self.better is not None:
             advice = f"Keep {self.live}." if sign < 0 else f"Install {self.challenger}."
         elif self.needed is not None:
-            more = rounded(max(self.needed - self.recalls, 1))
+            more = format_count(max(self.needed - self.recalls, 1))
             advice = f"About {more} more recalls are needed at this rate. {advice}"
         return (
-            f"Difference {signed(sign * gap.value)}, {self.level:.1%} interval [{signed(low)}, {signed(high)}]. "
-            f"{advice} {untested_sentence(self.untested)}".replace("  ", " ").rstrip()
+            f"Difference {format_signed(sign * gap.value)}, {self.level:.1%} interval [{format_signed(low)}, "
+            f"{format_signed(high)}]. {advice} {untested_sentence(self.untested)}".replace(
+                "  ", " "
+            ).rstrip()
         )
 
     @property
@@ -277,7 +279,7 @@ class Verdicts(Report):
             ("anytime-valid", "[{low:+.3f}, {high:+.3f}]"),
             ("fixed-sample", "[{planned_low:+.3f}, {planned_high:+.3f}]"),
             ("recalls", "{recalls:,}"),
-            ("needed", lambda row: "-" if row["needed"] is None else rounded(row["needed"])),
+            ("needed", lambda row: "-" if row["needed"] is None else format_count(row["needed"])),
             ("unsupported", "{unsupported:.0%}"),
             ("untested gates", "{untested}"),
             ("better", "{better}"),
@@ -671,7 +673,7 @@ def _advise(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
             f"A few unusually long result lists dominate the comparison ({unit} "
             f"{duel.log.decisions['decision'][int(course.last[widest])]} may move the sum by "
             f"{pace.reach[widest]:.0f} rewards; {np.median(pace.reach):.0f} is typical). Recall with a smaller limit: "
-            f"without the {len(pace.wide):,} longest, about {rounded(without)} recalls would be enough."
+            f"without the {len(pace.wide):,} longest, about {format_count(without)} recalls would be enough."
         )
     if needed is None:
         return "The difference, if any, is too small to detect within ten million recalls."

@@ -56,11 +56,11 @@ from memlab.science.evaluation._tests import (
     Facts,
     Gate,
     effective_count,
+    format_count,
     gates,
     independence_p,
     position_p,
     recalls_to_open,
-    rounded,
     untested_sentence,
 )
 
@@ -91,6 +91,7 @@ __all__ = [
     "effective_count",
     "estimate_examination",
     "falls_at",
+    "format_count",
     "gates",
     "holm",
     "horizon_micros",
@@ -112,7 +113,6 @@ __all__ = [
     "recalls_of_sequence",
     "recalls_to_end",
     "recalls_to_open",
-    "rounded",
     "sequence",
     "untested_sentence",
     "value_statistic",
