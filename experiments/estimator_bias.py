@@ -103,7 +103,7 @@ def measured(
     for seed in range(logs):
         slates = pools.redraw(seed, clusters=clusters)
         policies = [pl.col(name) for name in POLICIES]
-        default = evaluate(slates, policies)
+        default = evaluate(slates, policies, missing="censor")  # feedback is missing at random here
         total = evaluate(slates, policies, estimator="ht", missing="zero")
         answered = (
             slates.feedback.select(pl.len()).collect().item()
