@@ -116,7 +116,7 @@ def signs_of(language: str | None) -> Signs:
             bits[word] = bits.get(word, 0) | 1 << bit
 
     def phrases(name: str, first: str = "") -> re.Pattern[str]:
-        """Return a pattern of these phrases, or of phrases of `first` at the start of a question."""
+        """Return a pattern of phrases; those of `first` match only at the start."""
         patterns = [f"^ {re.escape(phrase)} " for phrase in tables.get(first, ())]
         patterns += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
         return re.compile("|".join(patterns) or r"(?!)")
@@ -161,7 +161,7 @@ _UNIT = re.compile(r"[\d.,:/]+([a-z]{1,3})")
 
 
 class _Word(NamedTuple):
-    """A word in lower case with its position; `stem` is None for a word without content."""
+    """A word in lower case and its offsets; `stem` is None for function words."""
 
     low: str
     capital: bool
@@ -173,7 +173,7 @@ class _Word(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """The words from `first` to before `last`: a value of a `kind`, counting the things in `unit`."""
+    """A value at words `first` to `last` - 1: its kind, and the stems of its unit."""
 
     kind: str
     value: str
@@ -197,7 +197,7 @@ class Restated:
 
 
 def restated(old: str, new: str, language: str = "english") -> list[Restated]:
-    """Return the statements of `old` that the later text `new` restates, the most certain first.
+    """Return the statements of `old` that `new` restates, the most certain first.
 
     >>> older = "Hello! The shed has 12 shelves, and 3 of them are full."
     >>> [found] = restated(older, "Some news: my shed has 15 shelves now. What shall I put there?")
@@ -226,9 +226,12 @@ class Asked:
         return len(self._stems)
 
     def outdated(self, old: str, new: str) -> float:
-        """Return the largest share of the question's stems that both texts have in one restated statement."""
+        """Return the maximum share of the question's stems in one restated statement."""
         statements = _restated(old, new, self._language) if self._stems else ()
-        return max((len(statement.words & self._stems) / len(self._stems) for statement in statements), default=0.0)
+        return max(
+            (len(statement.words & self._stems) / len(self._stems) for statement in statements),
+            default=0.0,
+        )
 
 
 class _Text:
@@ -273,7 +276,7 @@ class _Text:
 
     @cached_property
     def denials(self) -> list[tuple[int, list[str]]]:
-        """Positions where a speaker says that they never did something, and the denied stems."""
+        """Positions where a speaker denies having done something, and the denied stems."""
         denials = []
         for position, word in enumerate(self.words):
             if word.low in self._table["never"] and self._of_oneself(position):
@@ -397,11 +400,19 @@ class _Text:
     def _weigh_context(self, value: _Value) -> dict[str, float]:
         weights: dict[str, float] = {}
         sentence, clause = self.words[value.first].sentence, self.words[value.first].clause
-        for position in range(max(value.first - _REACH, 0), min(value.last + _REACH, len(self.words))):
+        for position in range(
+            max(value.first - _REACH, 0), min(value.last + _REACH, len(self.words))
+        ):
             word = self.words[position]
-            if word.stem is None or word.sentence != sentence or value.first <= position < value.last:
+            if (
+                word.stem is None
+                or word.sentence != sentence
+                or value.first <= position < value.last
+            ):
                 continue
-            distance = value.first - position if position < value.first else position - value.last + 1
+            distance = (
+                value.first - position if position < value.first else position - value.last + 1
+            )
             weight = 0.5 ** (distance / _HALF) * (1.0 if word.clause == clause else _OTHER_CLAUSE)
             weights[word.stem] = max(weights.get(word.stem, 0.0), weight)
         return weights
@@ -454,7 +465,10 @@ def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
 
 
 def _compare_values(old: _Text, old_row: int, new: _Text, new_row: int) -> float:
-    """Return the cosine of the words around two values; 0 if they cannot be values of the same thing."""
+    """Return the cosine of the words around two values.
+
+    It is 0 for values of different kinds or units.
+    """
     before, after = old.values[old_row], new.values[new_row]
     if before.kind != after.kind or not _may_count_same(before.unit, after.unit):
         return 0.0
@@ -486,14 +500,20 @@ def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
         for words in _find_denied_clauses(denied, old):
             shared = frozenset(word.stem for word in words if word.stem is not None) & new.stems
             yield Restated(
-                _share(denied, words), shared, (words[0].start, words[-1].stop), _span(new, position)
+                _share(denied, words),
+                shared,
+                (words[0].start, words[-1].stop),
+                _span(new, position),
             )
     for position, denied in old.denials:
         for words in _find_denied_clauses(denied, new):
             if new.tells_of_oneself(words) and not new.speaks_of_others(words):
                 shared = new.stems.intersection(denied)
                 yield Restated(
-                    _share(denied, words), shared, _span(old, position), (words[0].start, words[-1].stop)
+                    _share(denied, words),
+                    shared,
+                    _span(old, position),
+                    (words[0].start, words[-1].stop),
                 )
 
 
@@ -546,7 +566,7 @@ def _day(number: str) -> str:
     return number if match is None else match[1]
 
 
-# Kept because every question of a report is compared with the same pairs of texts.
+# Kept because many queries are compared with the same pair of texts.
 @lru_cache(maxsize=2048)
 def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
     older, newer = _read(old, language), _read(new, language)

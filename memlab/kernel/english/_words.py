@@ -1,4 +1,4 @@
-"""Words of a text with their positions, in a few documented shapes; tables of English; number words.
+"""Words of a text with their offsets, tables of English, and number words.
 
 Every shape takes one scan over the text, in time proportional to its length. Callers that look words up in tables use
 `words_of`. Callers that cite a text use `tokenize`, whose positions are those of the original text.
@@ -139,7 +139,7 @@ def word_pattern(shape: Shape) -> re.Pattern[str]:
 # set; of a text in another language no table finds anything. A phrase is looked up as it is, at memory speed.
 
 
-# Read from the file once per process; 1,700 lines of TOML take 10 ms.
+# Read from the file once per process; 1,700 lines of TOML take 20 ms.
 @cache
 def lexicon(language: str = "english") -> dict[str, dict[str, Any]]:
     """Return the tables of a language, by subject and name.
@@ -191,7 +191,7 @@ def table(subject: str, name: str) -> Any:
 # Built once: padding a table for every sentence would cost more than the look-up.
 @cache
 def phrases(subject: str, *names: str) -> tuple[str, ...]:
-    """Return tables of phrases as one, each phrase padded for ``holds`` and ``first_of``.
+    """Return the phrases of tables, padded for ``holds`` and ``first_of``.
 
     Parameters
     ----------
@@ -239,7 +239,9 @@ def vocabulary(subject: str, *names: str) -> frozenset[str]:
 
 
 def padded(words: Iterable[str]) -> str:
-    """Return words joined with a space before, between and after, so that phrases match whole words only.
+    """Join words with a space before, between and after.
+
+    Phrases padded in the same way match whole words only.
 
     Parameters
     ----------
@@ -286,7 +288,7 @@ def holds(text: str, table: tuple[str, ...]) -> bool:
 
 
 def first_of(text: str, table: tuple[str, ...]) -> str | None:
-    """Return the longest of the phrases with which a padded text begins, None if it begins with none.
+    """Return the longest phrase at the start of a padded text, or None.
 
     Parameters
     ----------
@@ -378,7 +380,7 @@ def number_of(word: str) -> int | None:
 
 
 def read_number(words: Sequence[str], position: int) -> tuple[int, int] | None:
-    """Return the number that begins at a word, and how many words name it; None where none begins.
+    """Return the number that begins at a word and its count of words, or None.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Speech acts of the sentences of a message: statement, question, greeting, wish, order and others.
+"""Speech acts of the sentences of a message.
+
+The acts are statement, question, greeting, reaction, wish, order, quotation and supposition.
 
 A sentence of chat often combines two acts ("I'm a nurse, how do I ...?"). Each sentence therefore has the spans that
 state something. The tables are ``acts`` in ``english.toml``. Every function takes time in proportion to the text.
@@ -202,7 +204,10 @@ def _read_sentence(text: str, start: int, stop: int) -> Sentence:
 
 
 def _without_vocative(sentence: str) -> str:
-    """Remove the name that a sentence addresses: "Wow Jon, same here" becomes "Wow, same here"."""
+    """Remove the name that a sentence addresses.
+
+    "Wow Jon, same here" becomes "Wow, same here".
+    """
     vocative = _VOCATIVE.match(sentence)
     if vocative is None or (vocative["opener"] or "").strip(" ,!").lower() not in {
         "",
@@ -218,7 +223,9 @@ def _without_vocative(sentence: str) -> str:
 
 def _without_openers(words: list[str]) -> list[str]:
     position = 0
-    while position < min(len(words), _MOST_OPENERS) and words[position] in vocabulary("acts", "openers"):
+    while position < min(len(words), _MOST_OPENERS) and words[position] in vocabulary(
+        "acts", "openers"
+    ):
         position += 1
     return words[position:]
 
@@ -287,7 +294,7 @@ def _is_reaction(low: str, body: str, count: int) -> bool:
 
 
 def _tells_event(low: str) -> bool:
-    """Return True if the rest of a reaction tells an event: "Thanks, I moved last week"."""
+    """Return True if a reaction goes on with an event: "Thanks, I moved last week"."""
     return holds(low, phrases("utterance", "events")) or holds(low, phrases("utterance", "times"))
 
 
@@ -439,7 +446,7 @@ _OWN_STATEMENT = frozenset(
 
 
 def _measure_opening(answer: str) -> int:
-    """Return the length of the interjections at the start of an answer: "Haha, honestly"."""
+    """Return the length of interjections before an answer: "Haha, honestly"."""
     cut = 0
     for token in tokenize(answer):
         if token.low not in table("answers", "interjections") and _CRY.fullmatch(token.low) is None:

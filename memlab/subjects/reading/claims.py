@@ -1,4 +1,4 @@
-"""Denials and changes between two texts, and conflicts of two short statements, by English words.
+"""Denials, changes and conflicts between two texts, by English words.
 
 A denial reaches the words after it, up to the end of its clause. A text denies another if the other contains one of the
 denied words undenied: "Use spaces, not tabs" denies "Use tabs" and does not deny "Use spaces". Words of change (now, no
@@ -89,6 +89,7 @@ class Statement:
 
         A denial reaches the words after it in its clause, or the words before it if none follow.
         """
+        # Most texts deny nothing: look for any denial before splitting the text into clauses.
         reached_stems: set[str] = set()
         text = self.text.lower()
         plain = text.replace("\u2019", "'")
@@ -109,7 +110,9 @@ class Statement:
             reached = after or [
                 word for word in words[:position] if word not in _negation_words("fillers")
             ]
-            reached_stems.update(stem(word) for word in reached if word not in _negation_words("denials"))
+            reached_stems.update(
+                stem(word) for word in reached if word not in _negation_words("denials")
+            )
         return frozenset(reached_stems)
 
     @cached_property
@@ -216,7 +219,9 @@ def _content_words(text: str) -> list[str]:
     content: list[str] = []
     position = 0
     while position < len(words):
-        opening = next((size for size in (3, 2) if _is_change_opening(words[position : position + size])), 0)
+        opening = next(
+            (size for size in (3, 2) if _is_change_opening(words[position : position + size])), 0
+        )
         compares = [word.lower() for word in words[position : position + 2]] == ["instead", "of"]
         if not opening and (
             compares or words[position].lower() not in _negation_words("change-words")
@@ -325,8 +330,8 @@ def _rewrite_pattern() -> re.Pattern[str]:
 class Claim:
     """One short statement.
 
-    `subject` has the stems before the verb, `stems` those of the rest including the verb. `denies` is True for an odd
-    number of denials. `times` has the words that date the statement, `changing` the words of change.
+    `subject` has the stems before the verb, and `stems` has the others, including the verb. An odd number of denials sets
+    `denies`. `times` has the words that date the statement, and `changing` the words of change.
     """
 
     subject: tuple[str, ...]
@@ -441,7 +446,9 @@ def _predicate(tokens: list[str]) -> tuple[int, int]:
     # "Work is ...": a word that could be an order is the subject of the verb right after it.
     if opens in candidates and not (tokens[opens] in nouns and sure and opens < sure[0] <= 2):
         return 0, 0
-    position = sure[0] if sure and (sure[0] <= candidates[0] or candidates[0] <= 1) else candidates[0]
+    position = (
+        sure[0] if sure and (sure[0] <= candidates[0] or candidates[0] <= 1) else candidates[0]
+    )
     if (
         candidates[0] < position
         and candidates[0] > 0
@@ -497,9 +504,9 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
     if new is None or old is None or not new.changing or old.changing:
         return False
     shared = new.stems & old.stems - _LIGHT
-    if shared & (old.names | _class_numbers("alternatives").keys()) and not new.changing <= _claim_words(
-        "happening"
-    ):
+    if shared & (
+        old.names | _class_numbers("alternatives").keys()
+    ) and not new.changing <= _claim_words("happening"):
         return True
     ends, old_stems = _stem_sets("ends"), old.stems | set(old.subject)
     if any(
@@ -560,7 +567,9 @@ def _assigns_two_values(new: Claim, old: Claim) -> bool:
         holding.get(word, frozenset()) & gone for word in come
     ):
         return True
-    if new.subject and (new.verb in _stem_table("several") or new.stems & old.stems & _stem_table("several")):
+    if new.subject and (
+        new.verb in _stem_table("several") or new.stems & old.stems & _stem_table("several")
+    ):
         return False
     if max(len(gone), len(come)) > 3:
         return False
@@ -572,7 +581,8 @@ def _assigns_two_values(new: Claim, old: Claim) -> bool:
     )
     both_named = bool(gone & old.names) and bool(come & new.names)
     return same_frame and (
-        both_named or (len(gone) == len(come) == 1 and bool(new.stems & old.stems or not new.general))
+        both_named
+        or (len(gone) == len(come) == 1 and bool(new.stems & old.stems or not new.general))
     )
 
 

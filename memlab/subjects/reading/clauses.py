@@ -1,4 +1,6 @@
-"""Clauses that a message asserts, without code, quotations, questions, conditions and reported speech.
+"""Clauses that a message asserts.
+
+Code, quotations, questions, conditions and reported speech are excluded.
 
 Every function scans words in time proportional to the text. Offsets refer to the original message, so each clause can
 be highlighted in it.
@@ -116,9 +118,9 @@ def asserted(text: str, wanted: Callable[[str], bool] | None = None) -> list[Cla
     read = without_quotations(text[:LONGEST])
     clauses: list[Clause] = []
     for number, (start, stop) in enumerate(sentence_spans(read)):
-        if (order := _text_order_pattern().match(read, start, stop)) is not None and _works_on_a_text(
-            read, order.end(), stop
-        ):
+        if (
+            order := _text_order_pattern().match(read, start, stop)
+        ) is not None and _works_on_a_text(read, order.end(), stop):
             if _text_follows(read[start:stop]):
                 break
         elif wanted is None or wanted(read[start:stop]):
@@ -185,7 +187,7 @@ def _sentence_clauses(text: str, start: int, stop: int, number: int) -> list[Cla
 
 
 def _is_retracted(sentence: str, *, asks: bool) -> bool:
-    """Return True if a sentence ends with a tag question ("..., right?") or calls itself a joke."""
+    """Return True if a sentence ends with a tag question ("..., right?") or a joke."""
     words = _split_low_words(sentence[-_NEAR:].rpartition(",")[2])
     ending = " ".join(words)
     if asks and "," in sentence and len(words) <= _LONGEST_TAG:
@@ -202,7 +204,7 @@ _LONGEST_TAG = 3
 """Maximum words of a tag question: "isn't it just"."""
 
 
-# Built once: contractions are expanded in 100 phrases.
+# Built once: contractions are expanded in each phrase.
 @cache
 def _opening_phrases() -> tuple[str, ...]:
     """Return the phrases that open a sentence, with contractions expanded."""
@@ -247,20 +249,27 @@ def _unreal_pattern() -> re.Pattern[str]:
 
 
 def _is_report(piece: str) -> bool:
-    """Return True if a clause reports words or thoughts of another person; "I said" does not."""
+    """Return True if a clause reports words or thoughts of another person.
+
+    "I said" reports words of the speaker.
+    """
     words = piece.split()
     reports, adverbs = _table("reports"), _table("adverbs")
     if reports.isdisjoint(words):
         return False
     for position, word in enumerate(words):
         if word in reports and position:
-            subject = next((before for before in reversed(words[:position]) if before not in adverbs), "")
+            subject = next(
+                (before for before in reversed(words[:position]) if before not in adverbs), ""
+            )
             if subject not in ("i", "we", "to", "never", "not"):
                 return True
     return False
 
 
-def _split_clauses(text: str, start: int, stop: int, words: list[Token], number: int) -> list[Clause]:
+def _split_clauses(
+    text: str, start: int, stop: int, words: list[Token], number: int
+) -> list[Clause]:
     """Return the clauses between breaks, each with its words and preceding break.
 
     A list stays one clause: "Dutch, Greek and a little Welsh" is not split unless a verb of its own follows.

@@ -1,4 +1,4 @@
-"""Proper names in a text: runs of capitalised words that name a person, place or thing."""
+"""Proper names in a text: capitalised words that name a person, place or thing."""
 
 from __future__ import annotations
 
@@ -151,7 +151,9 @@ def proper_names(text: str) -> list[str]:
     []
     """
     own = _blank_non_prose(without_quotations(text[:_LONGEST]))
-    runs = [run for start, stop in sentence_spans(own) for run in _capitalised_runs(own, start, stop)]
+    runs = [
+        run for start, stop in sentence_spans(own) for run in _capitalised_runs(own, start, stop)
+    ]
     written = frozenset(words_of(own)) & frozenset(_LOWER.findall(own))
     runs = [run for run in runs if " " in run[0] or run[0].lower() not in written]
     inner = Counter(name for name, first, _ in runs if not first)
@@ -189,7 +191,12 @@ def _capitalised_runs(text: str, start: int, stop: int) -> Iterator[tuple[str, b
             first += 1  # Not part of the name: "Remember Jon", "Learning German", "Dear Anna".
         while first < last - 1 and not _is_capital(text, words[first]):
             first += 1
-        if first == last - 1 and position == 0 and (first or _has_sentence_capital(words[first])) and last == 1:
+        if (
+            first == last - 1
+            and position == 0
+            and (first or _has_sentence_capital(words[first]))
+            and last == 1
+        ):
             position = last
             continue
         stop = last
@@ -201,7 +208,8 @@ def _capitalised_runs(text: str, start: int, stop: int) -> Iterator[tuple[str, b
         position = first
         begins = (
             position == 0
-            or _AFTER_STOP.search(text[words[position - 1].start : words[position].start]) is not None
+            or _AFTER_STOP.search(text[words[position - 1].start : words[position].start])
+            is not None
         )
         begins = begins and (
             position == 0 or words[position - 1].low not in vocabulary("extraction", "titles")
@@ -212,7 +220,11 @@ def _capitalised_runs(text: str, start: int, stop: int) -> Iterator[tuple[str, b
         if _is_common_phrase(text, name, words, last):
             position = last
             continue
-        if len(name) > 1 and not (titled and last == position + 1) and _NO_NAME.search(name) is None:
+        if (
+            len(name) > 1
+            and not (titled and last == position + 1)
+            and _NO_NAME.search(name) is None
+        ):
             yield (
                 name,
                 begins,
@@ -296,7 +308,7 @@ _SEASONS = frozenset(("spring", "summer", "fall", "autumn", "winter", "morning",
 
 
 def _precedes_name(word: Token) -> bool:
-    """Return True if a capitalised word before a name is not part of it: "Dear", "Googled"."""
+    """Return True if a word before a name is not part of it: "Dear", "Googled"."""
     if word.low in vocabulary("extraction", "past-tenses"):
         return True
     regular = (
@@ -357,7 +369,8 @@ def _continues_name(text: str, before: Token, word: Token) -> bool:
     between = text[before.stop : word.start]
     ends = text[before.start : before.stop].endswith((",", "!", "?"))
     if text[before.start : before.stop].endswith(("'s", "\u2019s")):
-        ends = ends or not is_plain_word(word.low)  # "America's Got Talent" is one name, "Ada's Toyota" is two.
+        # "America's Got Talent" is one name, "Ada's Toyota" is two.
+        ends = ends or not is_plain_word(word.low)
     title = before.low in _title_words()
     initials = _INITIALS.fullmatch(text[before.start : before.stop].lower()) is not None
     ends = ends or (text[before.start : before.stop].endswith(".") and not title and not initials)
@@ -396,7 +409,9 @@ def _is_common_phrase(text: str, name: str, words: list[Token], after: int) -> b
         after < len(words) and not _is_capital(text, words[after]) and words[after].low.isalpha()
     )
     describes = (
-        parts[-1] in vocabulary("names", "demonyms") and follows and not _is_third_person_verb(words[after].low)
+        parts[-1] in vocabulary("names", "demonyms")
+        and follows
+        and not _is_third_person_verb(words[after].low)
     )
     return describes and words[after].low not in vocabulary("extraction", "no-nouns")
 
@@ -417,7 +432,7 @@ _SHORTEST_CRY = 4
 
 
 def _is_field(parts: list[str]) -> bool:
-    """Return True for a field of study or a post: "Human Development", "Product Intern"."""
+    """Return True for a field of study or a post: "Human Development"."""
     fields = vocabulary("names", "fields")
     last = parts[-1] in fields or parts[-1].removesuffix("s") in fields
     return len(parts) > 1 and last and all(map(_is_ordinary, parts))
@@ -432,7 +447,7 @@ def _is_ordinary(word: str) -> bool:
 
 
 def _names_science(word: str) -> bool:
-    """Return True for a science or a process: "meiosis", "linguistics", "biochemistry"."""
+    """Return True for a science or a process: "linguistics", "meiosis"."""
     return (
         len(word) > _SHORTEST_SCIENCE
         and word.endswith(_SCIENCES)
@@ -440,7 +455,7 @@ def _names_science(word: str) -> bool:
     )
 
 
-# Endings of sciences and processes, and maximum letters of a word too short to be one ("basics").
+# Endings of sciences and processes, and maximum letters of a word that is too short to be one.
 _SCIENCES = (
     "osis",
     "ology",
@@ -477,7 +492,7 @@ _LONGEST_ACRONYM = 5
 
 
 def _verb_follows(words: list[Token], position: int) -> bool:
-    """Return True if a verb in the third person is at a position: "Sarah works", "Rust is"."""
+    """Return True if a third-person verb is at a position: "Sarah works", "Rust is"."""
     if position >= len(words):
         return False
     return _is_third_person_verb(words[position].low)

@@ -1,4 +1,4 @@
-"""Sentences and clauses of a text, quotations in it, shortened texts and ordinary words."""
+"""Sentences, clauses and quotations of a text; shortened texts; ordinary words."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def clauses(text: str) -> list[str]:
-    """Split a text at commas, colons, brackets, ends of sentences and words such as "but".
+    """Split a text into clauses at punctuation and words such as "but".
 
     Parameters
     ----------
@@ -134,6 +134,7 @@ _CODE_LINE = re.compile(
     r"|[{}]\s?$|\w{1,80}\(.{0,200}\);?$)"
 )
 
+# Fenced code, quotations, and tracebacks, which run to the end of the message.
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTED = re.compile(
     r"\"[^\"\n]{1,600}\"|\u201c[^\u201d\n]{1,600}\u201d|\u00ab[^\u00bb\n]{1,600}\u00bb|`[^`\n]{1,600}`"
@@ -152,7 +153,7 @@ The substrings are searched first because most messages contain none of them."""
 
 
 def code_lines(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the lines of a text that are code.
+    r"""Return the spans of the lines of a text that are code.
 
     Parameters
     ----------
@@ -166,7 +167,7 @@ def code_lines(text: str) -> list[tuple[int, int]]:
 
     Examples
     --------
-    >>> code_lines("Why?\\nimport os")
+    >>> code_lines("Why?\nimport os")
     [(5, 14)]
     """
     spans, start = [], 0
@@ -231,9 +232,9 @@ def count_tokens(text: str) -> int:
 
 
 def sentences_and_lines(text: str) -> list[str]:
-    """Return the sentences and lines of a text that contain a letter or digit.
+    r"""Return the sentences and lines of a text that contain a letter or digit.
 
-    >>> sentences_and_lines("It rained. We stayed in!  ---\\nThe end")
+    >>> sentences_and_lines("It rained. We stayed in!  ---\nThe end")
     ['It rained.', 'We stayed in!', 'The end']
     """
     return [

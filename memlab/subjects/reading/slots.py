@@ -1,4 +1,4 @@
-"""Property slots: a holder, a property that has one value at a time, and the value.
+"""Property slots: a holder, a property with one value at a time, and the value.
 
 "I live in Rome", "She moved to Oslo" and "The user is based in Lima" fill the slot "residence" of three holders. Two
 statements conflict if they give one slot of one holder different values. The patterns are general frames of English;
@@ -53,7 +53,7 @@ _VALUE = r"(?P<value>[\w'+#./-]+(?: [\w'+#./-]+){0,3})"
 _PLACE = r"(?P<value>(?:the |a |an )?(?-i:[A-Z])[\w'-]+(?:[ ,]+(?-i:[A-Z])[\w'-]+){0,2})"
 
 
-# Compiled once: 19 frames with lists of occupations, diets, bonds and states.
+# Compiled once: 20 frames with lists of occupations, diets, bonds and states.
 @cache
 def _slot_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     jobs = "|".join(
@@ -214,7 +214,7 @@ _USES = re.compile(
 
 
 def _tool_class_slots(text: str) -> list[Slot]:
-    """Return a slot for each tool of a known class, because a project uses one per class."""
+    """Return a slot for each tool of a known class; a project uses one per class."""
     slots: list[Slot] = []
     for match in _USES.finditer(text):
         words = match["value"].lower().rstrip(".,;").split()
@@ -309,7 +309,7 @@ def _match_slots(name: str, match: re.Match[str], text: str) -> list[Slot]:
 
 
 def _lacks_job_verb(own: str) -> bool:
-    """Return True if no verb says that the subject has the occupation ("she likes the teacher")."""
+    """Return True if no verb assigns the occupation ("she likes the teacher")."""
     return not re.search(
         r"\b(?:am|is|was|are|were|work\w*|became|become|promoted|'m|'s|job|role|title|position|profession)\b",
         own,
@@ -344,7 +344,7 @@ def _get_tool_class(value: str) -> str | None:
 
 
 def _read_holder(who: str | None, before: str) -> str:
-    """Return the holder as one word: the speaker, the user, a name, a relative of the speaker."""
+    """Return the holder of a slot: the speaker, the user, a name or a relative."""
     if who is None:
         possessive = re.search(
             r"\b(my|our|the user's|user's|his|her|([A-Z][\w-]+)'s)\s*(?:\w+\s)?$", before
