@@ -198,7 +198,7 @@ def test_rolling_back_takes_the_editor_along_unless_it_holds_a_draft(studio, ask
 
 
 def test_a_challenger_is_the_live_pack_with_the_draft(studio, asked, ask, type_text):
-    assert "is the live pack" in ask(studio, "challenge", reason="")
+    assert "is the active pack" in ask(studio, "challenge", reason="")
     asked.policies.install(
         "explore", "(fn [recency] (* (param :r 0.5) recency))", params={"r": 0.75}
     )

@@ -68,6 +68,11 @@ def system_clock() -> Micros:
     -------
     int
         Microseconds since 1970-01-01 UTC.
+
+    Examples
+    --------
+    >>> system_clock() > 1_700_000_000_000_000  # later than 2023
+    True
     """
     return time.time_ns() // 1000
 

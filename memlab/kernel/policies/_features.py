@@ -93,7 +93,7 @@ class Feature:
         return printable(f"<Feature {self.name}{of}, {self.type}: {clip(self.description, 80)}>")
 
     def fingerprint(self, dependencies: dict[str, str]) -> str:
-        """Return a hash of the definition and of the named parts that the value depends on.
+        """Return a hash of the definition and of the parts that the value depends on.
 
         The fingerprint of an extension's feature also names the extension and its version.
 

@@ -113,7 +113,7 @@ class Slot(Displayed):
 
     @property
     def signature(self) -> Signature:
-        """Signature that policies of this slot are checked against, with the features declared now."""
+        """Signature that policies of this slot are checked against."""
         # Extensions add features at run time, so the signature is rebuilt when the registry has changed.
         signature = self._signatures.get(FEATURES.changes)
         if signature is None:

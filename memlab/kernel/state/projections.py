@@ -59,7 +59,7 @@ EVERY_KIND = "*"
 
 
 class Projection(ABC):
-    """A table that is folded from some kinds of events and kept with the state of a lab.
+    """A table that is folded from events and stored with the state of a lab.
 
     Subclass it in an extension and pass the class to ``Extension(projections=...)``. The class names the kinds of
     events that it folds, and the instance stores, dumps and loads the table.

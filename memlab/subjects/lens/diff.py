@@ -345,7 +345,7 @@ class PolicyDiff(Displayed):
 
     @property
     def verdict(self) -> str:
-        """The differences that the texts do not show, in one sentence; "" if there are none."""
+        """The differences that the texts do not show, in one sentence, or ""."""
         if not self:
             only = (
                 ": layout, comments, documentation and bound names do not count"
