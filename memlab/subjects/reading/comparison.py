@@ -235,8 +235,10 @@ _HEDGED = 0.9
 class Verdict:
     """The result of comparing a later text with an earlier one.
 
-    `updates` is True if the later text says that the earlier is no longer true. `conflicts` is True if both cannot be
-    true. `denies` and `changes` are True if statements about the same thing deny each other or report a change.
+    - `updates`: the later text says that the earlier is no longer true.
+    - `conflicts`: both texts cannot be true.
+    - `denies`: one text denies the other in a statement about the same thing.
+    - `changes`: the later text reports a change in a statement about the same thing.
     """
 
     updates: bool = False
