@@ -97,6 +97,7 @@ class ManualClock:
         self.now = to_micros(start)
 
     def __call__(self) -> Micros:
+        """Return the time that was set."""
         return self.now
 
     @checked

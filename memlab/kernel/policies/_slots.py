@@ -312,7 +312,7 @@ _OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 _ALL: tuple[Stage, ...] = ("memory", "query", "spread")
 
 
-def _refusal(slot: Slot) -> str | None:
+def _describe_slot_fault(slot: Slot) -> str | None:
     """Return the reason to refuse a slot of an extension, or None. Existing packs do not fill it, so it needs a default."""
     return (
         None
@@ -598,7 +598,7 @@ SLOTS: Registry[Slot] = Registry(
     kind="slots",
     about="doc",
     known=_describe,
-    check=_refusal,
+    check=_describe_slot_fault,
 )
 """Every slot by name: docs/policy-language.md#slots."""
 

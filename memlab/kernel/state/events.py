@@ -646,7 +646,7 @@ _KERNEL = (
 )
 
 
-def _refusal(declared: EventType) -> str | None:
+def _describe_event_type_fault(declared: EventType) -> str | None:
     """Return the reason why an extension's kind of event is refused, or None."""
     # A memlab without the extension must know from the kind alone which extension is missing.
     extension, kind = split_owner(declared.owner)[0], declared.kind
@@ -673,7 +673,7 @@ def _unclear_text(declared: EventType) -> str | None:
 
 
 EVENTS: Registry[EventType] = Registry(
-    "kind of event", _KERNEL, kind="events", about="doc", check=_refusal
+    "kind of event", _KERNEL, kind="events", about="doc", check=_describe_event_type_fault
 )
 """Every kind of event that this version of memlab knows, with those of extensions."""
 
