@@ -395,7 +395,7 @@ class Hits(Sequence[Hit], Displayed):
         """The hits with their logged features as a frame, best first.
 
         Columns: rank, memory_id, score, text, ref, speaker, session, project, then each feature of the slate
-        (docs/policy-language.md#features) under its name in a policy, such as ``pl.col("age-days")``. There is no
+        (docs/reference/policy-language.md#features) under its name in a policy, such as ``pl.col("age-days")``. There is no
         column for ``hit.probe``.
         """
         # Iterating makes each hit once per column; a frame has few rows.
