@@ -204,10 +204,16 @@ def check_names(path: Path, tree: ast.Module) -> Iterator[Fault]:
 
 
 def count_repeated_names(trees: dict[Path, ast.Module]) -> dict[str, int]:
-    """Return the names that more than five functions have, methods of protocols apart."""
+    """Return the names of more than five functions and methods, without those that a protocol prescribes.
+
+    Functions within functions do not count: nobody calls them from elsewhere.
+    """
     names: Counter[str] = Counter()
     for tree in trees.values():
-        names.update(node.name for node in ast.walk(tree) if isinstance(node, Function))
+        owners = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+        names.update(
+            node.name for owner in owners for node in owner.body if isinstance(node, Function)
+        )
     protocol = set(RULES["names"]["protocol"])
     return {
         name: count

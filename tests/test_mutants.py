@@ -105,9 +105,9 @@ def test_a_function_is_named_by_its_module_and_what_is_around_it():
     assert function_name(Path.exists.__code__) is None
     from memlab.kernel.hooks import list_hooks
 
-    assert function_name(list_hooks.__code__) == "memlab.kernel.hooks:hooks"
+    assert function_name(list_hooks.__code__) == "memlab.kernel.hooks:list_hooks"
     (generator,) = (code for code in list_hooks.__code__.co_consts if hasattr(code, "co_name"))
-    assert function_name(generator) == "memlab.kernel.hooks:hooks"
+    assert function_name(generator) == "memlab.kernel.hooks:list_hooks"
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def asked(answer, **given):
 def test_a_schema_is_an_object_of_json():
     with (
         serving(completion("Blue")) as (url, requests),
-        pytest.raises(InputError, match="schema is an object of JSON"),
+        pytest.raises(InputError, match="schema must be a JSON object"),
     ):
         LanguageModel(url, "small").ask("One word.", "Which colour?", schema={"type": object()})
     assert not requests

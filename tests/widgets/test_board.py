@@ -132,7 +132,7 @@ def test_a_challenge_begins_from_the_planner(board, judged, ask):
 def test_designs_without_extra_items_begin_as_well_and_share_no_challenge(judged, ask, design):
     board = EvaluationBoard(judged)
     rest = {"policy": "companion", "design": design, "extra": 1, "rate": 1.0, "reason": ""}
-    assert "all challengers share one design" in ask(board, "challenge", **rest)
+    assert "use the same design" in ask(board, "challenge", **rest)
     judged.policies.end_challenge("words")
     assert ask(board, "challenge", **rest) == {}
     assert judged.policies.challenges[-1].design == design

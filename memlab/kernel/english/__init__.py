@@ -1,7 +1,7 @@
-"""English as the kernel reads it: words, tables, numbers, and statements that another text makes anew.
+"""English for the kernel: words, tables, numbers and restated statements.
 
-It knows no memory and no lab. The tables are ``english.toml`` and, of what queries and statements show, ``signs.toml``.
-What a sentence does and says is read by ``memlab.subjects.reading``, from the same tables.
+The package knows neither memories nor labs. Its tables are ``english.toml`` and, for signs in queries and statements,
+``signs.toml``. ``memlab.subjects.reading`` interprets sentences with the same tables.
 """
 
 from memlab.kernel.english._statements import SAYS, Asked, Restated, Signs, restated, signs_of

@@ -1,17 +1,18 @@
-"""Which statement of a text another text makes anew: another number of the same things, another date, the opposite;
-and which words and queries are signs of a time, a number, a speaker or a change.
+"""Statements that a later text restates, and the signs in words and queries.
 
-A long message says many things, and what is put right in it stands in one clause. So a text is read as *values*: a
-number, a share, a price, a time or a date, each with the words around it, which count less the further away they
-stand; and as *denials*, what somebody says that they never did. Of two texts
+A later text restates a statement with another number, another date or the opposite.
 
-- a value restates the value whose words are most like its own, where both are of one kind, count the same things and
-  differ, and neither text holds the other's too;
-- a denial restates a sentence that holds most of what is denied and denies nothing.
+A long message makes many statements, and one clause may correct one of them. A text is therefore read as *values* and
+*denials*. A value is a number, share, price, time or date with the words around it, whose weight falls with distance. A
+denial says that the speaker never did something. Two texts are compared as follows.
 
-Nothing is learned and no other text is read, so the same two texts give the same at any time. Code and quotations are
-nobody's statements. Words stand in ``signs.toml``; in a language without a table, numbers alone are read. Reading takes
-time in proportion to a text, comparing to the product of their values, of which the first 256 count.
+- A value restates the value with the most similar words. Both have one kind, count the same things and differ, and
+  neither text contains the value of the other.
+- A denial restates a sentence that contains most of the denied words and denies nothing.
+
+Nothing is learned and no other text is read, so two texts always give the same result. Code and quotations count as no
+one's statements. The words are in ``signs.toml``; in a language without a table, only numbers are read. Reading takes time
+in proportion to a text, and comparing in proportion to the product of the numbers of values, at most 256 each.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ __all__ = ["SAYS", "Asked", "Restated", "Signs", "restated", "signs_of"]
 
 
 SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others")
-"""What a word of a text may be a sign of; the first is the lowest bit."""
+"""Features that a word of a text may be a sign of; the first is the lowest bit."""
 
 
+# Tables of words in signs.toml that statements and queries are read by.
 _TABLES = (
     *(
         "numbers",
@@ -59,8 +61,10 @@ _TABLES = (
 
 @dataclass(frozen=True)
 class Signs:
-    """The tables of one language: words by the ``bits`` of ``SAYS``, those that statements and questions are read by
-    (``words``, by name), and the phrases of questions.
+    """The tables of one language.
+
+    `bits` has the features of `SAYS` for each word, `words` the tables of words by name. The patterns find phrases of
+    queries.
     """
 
     bits: dict[str, int]
@@ -73,71 +77,75 @@ class Signs:
     over_time: re.Pattern[str]
 
     def of(self, word: str) -> int:
-        """The bits of a word in lower case.
+        """Return the bits of a word in lower case.
 
         >>> [signs_of("english").of(word) for word in ("may", "2023", "3pm", "we", "tabs")]
         [1, 3, 2, 4, 0]
         """
-        found = self.bits.get(word, 0)
+        bits = self.bits.get(word, 0)
         if self.bits and not word.isalpha() and any(map(str.isdecimal, word)):
-            found |= 3 if len(word) == 4 and word.isdecimal() else 2
-        return found
+            bits |= 3 if len(word) == 4 and word.isdecimal() else 2
+        return bits
 
     def read_query(self, spoken: str) -> dict[str, bool]:
-        """Return what a query asks for, by the features of that name: its words in lower case, a space before and after
-        each.
+        """Return the features of a query.
+
+        `spoken` has the query's words in lower case, with a space before and after each.
         """
         return {
             "asks-when": self.when.search(spoken) is not None,
             "asks-how-many": self.how_many.search(spoken) is not None,
             "asks-you": self.you.search(spoken) is not None,
-            # what holds today, and not what was
+            # A question about the present and not about the past.
             "asks-now": self.now.search(spoken) is not None and self.past.search(spoken) is None,
-            # between, more than, originally ...: it compares times, or asks for what was
+            # Between, more than, originally ...: a comparison of times, or a question about an earlier state.
             "asks-over-time": self.over_time.search(spoken) is not None,
         }
 
 
+# Each language is read from the file once per process.
 @cache
 def signs_of(language: str | None) -> Signs:
-    """The tables of a language; empty ones where it has none."""
+    """Return the tables of a language, which are empty if it has none."""
     tables = tomllib.loads((Path(__file__).parent / "signs.toml").read_text(encoding="utf-8")).get(
         language or "", {}
     )
     bits: dict[str, int] = {}
-    for place, name in enumerate(SAYS):
+    for bit, name in enumerate(SAYS):
         for word in tables.get(name, ()):
-            bits[word] = bits.get(word, 0) | 1 << place
+            bits[word] = bits.get(word, 0) | 1 << bit
 
     def phrases(name: str, first: str = "") -> re.Pattern[str]:
-        """What finds one of these phrases, or one of ``first`` where a question begins."""
-        found = [f"^ {re.escape(phrase)} " for phrase in tables.get(first, ())]
-        found += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
-        return re.compile("|".join(found) or r"(?!)")
+        """Return a pattern of phrases; those of `first` match only at the start."""
+        patterns = [f"^ {re.escape(phrase)} " for phrase in tables.get(first, ())]
+        patterns += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
+        return re.compile("|".join(patterns) or r"(?!)")
 
-    asked = ("asks-how-many", "asks-you", "asks-now", "asks-past", "asks-over-time")
+    query_tables = ("asks-how-many", "asks-you", "asks-now", "asks-past", "asks-over-time")
     words = {name: frozenset(tables.get(name, ())) for name in _TABLES}
     words["begins"] = words["numbers"] | words["months"] | words["days"]
     words["unsaid"] = words["denials"] | words["light"]
-    return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, asked))
+    return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, query_tables))
 
 
 _LONGEST = 20_000
-"""Characters that are read of a text."""
+"""Maximum number of characters read of a text: a longer one is a document, not a message."""
 _HALF = 5
-"""Words after which a word next to a value counts half."""
+"""Distance in words at which the weight of a word near a value has fallen to one half."""
+# Maximum distance in words, at which the weight is below 4%.
 _REACH = 24
 _OTHER_CLAUSE = 0.6
-"""How much a word of another clause of the sentence counts."""
+"""Factor of the weight of words in another clause of the sentence."""
 _LEAST = 0.4
-"""Cosine of the words around two values from which they may be values of the same."""
+"""Minimum cosine of the words around two values of the same thing."""
 _DENIED = 0.7
-"""Share of the words denied that a sentence holds if it is what is denied."""
+"""Minimum share of the denied words that a sentence must contain to be the denied one."""
 _MOST = 256
-"""Values, and denials, that are read of a text: with more it is a table, and two of 2,000 numbers took 15 seconds."""
+"""Maximum number of values and denials per text. A text with more is a table; two of 2,000 numbers took 15 seconds."""
 _SUBJECT = 1 / 3
-"""Share of the words before a value that may be missing where it is restated."""
+"""Maximum share of the words before a value that may be missing where it is restated."""
 
+# Code and quotations, words, ends of sentences, currencies, and the forms of dates, times and units.
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"\"[^\"\n]{1,600}\"|\u201c[^\u201d\n]{1,600}\u201d|`[^`\n]{1,600}`")
 _CODE = re.compile(r"^.*(?:[{};]|\w\(.*\)|</?\w+>|=>)[ \t]*$", re.MULTILINE)
@@ -153,7 +161,7 @@ _UNIT = re.compile(r"[\d.,:/]+([a-z]{1,3})")
 
 
 class _Word(NamedTuple):
-    """A word in lower case and where it stands; ``stem`` is None for one that says how a thing is put and not what."""
+    """A word in lower case and its offsets; `stem` is None for function words."""
 
     low: str
     capital: bool
@@ -165,7 +173,7 @@ class _Word(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """Words ``first`` to ``last`` - 1 of a text: a value of a ``kind``, of the things in ``unit``."""
+    """A value at words `first` to `last` - 1: its kind, and the stems of its unit."""
 
     kind: str
     value: str
@@ -176,10 +184,10 @@ class _Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Restated:
-    """One statement of an older text that a later one makes anew.
+    """A statement of an older text that a later text restates.
 
-    ``likeness`` (0..1) says how alike the words around the two are, ``words`` are the stems that both hold of it, and
-    ``old`` and ``new`` where the two stand in their texts: the clauses that hold them.
+    `likeness` (0 to 1) compares the words around both, and `words` has their common stems. `old` and `new` are
+    the start and stop of the two clauses.
     """
 
     likeness: float
@@ -189,7 +197,7 @@ class Restated:
 
 
 def restated(old: str, new: str, language: str = "english") -> list[Restated]:
-    """The statements of ``old`` that ``new``, which was said later, makes anew; the surest first.
+    """Return the statements of `old` that `new` restates, the most certain first.
 
     >>> older = "Hello! The shed has 12 shelves, and 3 of them are full."
     >>> [found] = restated(older, "Some news: my shed has 15 shelves now. What shall I put there?")
@@ -202,7 +210,7 @@ def restated(old: str, new: str, language: str = "english") -> list[Restated]:
 
 
 class Asked:
-    """A question beside statements that were made anew.
+    """A question that is compared with restated statements.
 
     >>> asked = Asked("How many shelves has the shed?")
     >>> older, newer = "The shed has 12 shelves and a door of oak", "The shed has 15 shelves"
@@ -214,21 +222,24 @@ class Asked:
         self._stems, self._language = _read(question, language).stems, language
 
     def __len__(self) -> int:
-        """How many different stems it has that say what it is about."""
+        """Return the number of different stems that carry the question's subject."""
         return len(self._stems)
 
     def outdated(self, old: str, new: str) -> float:
-        """The greatest share of the question's stems that both texts hold of one statement which the new makes anew."""
-        found = _restated(old, new, self._language) if self._stems else ()
-        return max((len(one.words & self._stems) / len(self._stems) for one in found), default=0.0)
+        """Return the maximum share of the question's stems in one restated statement."""
+        statements = _restated(old, new, self._language) if self._stems else ()
+        return max(
+            (len(statement.words & self._stems) / len(self._stems) for statement in statements),
+            default=0.0,
+        )
 
 
 class _Text:
-    """A text as words, values and denials, each found when it is first asked for."""
+    """A text as words, values and denials, each computed at first use."""
 
     def __init__(self, text: str, language: str) -> None:
         self._table = signs_of(language).words
-        self.words = list(_words(text[:_LONGEST], language))
+        self.words = list(_split_words(text[:_LONGEST], language))
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -237,175 +248,184 @@ class _Text:
     @cached_property
     def values(self) -> list[_Value]:
         begins = self._table["begins"]
-        found: list[_Value] = []
-        for place, word in enumerate(self.words):
+        values: list[_Value] = []
+        for position, word in enumerate(self.words):
             if (word.low[0].isdigit() or word.low in begins) and (
-                not found or place >= found[-1].last
+                not values or position >= values[-1].last
             ):
-                value = self._value(place)
+                value = self._value(position)
                 if value is not None:
-                    found.append(value)
-            if len(found) == _MOST:
+                    values.append(value)
+            if len(values) == _MOST:
                 break
-        return found
+        return values
 
     @cached_property
-    def said(self) -> frozenset[tuple[str, str]]:
+    def value_keys(self) -> frozenset[tuple[str, str]]:
         return frozenset((value.kind, value.value) for value in self.values)
 
     @cached_property
     def around(self) -> list[dict[str, float]]:
-        """The stems around each value, with what they count."""
-        return [self._around(value) for value in self.values]
+        """The weights of the stems around each value."""
+        return [self._weigh_context(value) for value in self.values]
 
     @cached_property
     def squares(self) -> list[float]:
-        """The squared length of what stands around each value."""
+        """The squared length of the weights around each value."""
         return [sum(weight * weight for weight in around.values()) for around in self.around]
 
     @cached_property
     def denials(self) -> list[tuple[int, list[str]]]:
-        """Where somebody says that they never did something, and the stems of what."""
-        found = []
-        for place, word in enumerate(self.words):
-            if word.low in self._table["never"] and self._of_oneself(place):
-                denied = list(dict.fromkeys(self._denied(place)))
+        """Positions where a speaker denies having done something, and the denied stems."""
+        denials = []
+        for position, word in enumerate(self.words):
+            if word.low in self._table["never"] and self._of_oneself(position):
+                denied = list(dict.fromkeys(self._denied_stems(position)))
                 if len(denied) > 1:
-                    found.append((place, denied))
-            if len(found) == _MOST:
+                    denials.append((position, denied))
+            if len(denials) == _MOST:
                 break
-        return found
+        return denials
 
     @cached_property
     def sentences(self) -> list[list[_Word]]:
         return [list(words) for _, words in groupby(self.words, key=lambda word: word.sentence)]
 
-    def clause(self, place: int) -> list[_Word]:
-        """The words of the clause that holds a word."""
-        number = self.words[place].clause
+    def clause(self, position: int) -> list[_Word]:
+        """Return the words of the clause that contains a word."""
+        number = self.words[position].clause
         return [
             word
-            for word in self.words[max(place - 2 * _REACH, 0) : place + 2 * _REACH]
+            for word in self.words[max(position - 2 * _REACH, 0) : position + 2 * _REACH]
             if word.clause == number
         ]
 
     def subject(self, value: _Value) -> list[str]:
-        """The stems of what a value is said of: before it in its clause, up to a verb such as is or has."""
-        found: list[str] = []
+        """Return the stems before a value in its clause, up to a verb such as is or has."""
+        stems: list[str] = []
         for word in self.clause(value.first):
             if word.start >= self.words[value.first].start or word.low in self._table["links"]:
                 break
             if word.stem is not None:
-                found.append(word.stem)
-        return found
+                stems.append(word.stem)
+        return stems
 
     def speaks_of_others(self, words: list[_Word]) -> bool:
         return any(word.low.removesuffix("'s") in self._table["of-others"] for word in words)
 
     def tells_of_oneself(self, words: list[_Word]) -> bool:
-        """Whether somebody says that they did it."""
+        """Return True if a speaker says that they did something."""
         done = any(word.low in self._table["done"] or word.low.endswith("ed") for word in words)
         return done and any(word.low.partition("'")[0] in self._table["self"] for word in words)
 
     def denies(self, words: list[_Word]) -> bool:
         return any(word.low in self._table["denials"] for word in words)
 
-    def _value(self, place: int) -> _Value | None:
-        """The value that begins with a word, if one does."""
-        word, low = self.words[place], self.words[place].low
-        after = self._same(place, place + 1)
+    def _value(self, position: int) -> _Value | None:
+        """Return the value that begins with a word, or None."""
+        # Dates first, then years, which count as no value, then shares, times, prices, numbered names and plain numbers.
+        word, low = self.words[position], self.words[position].low
+        after = self._in_sentence(position, position + 1)
         if low in self._table["months"] or low in self._table["days"]:
-            named = [low[:3]]
-            last = place + 1
+            parts = [low[:3]]
+            last = position + 1
             while (
-                (next := self._same(place, last)) is not None
-                and last < place + 3
+                (next := self._in_sentence(position, last)) is not None
+                and last < position + 3
                 and next.low[0].isdigit()
             ):
                 if (day := _DAY.fullmatch(next.low)) is not None:
-                    named.append(day[1])
+                    parts.append(day[1])
                 last += 1
-            if low in self._table["months"] and (not word.capital or len(named) == 1):
+            if low in self._table["months"] and (not word.capital or len(parts) == 1):
                 return None
-            return _Value("date", " ".join(named), (), place, last)
+            return _Value("date", " ".join(parts), (), position, last)
         number = low
         if _YEAR.fullmatch(low):
             return None
-        before = self._same(place, place - 1)
+        before = self._in_sentence(position, position - 1)
         if (
             after is not None
             and after.low in self._table["months"]
             and after.capital
             and _DAY.fullmatch(number)
         ):
-            return _Value("date", f"{after.low[:3]} {_day(number)}", (), place, place + 2)
+            return _Value("date", f"{after.low[:3]} {_day(number)}", (), position, position + 2)
         if number.endswith("%") or (after is not None and after.low in ("%", "percent")):
             return _Value(
                 "percent",
                 number.removesuffix("%"),
                 (),
-                place,
-                place + 1 + (not number.endswith("%")),
+                position,
+                position + 1 + (not number.endswith("%")),
             )
         if _CLOCK.fullmatch(number) or (after is not None and after.low in ("am", "pm")):
-            return _Value("time", number, (), place, place + 1)
+            return _Value("time", number, (), position, position + 1)
         if before is not None and before.low in _MONEY:
-            return _Value("money", number, (), place, place + 1)
+            return _Value("money", number, (), position, position + 1)
         if (
             before is not None
             and before.capital
             and before.stem is not None
-            and not self._begins(place - 1)
+            and not self._begins_sentence(position - 1)
         ):
-            return _Value(f"named {before.stem}", number, (), place, place + 1)
-        return _Value("number", number, self._unit(place), place, place + 1)
+            return _Value(f"named {before.stem}", number, (), position, position + 1)
+        return _Value("number", number, self._unit(position), position, position + 1)
 
-    def _unit(self, place: int) -> tuple[str, ...]:
-        """The stems of what a number counts: what it ends with, and the words right behind it."""
-        joined = _UNIT.fullmatch(self.words[place].low)
-        found = [joined[1]] if joined is not None else []
-        for word in self.words[place + 1 : place + 4]:
-            if word.clause != self.words[place].clause or word.low[0].isdigit():
+    def _unit(self, position: int) -> tuple[str, ...]:
+        """Return the stems of the counted things: a number's suffix and the next words."""
+        joined = _UNIT.fullmatch(self.words[position].low)
+        stems = [joined[1]] if joined is not None else []
+        for word in self.words[position + 1 : position + 4]:
+            if word.clause != self.words[position].clause or word.low[0].isdigit():
                 break
             if word.stem is not None:
-                found.append(word.stem)
-            elif found:
+                stems.append(word.stem)
+            elif stems:
                 break
-        return tuple(found)
+        return tuple(stems)
 
-    def _same(self, place: int, other: int) -> _Word | None:
-        """The word at ``other`` if it stands in the same sentence."""
+    def _in_sentence(self, position: int, other: int) -> _Word | None:
+        """Return another word if it is in the same sentence, or None."""
         if (
             not 0 <= other < len(self.words)
-            or self.words[other].sentence != self.words[place].sentence
+            or self.words[other].sentence != self.words[position].sentence
         ):
             return None
         return self.words[other]
 
-    def _begins(self, place: int) -> bool:
-        return place == 0 or self.words[place - 1].sentence != self.words[place].sentence
+    def _begins_sentence(self, position: int) -> bool:
+        return position == 0 or self.words[position - 1].sentence != self.words[position].sentence
 
-    def _around(self, value: _Value) -> dict[str, float]:
-        found: dict[str, float] = {}
+    def _weigh_context(self, value: _Value) -> dict[str, float]:
+        weights: dict[str, float] = {}
         sentence, clause = self.words[value.first].sentence, self.words[value.first].clause
-        for place in range(max(value.first - _REACH, 0), min(value.last + _REACH, len(self.words))):
-            word = self.words[place]
-            if word.stem is None or word.sentence != sentence or value.first <= place < value.last:
+        for position in range(
+            max(value.first - _REACH, 0), min(value.last + _REACH, len(self.words))
+        ):
+            word = self.words[position]
+            if (
+                word.stem is None
+                or word.sentence != sentence
+                or value.first <= position < value.last
+            ):
                 continue
-            distance = value.first - place if place < value.first else place - value.last + 1
+            distance = (
+                value.first - position if position < value.first else position - value.last + 1
+            )
             weight = 0.5 ** (distance / _HALF) * (1.0 if word.clause == clause else _OTHER_CLAUSE)
-            found[word.stem] = max(found.get(word.stem, 0.0), weight)
-        return found
+            weights[word.stem] = max(weights.get(word.stem, 0.0), weight)
+        return weights
 
-    def _of_oneself(self, place: int) -> bool:
-        before = [word.low for word in self.words[max(place - 4, 0) : place]]
-        done = self.words[place].low != "not" or bool({"have", "had", "did"} & set(before[-1:]))
+    def _of_oneself(self, position: int) -> bool:
+        before = [word.low for word in self.words[max(position - 4, 0) : position]]
+        done = self.words[position].low != "not" or bool({"have", "had", "did"} & set(before[-1:]))
         return done and any(low.partition("'")[0] in self._table["self"] for low in before)
 
-    def _denied(self, place: int) -> Iterator[str]:
+    def _denied_stems(self, position: int) -> Iterator[str]:
         began = False
-        for word in self.words[place + 1 : place + _REACH]:
-            if word.sentence != self.words[place].sentence or word.low.partition("'")[0] in (
+        for word in self.words[position + 1 : position + _REACH]:
+            if word.sentence != self.words[position].sentence or word.low.partition("'")[0] in (
                 "i",
                 "we",
             ):
@@ -421,97 +441,109 @@ def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
     if not old.values or not new.values:
         return
     table = [
-        [_likeness(old, one, new, other) for one in range(len(old.values))]
-        for other in range(len(new.values))
+        [_compare_values(old, old_row, new, new_row) for old_row in range(len(old.values))]
+        for new_row in range(len(new.values))
     ]
     greatest = [max(column) for column in zip(*table, strict=True)]
-    for other, row in enumerate(table):
-        likeness = max(row)
-        one = row.index(likeness)
-        before, after = old.values[one], new.values[other]
+    for new_row, likenesses in enumerate(table):
+        likeness = max(likenesses)
+        old_row = likenesses.index(likeness)
+        before, after = old.values[old_row], new.values[new_row]
         if (
             likeness >= _LEAST
-            and likeness == greatest[one]
-            and (before.kind, before.value) not in new.said
-            and (after.kind, after.value) not in old.said
+            and likeness == greatest[old_row]
+            and (before.kind, before.value) not in new.value_keys
+            and (after.kind, after.value) not in old.value_keys
             and _keeps_subject(old, before, new)
             and (
                 not new.speaks_of_others(new.clause(after.first))
                 or old.speaks_of_others(old.clause(before.first))
             )
         ):
-            words = frozenset(old.around[one]) & new.stems
+            words = frozenset(old.around[old_row]) & new.stems
             yield Restated(likeness, words, _span(old, before.first), _span(new, after.first))
 
 
-def _likeness(old: _Text, one: int, new: _Text, other: int) -> float:
-    """The cosine of the words around two values; 0 where they cannot be values of the same."""
-    before, after = old.values[one], new.values[other]
-    if before.kind != after.kind or not _same_things(before.unit, after.unit):
+def _compare_values(old: _Text, old_row: int, new: _Text, new_row: int) -> float:
+    """Return the cosine of the words around two values.
+
+    It is 0 for values of different kinds or units.
+    """
+    before, after = old.values[old_row], new.values[new_row]
+    if before.kind != after.kind or not _may_count_same(before.unit, after.unit):
         return 0.0
-    first, second = old.around[one], new.around[other]
+    first, second = old.around[old_row], new.around[new_row]
     shared = sum(weight * second[stem] for stem, weight in first.items() if stem in second)
     if not shared:
         return 0.0
-    return float(shared / (old.squares[one] * new.squares[other]) ** 0.5)
+    return float(shared / (old.squares[old_row] * new.squares[new_row]) ** 0.5)
 
 
-def _same_things(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two numbers may count the same: "12 problems" and "15 hard problems", but no "15 hard questions"."""
-    short, long = sorted((one, other), key=len)
+def _may_count_same(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    """Return True if two numbers may count the same things.
+
+    "12 problems" and "15 hard problems" may; "12 problems" and "15 hard questions" may not.
+    """
+    short, long = sorted((first, second), key=len)
     return short in (long[: len(short)], long[len(long) - len(short) :]) if short else not long
 
 
 def _keeps_subject(old: _Text, value: _Value, new: _Text) -> bool:
-    """Whether most of what the older value is said of stands in the later text."""
+    """Return True if the later text contains most words of the older value's subject."""
     subject = old.subject(value)
     missing = sum(stem not in new.stems for stem in subject)
     return missing < max(_SUBJECT * len(subject), 1e-9) or not subject
 
 
 def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
-    for place, denied in new.denials:
-        for words in _said_in(denied, old):
-            held = frozenset(word.stem for word in words if word.stem is not None) & new.stems
+    for position, denied in new.denials:
+        for words in _find_denied_clauses(denied, old):
+            shared = frozenset(word.stem for word in words if word.stem is not None) & new.stems
             yield Restated(
-                _share(denied, words), held, (words[0].start, words[-1].stop), _span(new, place)
+                _share(denied, words),
+                shared,
+                (words[0].start, words[-1].stop),
+                _span(new, position),
             )
-    for place, denied in old.denials:
-        for words in _said_in(denied, new):
+    for position, denied in old.denials:
+        for words in _find_denied_clauses(denied, new):
             if new.tells_of_oneself(words) and not new.speaks_of_others(words):
-                held = new.stems.intersection(denied)
+                shared = new.stems.intersection(denied)
                 yield Restated(
-                    _share(denied, words), held, _span(old, place), (words[0].start, words[-1].stop)
+                    _share(denied, words),
+                    shared,
+                    _span(old, position),
+                    (words[0].start, words[-1].stop),
                 )
 
 
-def _said_in(denied: list[str], text: _Text) -> Iterator[list[_Word]]:
-    """The clauses of each sentence that holds what is denied, as far as they hold any of it and deny nothing."""
+def _find_denied_clauses(denied: list[str], text: _Text) -> Iterator[list[_Word]]:
+    """Yield the clauses of each sentence that has the denied words and denies nothing."""
     for sentence in text.sentences:
         clauses = [list(words) for _, words in groupby(sentence, key=lambda word: word.clause)]
-        told = [words for words in clauses if _share(denied, words)]
-        words = [word for clause in told for word in clause]
+        matches = [words for words in clauses if _share(denied, words)]
+        words = [word for clause in matches for word in clause]
         if words and _share(denied, words) >= _DENIED and not text.denies(words):
             yield words
 
 
 def _share(denied: list[str], words: list[_Word]) -> float:
-    held = {word.stem for word in words}
-    return sum(stem in held for stem in denied) / len(denied)
+    stems = {word.stem for word in words}
+    return sum(stem in stems for stem in denied) / len(denied)
 
 
-def _span(text: _Text, place: int) -> tuple[int, int]:
-    clause = text.clause(place)
+def _span(text: _Text, position: int) -> tuple[int, int]:
+    clause = text.clause(position)
     return clause[0].start, clause[-1].stop
 
 
-def _words(text: str, language: str) -> Iterator[_Word]:
+def _split_words(text: str, language: str) -> Iterator[_Word]:
     table = signs_of(language).words
     turns, unsaid = table["turns"], table["unsaid"]
     sentence = clause = 0
     if _MAY_QUOTE.search(text):
         for pattern in (_FENCED, _QUOTED, _CODE):
-            text = pattern.sub(lambda found: " " * len(found[0]), text)
+            text = pattern.sub(lambda quotation: " " * len(quotation[0]), text)
     for match in _TOKEN.finditer(text.replace("\u2019", "'")):
         token = match[0]
         first = token[0]
@@ -530,33 +562,38 @@ def _words(text: str, language: str) -> Iterator[_Word]:
 
 
 def _day(number: str) -> str:
-    found = _DAY.fullmatch(number)
-    return number if found is None else found[1]
+    match = _DAY.fullmatch(number)
+    return number if match is None else match[1]
 
 
+# Kept because many queries are compared with the same pair of texts.
 @lru_cache(maxsize=2048)
 def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
-    one, other = _read(old, language), _read(new, language)
-    found = [*_values_restated(one, other), *_denials_restated(one, other)]
-    return tuple(sorted(found, key=lambda each: -each.likeness))
+    older, newer = _read(old, language), _read(new, language)
+    statements = [*_values_restated(older, newer), *_denials_restated(older, newer)]
+    return tuple(sorted(statements, key=lambda each: -each.likeness))
 
 
+# Kept because each text is compared with many others.
 @lru_cache(maxsize=1024)
 def _read(text: str, language: str) -> _Text:
     return _Text(text, language)
 
 
+# Kept because a few thousand words make up most of a conversation.
 @lru_cache(maxsize=8192)
 def _stem(word: str, language: str) -> str | None:
     bare = word.partition("'")[0]
     return None if bare in _stop_words(language) else _stemmer(language)(bare)
 
 
+# One set per language: looked up for every word.
 @cache
 def _stop_words(language: str) -> frozenset[str]:
     return frozenset(STOP_WORDS.get(language, ()))
 
 
+# One stemmer per language: it is built in C and keeps its own tables.
 @cache
 def _stemmer(language: str) -> Callable[[str], str]:
     if language == "none":
