@@ -95,7 +95,7 @@ def test_a_version_is_brought_back_with_a_reason(timeline, lived, ask):
         .to_list()[-1]
         == "rollback"
     )
-    assert "live again, as version 3" in shared(timeline, "note")
+    assert "active again, as version 3" in shared(timeline, "note")
     assert "no version of recall-score" in ask(timeline, "rollback", version=9, reason="x")
 
 

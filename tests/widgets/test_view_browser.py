@@ -88,6 +88,7 @@ def test_the_board_shows_gates_plans_and_a_challenge(page_of, axe, scheme):
         page.get_by_role("combobox", name="design").select_option(design)
         assert row in page.locator(".designs .chosen").inner_text()
         assert slider.count() == 0
+    page.get_by_role("combobox", name="design").select_option("extra")
     before = page.locator(".designs .chosen").inner_text()
     box = page.get_by_label("rate").bounding_box()
     page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] / 2)

@@ -256,9 +256,9 @@ def read_draft(source: str, slot: str) -> Draft:
             low, high = (
                 bound if math.isfinite(bound) else None for bound in (param.low, param.high)
             )
-            spans = [_utf16(source, *span) for span in spans]
+            offsets = [_utf16(source, *span) for span in spans]
             sliders.append(
-                {"name": name, "value": param.value, "low": low, "high": high, "places": spans}
+                {"name": name, "value": param.value, "low": low, "high": high, "places": offsets}
             )
     interpreted = policy.root.op == "interpreted"
     return Draft(
