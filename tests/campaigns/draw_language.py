@@ -1,6 +1,6 @@
 """Draw sentences, strings and comments of memlab by seed, for readers who judge the language.
 
-    python -m tests.campaigns.draw_language strings --seed 1    # 20 messages or help texts, 20 docstrings of private functions
+    python -m tests.campaigns.draw_language strings --seed 1    # 20 messages, 20 docstrings of functions
     python -m tests.campaigns.draw_language sentences --seed 1  # 100 sentences of documentation and docstrings
     python -m tests.campaigns.draw_language comments --seed 1   # 40 comments, each with the code around it
 

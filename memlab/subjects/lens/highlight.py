@@ -155,7 +155,7 @@ FORM_SHAPES = {
     "case": '(case kind ["event" "goal"] value ... else value): the value of the first equal literal',
     "let": "(let [name value ...] body): the body, with names for values, bound in sequence",
     "fn": "(fn [features] body): a policy of these features",
-    "defn": '(defn name [arguments] "what it is" body): a helper, in front of a policy or in a pack',
+    "defn": '(defn name [arguments] "description" body): a helper, in front of a policy or in a pack',
     "defpolicy": '(defpolicy slot [features] "what it does" body): the policy of a slot in a pack',
     "param": "(param :name value :low a :high b): a constant that may be tuned",
     "update": "(update :field value ...): new values of fields, in slots that return a record",
