@@ -67,7 +67,7 @@ def raw_scores(hits: Hits) -> dict[str, float]:
     """The scores by name; NaN where there is nothing to compute one from."""
     slate = hits.slate
     final = np.sort(np.asarray(slate.scores, dtype=np.float64))[::-1]
-    found = {
+    scores = {
         "top score": _at(final, 0),
         "margin to the second": _at(final, 0) - _at(final, 1),
         "margin to the tenth": _at(final, 0) - _at(final, TEN - 1),
@@ -79,14 +79,14 @@ def raw_scores(hits: Hits) -> dict[str, float]:
             continue
         values = np.nan_to_num(np.asarray(slate.numbers[name], dtype=np.float64))
         ordered = np.sort(values)[::-1]
-        found[f"best {name}"] = _at(ordered, 0)
-        found[f"mean {name} of ten"] = float(values[first].mean()) if len(first) else np.nan
-        found[f"{name} of the first"] = float(values[first[0]]) if len(first) else np.nan
-        found[f"margin of {name}"] = _at(ordered, 0) - _at(ordered, TEN - 1)
-    known = getattr(hits, "known", None)
-    if known is not None:
-        found[KNOWN] = float(known)
-    return found
+        scores[f"best {name}"] = _at(ordered, 0)
+        scores[f"mean {name} of ten"] = float(values[first].mean()) if len(first) else np.nan
+        scores[f"{name} of the first"] = float(values[first[0]]) if len(first) else np.nan
+        scores[f"margin of {name}"] = _at(ordered, 0) - _at(ordered, TEN - 1)
+    probability = getattr(hits, "known", None)
+    if probability is not None:
+        scores[KNOWN] = float(probability)
+    return scores
 
 
 TERMS = (
@@ -101,7 +101,7 @@ def terms(hits: Hits) -> tuple[float, ...]:
     over the others, with scores as if nobody were named.
     """
     slate = hits.slate
-    other, named = (
+    other, is_named = (
         slate.numbers["names-other"] > 0,
         bool((slate.numbers["names-speaker"] > 0).any()),
     )
@@ -111,11 +111,11 @@ def terms(hits: Hits) -> tuple[float, ...]:
     worth = (float(slate.scores.mean()), float(slate.numbers["late"].max()))
     nothing = (0.0, 0.0)
     return (
-        float(named),
+        float(is_named),
         lead,
         float(both),
-        *(worth if named else nothing),
-        *(nothing if named else worth),
+        *(worth if is_named else nothing),
+        *(nothing if is_named else worth),
     )
 
 
@@ -125,24 +125,26 @@ def ask_strangely(
     """Questions of the next conversation, which this one does not answer: of all of it, and of a few of its turns, of
     which questions of its own with their evidence are asked, too. Without them a fit takes whatever is long for known.
     """
-    found = []
+    queries = []
     with bar(progress, len(chats), unit="chat") as step:
         for number, chat in enumerate(chats):
             talk, rng = chat.conversation, np.random.default_rng(number)
-            own, strange = (_some(one, rng) for one in (chat, chats[(number + 1) % len(chats)]))
+            own, strange = (
+                _some(member, rng) for member in (chat, chats[(number + 1) % len(chats)])
+            )
             rows = list(talk.rows(project=talk.name))
             refs = {row["ref"]: row for row in rows}
             at = talk.end + timedelta(days=1)
             with memlab.open(pack=pack) as lab:
                 lab.remember(rows, chain=True)
-                for place, (mine, theirs) in enumerate(zip(own, strange, strict=False)):
-                    few = f"{talk.name}, {place}"
-                    held = {ref: refs[ref] for ref in mine.evidence if ref in refs}
-                    held |= {
+                for position, (mine, theirs) in enumerate(zip(own, strange, strict=False)):
+                    few = f"{talk.name}, {position}"
+                    rows_by_ref = {ref: refs[ref] for ref in mine.evidence if ref in refs}
+                    rows_by_ref |= {
                         rows[at]["ref"]: rows[at]
                         for at in rng.permutation(len(rows))[: rng.integers(5, 40)]
                     }
-                    turns = sorted(held.values(), key=lambda row: row["at"])
+                    turns = sorted(rows_by_ref.values(), key=lambda row: row["at"])
                     lab.remember([row | {"project": few} for row in turns], chain=True)
                     for question, project, answerable in (
                         (theirs, talk.name, False),
@@ -152,73 +154,81 @@ def ask_strangely(
                         hits = lab.recall(
                             question.text, limit=TEN, project=project, at=at, log=False
                         )
-                        found.append(Asked({}, answerable, talk.name, terms(hits), weight=STRANGE))
+                        queries.append(
+                            Asked({}, answerable, talk.name, terms(hits), weight=STRANGE)
+                        )
             step(1)
-    return found
+    return queries
 
 
 def _some(chat: LabelledConversation, rng: np.random.Generator) -> list[Question]:
-    asked = [question for question in chat.questions if question.answerable and question.evidence]
-    return [asked[at] for at in rng.permutation(len(asked))[: min(30, len(asked) // 2)]]
+    answerable = [
+        question for question in chat.questions if question.answerable and question.evidence
+    ]
+    return [
+        answerable[at] for at in rng.permutation(len(answerable))[: min(30, len(answerable) // 2)]
+    ]
 
 
-def _fit(asked: Sequence[Asked]) -> LogisticRegression:
+def _fit(queries: Sequence[Asked]) -> LogisticRegression:
     return LogisticRegression(C=100.0, max_iter=5000).fit(
-        [one.terms for one in asked],
-        [one.answerable for one in asked],
-        sample_weight=[one.weight for one in asked],
+        [query.terms for query in queries],
+        [query.answerable for query in queries],
+        sample_weight=[query.weight for query in queries],
     )
 
 
 def held_out(
-    asked: Sequence[Asked], strange: Sequence[Asked]
+    queries: Sequence[Asked], strange: Sequence[Asked]
 ) -> tuple[list[Asked], LogisticRegression]:
     """The same with ``hits.known`` of a fit that did not see the conversation; and the fit on all."""
-    every = [*asked, *strange]
-    known: dict[int, float] = {}
-    for name in dict.fromkeys(one.cluster for one in asked):
-        fit = _fit([one for one in every if one.cluster != name])
-        inside = [place for place, one in enumerate(asked) if one.cluster == name]
-        chances = fit.predict_proba([asked[place].terms for place in inside])[:, 1]
-        known |= dict(zip(inside, chances.tolist(), strict=True))
+    every = [*queries, *strange]
+    probabilities: dict[int, float] = {}
+    for name in dict.fromkeys(query.cluster for query in queries):
+        fit = _fit([query for query in every if query.cluster != name])
+        inside = [position for position, query in enumerate(queries) if query.cluster == name]
+        chances = fit.predict_proba([queries[position].terms for position in inside])[:, 1]
+        probabilities |= dict(zip(inside, chances.tolist(), strict=True))
     return [
-        replace(one, scores={**one.scores, KNOWN: known[place]}) for place, one in enumerate(asked)
+        replace(query, scores={**query.scores, KNOWN: probabilities[position]})
+        for position, query in enumerate(queries)
     ], _fit(every)
 
 
-def tell_fit(asked: Sequence[Asked], fit: LogisticRegression) -> None:
+def tell_fit(queries: Sequence[Asked], fit: LogisticRegression) -> None:
     """Coefficients, calibration, and what floors cost."""
-    told = zip(("constant", *TERMS), (fit.intercept_[0], *fit.coef_[0]), strict=True)
+    coefficients = zip(("constant", *TERMS), (fit.intercept_[0], *fit.coef_[0]), strict=True)
     print(
-        "hits.known held out; on all: " + ", ".join(f"{name} {value:+.2f}" for name, value in told)
+        "hits.known held out; on all: "
+        + ", ".join(f"{name} {value:+.2f}" for name, value in coefficients)
     )
-    known = np.array([one.scores[KNOWN] for one in asked])
-    answerable = np.array([one.answerable for one in asked])
+    probabilities = np.array([query.scores[KNOWN] for query in queries])
+    answerable = np.array([query.answerable for query in queries])
     for low in np.arange(10) / 10:
-        inside = (known >= low) & (known < low + 0.1 + 1e-12 * (low == 0.9))
+        inside = (probabilities >= low) & (probabilities < low + 0.1 + 1e-12 * (low == 0.9))
         if inside.any():
             there = f"{answerable[inside].mean():.2f} had an answer"
             print(
-                f"  {low:.1f}-{low + 0.1:.1f}: {inside.sum():4} questions, mean {known[inside].mean():.2f}, {there}"
+                f"  {low:.1f}-{low + 0.1:.1f}: {inside.sum():4} questions, mean {probabilities[inside].mean():.2f}, {there}"
             )
-    ten, few = np.array([one.found for one in asked])[answerable].T
+    ten, few = np.array([query.found for query in queries])[answerable].T
     for floor in (0.1, 0.2, 0.3, 0.4):
-        below = known < floor
+        below = probabilities < floor
         cost = np.where(below[answerable], ten - few, 0.0).mean()
         print(
             f"  floor {floor}: recall@10 -{cost:.4f}; fewer shown of {below[~answerable].mean():.3f} without an answer"
         )
 
 
-def _at(ordered: Floats, place: int) -> float:
-    return float(ordered[min(place, len(ordered) - 1)]) if len(ordered) else np.nan
+def _at(ordered: Floats, position: int) -> float:
+    return float(ordered[min(position, len(ordered) - 1)]) if len(ordered) else np.nan
 
 
 def ask(
     chats: Sequence[LabelledConversation], pack: str, *, fit: bool, progress: bool
 ) -> list[Asked]:
     """Every question, those without evidence that have an answer left out; with the terms of a ``fit``."""
-    found = []
+    queries = []
     with bar(progress, sum(len(chat.questions) for chat in chats), unit="recall") as step:
         for chat in chats:
             talk = chat.conversation
@@ -231,12 +241,12 @@ def ask(
                     if question.answerable and not question.evidence:
                         continue
                     hits = lab.recall(question.text, limit=TEN, project=talk.name, at=at, log=False)
-                    one = Asked(raw_scores(hits), question.answerable, talk.name)
+                    query = Asked(raw_scores(hits), question.answerable, talk.name)
                     if fit:
                         wanted = {ids[ref] for ref in question.evidence if ref in ids}
-                        one = replace(one, terms=terms(hits), found=_recalls(hits, wanted))
-                    found.append(one)
-    return found
+                        query = replace(query, terms=terms(hits), found=_recalls(hits, wanted))
+                    queries.append(query)
+    return queries
 
 
 def _recalls(hits: Hits, wanted: set[int]) -> tuple[float, float]:
@@ -258,14 +268,15 @@ def auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
     return float((ranks[answerable].sum() - yes * (yes + 1) / 2) / (yes * no))
 
 
-def aucs(asked: Sequence[Asked]) -> dict[str, Any]:
+def aucs(queries: Sequence[Asked]) -> dict[str, Any]:
     """Each score's AUC with its interval, best first; and the difference of ``hits.known`` from the best raw score."""
-    names = list(asked[0].scores)
+    names = list(queries[0].scores)
     table = np.nan_to_num(
-        np.array([[one.scores.get(name, np.nan) for name in names] for one in asked]), nan=-1e9
+        np.array([[query.scores.get(name, np.nan) for name in names] for query in queries]),
+        nan=-1e9,
     )
-    answerable = np.array([one.answerable for one in asked])
-    clusters = np.array([one.cluster for one in asked])
+    answerable = np.array([query.answerable for query in queries])
+    clusters = np.array([query.cluster for query in queries])
     whole = np.array([auc(column, answerable) for column in table.T])
     # a score that falls where there is an answer says as much as one that rises
     signs = np.where(whole < 0.5, -1.0, 1.0)
@@ -281,7 +292,7 @@ def aucs(asked: Sequence[Asked]) -> dict[str, Any]:
     low, high = np.nanpercentile(drawn, [2.5, 97.5], axis=0)
     order = np.argsort(-whole)
     report: dict[str, Any] = {
-        "questions": len(asked),
+        "questions": len(queries),
         "unanswerable": int((~answerable).sum()),
         "conversations": len(rows),
         "scores": [
@@ -295,12 +306,12 @@ def aucs(asked: Sequence[Asked]) -> dict[str, Any]:
         ],
     }
     if KNOWN in names:
-        known = names.index(KNOWN)
-        best = next(at for at in order if at != known)
-        gain = drawn[:, known] - drawn[:, best]
+        known_index = names.index(KNOWN)
+        best = next(at for at in order if at != known_index)
+        gain = drawn[:, known_index] - drawn[:, best]
         report["gain"] = {
             "over": names[best],
-            "value": float(whole[known] - whole[best]),
+            "value": float(whole[known_index] - whole[best]),
             "low": float(np.nanpercentile(gain, 2.5)),
             "high": float(np.nanpercentile(gain, 97.5)),
         }
@@ -322,26 +333,28 @@ def main() -> None:
     sets = {"LoCoMo": read_locomo(arguments.path)} | (
         {"BEAM": read_beam(arguments.beam)} if arguments.beam else {}
     )
-    asked = {
+    queries = {
         name: ask(chats, arguments.pack, fit=arguments.fit, progress=progress)
         for name, chats in sets.items()
     }
     if arguments.fit:
         strange = [
-            one
+            report
             for chats in sets.values()
-            for one in ask_strangely(chats, arguments.pack, progress=progress)
+            for report in ask_strangely(chats, arguments.pack, progress=progress)
         ]
-        every, fit = held_out([one for some in asked.values() for one in some], strange)
+        every, fit = held_out([report for some in queries.values() for report in some], strange)
         tell_fit(every, fit)
-        clusters = {name: {one.cluster for one in some} for name, some in asked.items()}
-        asked = {
-            name: [one for one in every if one.cluster in inside]
+        clusters = {name: {report.cluster for report in some} for name, some in queries.items()}
+        queries = {
+            name: [report for report in every if report.cluster in inside]
             for name, inside in clusters.items()
         }
-    found = {name: aucs(some) for name, some in asked.items()}
-    rows = [{"data": name, **score} for name, one in found.items() for score in one["scores"]]
-    best = [row for name in found for row in [row for row in rows if row["data"] == name][:12]]
+    reports = {name: aucs(some) for name, some in queries.items()}
+    rows = [
+        {"data": name, **score} for name, report in reports.items() for score in report["scores"]
+    ]
+    best = [row for name in reports for row in [row for row in rows if row["data"] == name][:12]]
     results.save(
         rows,
         plot_dots(
@@ -356,16 +369,16 @@ def main() -> None:
         height=5.0,
     )
     if arguments.json:
-        print(json.dumps({"pack": arguments.pack, **found}, indent=1))
+        print(json.dumps({"pack": arguments.pack, **reports}, indent=1))
         return
-    for name, one in found.items():
+    for name, report in reports.items():
         print(
-            f"{name}, {arguments.pack}: {one['questions']} questions, {one['unanswerable']} without an answer, "
-            f"{one['conversations']} conversations; AUC [95%, bootstrap by conversation]"
+            f"{name}, {arguments.pack}: {report['questions']} questions, {report['unanswerable']} without an answer, "
+            f"{report['conversations']} conversations; AUC [95%, bootstrap by conversation]"
         )
-        for row in one["scores"]:
+        for row in report["scores"]:
             print(f"  {row['score']:<34}{row['auc']:.3f}  [{row['low']:.3f}, {row['high']:.3f}]")
-        if gain := one.get("gain"):
+        if gain := report.get("gain"):
             interval = f"[{gain['low']:+.3f}, {gain['high']:+.3f}], paired"
             print(f"  {KNOWN} over {gain['over']}: {gain['value']:+.3f} {interval}")
 

@@ -188,8 +188,8 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
                 )
                 waiting.append((due, row))
             rows = [row for due, row in waiting if due <= day]
-            waiting = [one for one in waiting if one[0] > day]
-            if any(told.notice is not None for told in lab.feedback(rows)):
+            waiting = [entry for entry in waiting if entry[0] > day]
+            if any(receipt.notice is not None for receipt in lab.feedback(rows)):
                 return number + 1
         return None
 
@@ -197,10 +197,10 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
     lab.policies.install("recall-score", world.worse)
     noticed = live(world.limit, day)
     rows = lab.policies.attribution("recall-score").frame["rate"].to_list()
-    asked = lab.upkeep.operations.adapt_policy(
+    first = lab.upkeep.operations.adapt_policy(
         missing="zero" if not world.delay and not world.every else "censor"
     )
-    found = lab.upkeep.operations.adapt_policy(missing="censor", consent=True)
+    change = lab.upkeep.operations.adapt_policy(missing="censor", consent=True)
     back = lab.policies["recall-score"].hash == lab.policies.history("recall-score")["hash"][0]
     return {
         "a_day": a_day,
@@ -208,8 +208,8 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
         "early": early is not None,
         "rates": rows[:2],
         "noticed": noticed,
-        "proposed": asked.action == "proposed",
-        "reverted": found.action == "rolled back" and back,
+        "proposed": first.action == "proposed",
+        "reverted": change.action == "rolled back" and back,
     }
 
 
@@ -244,17 +244,17 @@ def still(seed: int, name: str) -> dict[str, Any]:
                     chance.expovariate(1 / world.delay) if world.delay else 0.0
                 ) + world.late * good
                 waiting.append((now + wait, hit.decision, hit.id, "success" if good else "fail"))
-            due = [one for one in waiting if one[0] <= now]
-            waiting = [one for one in waiting if one[0] > now]
+            due = [entry for entry in waiting if entry[0] <= now]
+            waiting = [entry for entry in waiting if entry[0] > now]
             for _, decision, memory, outcome in due:
-                told = lab.feedback(memory, outcome, decision=decision)
-                notices += told.notice is not None
-    found = lab.upkeep.operations.adapt_policy(missing="censor")
+                receipt = lab.feedback(memory, outcome, decision=decision)
+                notices += receipt.notice is not None
+    change = lab.upkeep.operations.adapt_policy(missing="censor")
     return {
         "world": name,
         "notice": notices > 0,
-        "proposed": found.action == "proposed",
-        "reason": found.reason,
+        "proposed": change.action == "proposed",
+        "reason": change.reason,
     }
 
 
@@ -273,8 +273,8 @@ def weights(seed: int) -> dict[str, Any]:
             for hit in lab.recall(chance.choice(_TOPICS), limit=5):
                 helped = chance.random() < 0.05 + 0.9 * importance[hit.id - 1]
                 lab.feedback(hit, "success" if helped else "fail")
-    found = lab.upkeep.operations.adapt_policy(missing="zero")
-    return {"proposed": found.action == "proposed", "reason": found.reason, "gain": found.gain}
+    change = lab.upkeep.operations.adapt_policy(missing="zero")
+    return {"proposed": change.action == "proposed", "reason": change.reason, "gain": change.gain}
 
 
 @dataclass(frozen=True)
@@ -307,11 +307,11 @@ def life(seed: int, name: str) -> dict[str, Any]:
     lived, notices = LIVES[name], []
     plain = memlab.Lab.feedback
 
-    def feedback(lab: memlab.Lab, *args: Any, **asked: Any) -> Any:
-        told = plain(lab, *args, **asked)
-        if told.notice is not None:
+    def feedback(lab: memlab.Lab, *args: Any, **options: Any) -> Any:
+        receipt = plain(lab, *args, **options)
+        if receipt.notice is not None:
             notices.append(lab.upkeep.operations.check_fall())
-        return told
+        return receipt
 
     world = replace(
         SIMULATED[lived.world], seed=seed, days=40, packs=((0, lived.before), (20, lived.after))
@@ -320,33 +320,33 @@ def life(seed: int, name: str) -> dict[str, Any]:
     try:
         with live_through(world) as lived_through:
             lab = lived_through.lab
-            asked = lab.upkeep.operations.check_fall()
+            options = lab.upkeep.operations.check_fall()
             judged = int(lab.slates().feedback.collect()["decision"].n_unique())
     finally:
         memlab.Lab.feedback = plain  # type: ignore[method-assign]
-    return {"notice": bool(notices), "proposed": asked is not None, "judged": judged}
+    return {"notice": bool(notices), "proposed": options is not None, "judged": judged}
 
 
-def logged(path: Path, kept: float) -> tuple[int, int, list[int]]:
+def logged(path: Path, share: float) -> tuple[int, int, list[int]]:
     """*logged*: how many changes there were, after how many a fall was found, and after how many judged recalls."""
     rows = pl.read_csv(path, try_parse_dates=True).sort("review_time")
     times, good = rows["review_time"], (rows["review_rating"] > 1).to_numpy()
     days = times.dt.epoch("us") // 86_400_000_000
     in_turn = (days.rank("dense") - 1).to_list()  # the days on which something was judged, numbered
-    found: list[int] = []
+    change_days: list[int] = []
     changes = range(8, in_turn[-1] - 8)
     for change in changes:
         chance = random.Random(change)
         rewards = [
-            float(ok and (day < change or chance.random() < kept))
+            float(ok and (day < change or chance.random() < share))
             for ok, day in zip(good, in_turn, strict=True)
         ]
         judged = fall_of(
             times, days.to_list(), rewards, in_turn.index(change), in_turn.index(change + 8)
         )
         if judged is not None:
-            found.append(judged)
-    return len(changes), len(found), sorted(found)
+            change_days.append(judged)
+    return len(changes), len(change_days), sorted(change_days)
 
 
 def fall_of(
@@ -362,8 +362,8 @@ def fall_of(
             continue
         again = 1.5 * earned.blocks("after")
         ids = list(range(row + 1))
-        hashes = ["after" if one >= since else "before" for one in ids]
-        shown = pl.DataFrame({"decision": ids, "memory_id": ids, "propensity": 1.0})
+        hashes = ["after" if number >= since else "before" for number in ids]
+        exposures = pl.DataFrame({"decision": ids, "memory_id": ids, "propensity": 1.0})
         judged = pl.DataFrame(
             {
                 "decision": ids,
@@ -374,8 +374,8 @@ def fall_of(
         )
         slates = memlab.Slates.from_frames(
             decisions=pl.DataFrame({"decision": ids, "at": times[: row + 1], "pack_hash": hashes}),
-            candidates=shown,
-            exposures=shown.with_columns(position=pl.lit(1)),
+            candidates=exposures,
+            exposures=exposures.with_columns(position=pl.lit(1)),
             feedback=judged,
         )
         if compare_periods(slates, ["before", "after"], missing="censor").fallen:
@@ -385,112 +385,112 @@ def fall_of(
 
 def main() -> None:
     """Run the parts and print their figures."""
-    asked = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    asked.add_argument("--only", help="parts, with commas; falls, nothing and weights by default")
-    asked.add_argument("--worlds", help="of *more*, *beside* and *lives* only those, with commas")
-    asked.add_argument("--log", type=Path, help="the file of the part *logged*")
-    asked.add_argument(
+    parser.add_argument("--only", help="parts, with commas; falls, nothing and weights by default")
+    parser.add_argument("--worlds", help="of *more*, *beside* and *lives* only those, with commas")
+    parser.add_argument("--log", type=Path, help="the file of the part *logged*")
+    parser.add_argument(
         "--runs", type=int, help="runs of a part; of each world of *nothing* a tenth of them"
     )
-    asked.add_argument("--seed", type=int, default=0)
-    asked.add_argument("--processes", type=int, default=2)
-    asked.add_argument("--verbose", action="store_true")
-    given = asked.parse_args()
-    with get_context("spawn").Pool(given.processes) as pool:
-        for part in (given.only or "falls,nothing,weights").split(","):
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--verbose", action="store_true")
+    arguments = parser.parse_args()
+    with get_context("spawn").Pool(arguments.processes) as pool:
+        for part in (arguments.only or "falls,nothing,weights").split(","):
             began = time.perf_counter()
-            _PARTS[part](pool, given)
+            _PARTS[part](pool, arguments)
             print(f"  {time.perf_counter() - began:.0f} s\n")
 
 
-def _falls(pool: Any, given: argparse.Namespace) -> None:
-    runs = pool.map(fall, range(given.seed, given.seed + (given.runs or 20)))
+def _falls(pool: Any, arguments: argparse.Namespace) -> None:
+    runs = pool.map(fall, range(arguments.seed, arguments.seed + (arguments.runs or 20)))
     print(f"falls: {len(runs)} runs")
-    for one in runs if given.verbose else ():
-        print("  ", one)
-    told = sorted(one["noticed"] for one in runs if one["noticed"] is not None)
-    print(f"  noticed unasked within 40 judged recalls {len(told)} of {len(runs)}: {told}")
+    for run in runs if arguments.verbose else ():
+        print("  ", run)
+    delays = sorted(run["noticed"] for run in runs if run["noticed"] is not None)
+    print(f"  noticed unasked within 40 judged recalls {len(delays)} of {len(runs)}: {delays}")
     for what in ("proposed", "reverted"):
-        print(f"  {what} when asked after 40: {sum(one[what] for one in runs)} of {len(runs)}")
+        print(f"  {what} when asked after 40: {sum(run[what] for run in runs)} of {len(runs)}")
     print(
-        f"  a notice before anything had changed: {sum(one['early'] for one in runs)} of {len(runs)}"
+        f"  a notice before anything had changed: {sum(run['early'] for run in runs)} of {len(runs)}"
     )
 
 
-def _nothing(pool: Any, given: argparse.Namespace) -> None:
-    each = max(1, (given.runs or 100) // len(WORLDS))
+def _nothing(pool: Any, arguments: argparse.Namespace) -> None:
+    each = max(1, (arguments.runs or 100) // len(WORLDS))
     false = 0
     print(f"nothing: {each} runs of each world")
     for name in WORLDS:
-        runs = pool.map(partial(still, name=name), range(given.seed, given.seed + each))
-        wrong = [one for one in runs if one["notice"] or one["proposed"]]
+        runs = pool.map(partial(still, name=name), range(arguments.seed, arguments.seed + each))
+        wrong = [run for run in runs if run["notice"] or run["proposed"]]
         false += len(wrong)
-        notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
+        notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
         print(
             f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {each}",
             flush=True,
         )
-        for one in wrong if given.verbose else ():
-            print("     ", one["reason"])
+        for run in wrong if arguments.verbose else ():
+            print("     ", run["reason"])
     print(f"  false in {false} of {each * len(WORLDS)} runs")
 
 
-def _weights(pool: Any, given: argparse.Namespace) -> None:
-    runs = pool.map(weights, range(given.seed, given.seed + (given.runs or 20)))
+def _weights(pool: Any, arguments: argparse.Namespace) -> None:
+    runs = pool.map(weights, range(arguments.seed, arguments.seed + (arguments.runs or 20)))
     print(
-        f"weights: other numbers proposed in {sum(one['proposed'] for one in runs)} of {len(runs)} runs"
+        f"weights: other numbers proposed in {sum(run['proposed'] for run in runs)} of {len(runs)} runs"
     )
-    for one in runs:
-        if given.verbose or not one["proposed"]:
-            print("  ", one["reason"][:200])
+    for run in runs:
+        if arguments.verbose or not run["proposed"]:
+            print("  ", run["reason"][:200])
 
 
-def chosen(worlds: Iterable[str], given: argparse.Namespace) -> list[str]:
+def chosen(worlds: Iterable[str], arguments: argparse.Namespace) -> list[str]:
     """The worlds that ``--worlds`` names, or all."""
     return (
         list(worlds)
-        if given.worlds is None
-        else [name for name in given.worlds.split(",") if name in worlds]
+        if arguments.worlds is None
+        else [name for name in arguments.worlds.split(",") if name in worlds]
     )
 
 
-def _more(pool: Any, given: argparse.Namespace) -> None:
-    count = given.runs or 20
+def _more(pool: Any, arguments: argparse.Namespace) -> None:
+    count = arguments.runs or 20
     print(f"more: {count} runs each; judged recalls until the notice")
-    for name in chosen(FALLS, given):
-        runs = pool.map(partial(fall, name=name), range(given.seed, given.seed + count))
-        told = sorted(one["noticed"] for one in runs if one["noticed"] is not None)
-        within = sum(one <= 40 for one in told)
-        asked, early = (sum(one[what] for one in runs) for what in ("proposed", "early"))
+    for name in chosen(FALLS, arguments):
+        runs = pool.map(partial(fall, name=name), range(arguments.seed, arguments.seed + count))
+        delays = sorted(run["noticed"] for run in runs if run["noticed"] is not None)
+        within = sum(run <= 40 for run in delays)
+        proposals, early = (sum(run[what] for run in runs) for what in ("proposed", "early"))
         print(
-            f"  {name:<26} noticed {len(told)} of {count}, within 40 recalls {within}, median "
-            f"{told[len(told) // 2] if told else '-'}, last {told[-1] if told else '-'}; "
-            f"within {FALLS[name].limit}; proposed when asked at the end {asked}; too early {early}",
+            f"  {name:<26} noticed {len(delays)} of {count}, within 40 recalls {within}, median "
+            f"{delays[len(delays) // 2] if delays else '-'}, last {delays[-1] if delays else '-'}; "
+            f"within {FALLS[name].limit}; proposed when asked at the end {proposals}; too early {early}",
             flush=True,
         )
 
 
-def _beside(pool: Any, given: argparse.Namespace) -> None:
-    count = given.runs or 20
+def _beside(pool: Any, arguments: argparse.Namespace) -> None:
+    count = arguments.runs or 20
     print(f"beside: {count} runs each")
-    for name in chosen(BESIDE, given):
-        runs = pool.map(partial(still, name=name), range(given.seed, given.seed + count))
-        notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
+    for name in chosen(BESIDE, arguments):
+        runs = pool.map(partial(still, name=name), range(arguments.seed, arguments.seed + count))
+        notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
         print(
             f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {count}",
             flush=True,
         )
 
 
-def _lives(pool: Any, given: argparse.Namespace) -> None:
-    count = given.runs or 5
+def _lives(pool: Any, arguments: argparse.Namespace) -> None:
+    count = arguments.runs or 5
     print(f"lives: {count} runs each")
-    for name in chosen(LIVES, given):
+    for name in chosen(LIVES, arguments):
         lived = LIVES[name]
-        runs = pool.map(partial(life, name=name), range(given.seed, given.seed + count))
-        notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
+        runs = pool.map(partial(life, name=name), range(arguments.seed, arguments.seed + count))
+        notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
         truth = {True: "a fall", False: "no fall", None: "the world changes too"}[lived.falls]
         print(
             f"  {name:<32} ({truth}) notices {notices}, at the end {proposals}, of {count}",
@@ -498,15 +498,15 @@ def _lives(pool: Any, given: argparse.Namespace) -> None:
         )
 
 
-def _logged(pool: Any, given: argparse.Namespace) -> None:
+def _logged(pool: Any, arguments: argparse.Namespace) -> None:
     print("logged: a change of name at many times, and the successes after it thinned to a share")
     shares = (1.0, 0.75, 0.5, 0.0)
-    for kept, (changes, found, judged) in zip(
-        shares, pool.map(partial(logged, given.log), shares), strict=True
+    for share, (changes, days, judged) in zip(
+        shares, pool.map(partial(logged, arguments.log), shares), strict=True
     ):
         median = judged[len(judged) // 2] if judged else "-"
         print(
-            f"  share {kept:<5} fallen {found} of {changes}; judged until then, median {median}",
+            f"  share {share:<5} fallen {days} of {changes}; judged until then, median {median}",
             flush=True,
         )
 

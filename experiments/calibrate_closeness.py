@@ -25,14 +25,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path)
     parser.add_argument("--model", type=Path)
-    given = parser.parse_args()
-    model, teacher = load_embedder(given.model), Teacher(longest=128)
+    arguments = parser.parse_args()
+    model, teacher = load_embedder(arguments.model), Teacher(longest=128)
     own, reference = [], []
-    for benchmark in read_locomo(given.path):
+    for benchmark in read_locomo(arguments.path):
         turns = [f"{row['speaker']}: {row['text']}" for row in benchmark.conversation.rows()]
         questions = [question.text for question in benchmark.questions]
-        for encode, found in ((model.encode, own), (teacher.encode, reference)):
-            found.append(
+        for encode, collected in ((model.encode, own), (teacher.encode, reference)):
+            collected.append(
                 (
                     unit(encode(questions).astype(float)) @ unit(encode(turns).astype(float)).T
                 ).ravel()

@@ -104,7 +104,7 @@ def counted(folder: Path) -> dict[str, Calls]:
             return memlab.evaluate(slates(), ["memlab"], missing="zero")
 
         evaluated()
-        found = {
+        counts = {
             "remember": Calls(lambda: lab.remember("The release 7 was on time"), root),
             'remember, linking="now"': Calls(
                 lambda: lab.remember("The release 6 was late by 6 days", linking="now"), root
@@ -112,10 +112,10 @@ def counted(folder: Path) -> dict[str, Calls]:
             "recall, logged": Calls(lambda: lab.recall("Which port has the api, 8004?"), root),
             "slates and evaluate": Calls(evaluated, root),
         }
-        kept = slates()
-        memlab.evaluate(kept, ["memlab"], missing="zero")
-        found["evaluate"] = Calls(lambda: memlab.evaluate(kept, ["memlab"], missing="zero"), root)
-        return found
+        logs = slates()
+        memlab.evaluate(logs, ["memlab"], missing="zero")
+        counts["evaluate"] = Calls(lambda: memlab.evaluate(logs, ["memlab"], missing="zero"), root)
+        return counts
 
 
 def main() -> None:
@@ -126,23 +126,23 @@ def main() -> None:
     parser.add_argument(
         "--list", metavar="OPERATION", help="name the calls across files of this operation"
     )
-    given = parser.parse_args()
-    if given.at is not None:
-        rest = ["--list", given.list] if given.list else []
-        environment = {**os.environ, "PYTHONPATH": str(given.at.resolve())}
+    arguments = parser.parse_args()
+    if arguments.at is not None:
+        rest = ["--list", arguments.list] if arguments.list else []
+        environment = {**os.environ, "PYTHONPATH": str(arguments.at.resolve())}
         sys.exit(
             subprocess.run(
                 [sys.executable, __file__, *rest], env=environment, check=False
             ).returncode
         )
     with tempfile.TemporaryDirectory() as folder:
-        found = counted(Path(folder))
-    if given.list:
-        for where, count in found[given.list].across.most_common():
+        counts = counted(Path(folder))
+    if arguments.list:
+        for where, count in counts[arguments.list].across.most_common():
             print(f"{count:5}  {where}")
         return
     print(f"{'operation':<28}{'calls':>8}{'across files':>14}{'across packages':>17}{'depth':>7}")
-    for name, calls in found.items():
+    for name, calls in counts.items():
         print(f"{name:<28}{calls.every:>8,}{calls.files:>14,}{calls.packages:>17,}{calls.depth:>7}")
 
 

@@ -55,7 +55,7 @@ class Asked:
 
 
 def ask(path: Path) -> list[Asked]:
-    found = []
+    questions = []
     for benchmark in read_locomo(path):
         with memlab.open(pack="memlab") as lab:
             conversation(lab, benchmark.conversation, project="p")
@@ -78,20 +78,22 @@ def ask(path: Path) -> list[Asked]:
                 heads = dict(
                     zip(
                         PACKS,
-                        (tuple(one["ids"]) for one in slate.challenge["heads"].values()),
+                        (tuple(member["ids"]) for member in slate.challenge["heads"].values()),
                         strict=True,
                     )
                 )
                 for item in {
                     item for head in (*heads.values(), slate.challenge["live"]) for item in head
                 }:
-                    beside = bool({item - 1, item + 1} & gold)
-                    near = sessions[item] in {sessions[one] for one in gold}
+                    is_adjacent = bool({item - 1, item + 1} & gold)
+                    near = sessions[item] in {sessions[member] for member in gold}
                     worth[item] = (
-                        0.9 if item in gold else 0.45 if beside else 0.12 if near else 0.02
+                        0.9 if item in gold else 0.45 if is_adjacent else 0.12 if near else 0.02
                     )
-                found.append(Asked(tuple(slate.challenge["live"]), heads, worth, frozenset(gold)))
-    return found
+                questions.append(
+                    Asked(tuple(slate.challenge["live"]), heads, worth, frozenset(gold))
+                )
+    return questions
 
 
 class Opponent:
@@ -111,38 +113,42 @@ class Opponent:
         """By the engine's draw: the items shown, the probability of each of ``items``, and what a slate says of it."""
         at = {item: index for index, item in enumerate(items)}
         heads = [np.array([at[item] for item in head], dtype=np.int64) for head in (live, own)]
-        shown, _, propensity, draws, whose = draw_challenge(
+        results, _, propensity, draws, assigned = draw_challenge(
             heads[0], heads[1:], len(items), [self._challenge], dice
         )
         logged = {"design": self.design, "draws": draws, "live": list(live)}
         logged |= {"heads": {self.name: {"hash": "h", "ids": list(own)}}}
         if self.design == "ab":
-            logged |= {"whose": ("", self.name)[whose], "shares": {"": 0.5, self.name: 0.5}}
-        return [items[index] for index in shown.tolist()], propensity, json.dumps(logged)
+            logged |= {"whose": ("", self.name)[assigned], "shares": {"": 0.5, self.name: 0.5}}
+        return [items[index] for index in results.tolist()], propensity, json.dumps(logged)
 
 
 def slates(
-    asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str
+    questions: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str
 ) -> memlab.Slates:
     """A log of ``count`` questions under a challenge."""
     dice = np.random.default_rng((5, seed))
     opponent = Opponent(name, design)
     decisions, candidates, exposures, feedback = [], [], [], []
-    for number, place in enumerate(dice.integers(len(asked), size=count).tolist()):
-        one = asked[place]
-        items = sorted({*one.live, *one.heads[name]})
-        shown, chances, logged = opponent.show(items, one.live, one.heads[name], dice)
+    for number, index in enumerate(dice.integers(len(questions), size=count).tolist()):
+        question = questions[index]
+        items = sorted({*question.live, *question.heads[name]})
+        results, chances, logged = opponent.show(items, question.live, question.heads[name], dice)
         chance = dict(zip(items, chances.tolist(), strict=True))
         when = _START + timedelta(minutes=number)
-        decisions.append((number, when, len(one.live), _SAMPLERS[design], "memlab", "a", logged))
+        decisions.append(
+            (number, when, len(question.live), _SAMPLERS[design], "memlab", "a", logged)
+        )
         order = {
             item: rank
-            for rank, item in enumerate((*one.live, *(i for i in items if i not in one.live)), 1)
+            for rank, item in enumerate(
+                (*question.live, *(i for i in items if i not in question.live)), 1
+            )
         }
         candidates += [(number, item, chance[item], order[item]) for item in items]
-        for position, item in enumerate(shown, 1):
+        for position, item in enumerate(results, 1):
             exposures.append((number, item, position, chance[item]))
-            reward = float(dice.random() < (0.1 if tie else one.worth[item]))
+            reward = float(dice.random() < (0.1 if tie else question.worth[item]))
             feedback.append((number, item, reward, when))
     names = ["decision", "at", "limit", "sampler", "pack", "pack_hash", "challenge"]
     return memlab.Slates(
@@ -163,23 +169,26 @@ def recall_of_ten(name: str, design: str, rounds: int = 5) -> tuple[float, float
     """Fractional recall@10 of the live head, and of the first ten as shown under a challenge."""
     dice, opponent = np.random.default_rng(11), Opponent(name, design)
     alone, shared = [], []
-    for one in _ASKED * rounds:
+    for question in _ASKED * rounds:
         first = set(
-            opponent.show(sorted({*one.live, *one.heads[name]}), one.live, one.heads[name], dice)[
-                0
-            ][:10]
+            opponent.show(
+                sorted({*question.live, *question.heads[name]}),
+                question.live,
+                question.heads[name],
+                dice,
+            )[0][:10]
         )
-        alone.append(len(one.evidence & set(one.live[:10])) / len(one.evidence))
-        shared.append(len(one.evidence & first) / len(one.evidence))
+        alone.append(len(question.evidence & set(question.live[:10])) / len(question.evidence))
+        shared.append(len(question.evidence & first) / len(question.evidence))
     return float(np.mean(alone)), float(np.mean(shared))
 
 
 _ASKED: list[Asked] = []
 
 
-def keep(asked: list[Asked]) -> None:
+def keep(questions: list[Asked]) -> None:
     """Give a worker the questions."""
-    _ASKED[:] = asked
+    _ASKED[:] = questions
 
 
 def run(
@@ -188,8 +197,8 @@ def run(
     """For each look: the sign found by the sequence so far, and by one planned look; and whether it was ever wrong."""
     name, seed, tie, design, recalls, truth = task
     log = slates(_ASKED, name, recalls, seed, tie, design)
-    found = memlab.verdict(log, name)[name]
-    low, high = found.track["low"].to_numpy(), found.track["high"].to_numpy()
+    verdict = memlab.verdict(log, name)[name]
+    low, high = verdict.track["low"].to_numpy(), verdict.track["high"].to_numpy()
     signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
     every = {
         look: int(signs[:look][np.flatnonzero(signs[:look])[0]]) if signs[:look].any() else 0
@@ -227,9 +236,9 @@ def main() -> None:
     print(
         f"{len(_ASKED)} questions; design {arguments.design}; share of {arguments.runs} runs with the right verdict"
     )
-    shown = f"{'recall@10':>11}{'as shown':>10}"
+    recall_header = f"{'recall@10':>11}{'as shown':>10}"
     heads = "".join(f"{f'once {look}':>11}" for look in twice) + heads
-    print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'ever wrong':>12}{shown}")
+    print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'ever wrong':>12}{recall_header}")
     # Polars' threads do not live through a fork
     with get_context("spawn").Pool(arguments.processes, keep, (list(_ASKED),)) as pool:
         for name in (*PACKS, "words, a tie"):
@@ -237,35 +246,39 @@ def main() -> None:
                 continue
             tie, pack = name.endswith("a tie"), name.partition(",")[0]
             gaps = [
-                sum(one.worth[i] for i in one.heads[pack]) - sum(one.worth[i] for i in one.live)
-                for one in _ASKED
+                sum(entry.worth[i] for i in entry.heads[pack])
+                - sum(entry.worth[i] for i in entry.live)
+                for entry in _ASKED
             ]
             truth = 0.0 if tie else float(np.mean(gaps))
-            differ = np.mean([len(set(one.heads[pack]) - set(one.live)) for one in _ASKED])
+            differ = np.mean([len(set(entry.heads[pack]) - set(entry.live)) for entry in _ASKED])
             tasks = [
                 (pack, seed, tie, arguments.design, arguments.recalls, truth)
                 for seed in range(arguments.runs)
             ]
-            found = pool.map(run, tasks, chunksize=4)
+            outcomes = pool.map(run, tasks, chunksize=4)
             sign = 1 if truth > 0 else -1
             once = "".join(
-                f"{np.mean([one[1][look] == sign for one in found]):>11.2f}" for look in twice
+                f"{np.mean([entry[1][look] == sign for entry in outcomes]):>11.2f}"
+                for look in twice
             )
             every = "".join(
-                f"{np.mean([one[0][look] == sign for one in found]):>8.2f}" for look in looks
+                f"{np.mean([entry[0][look] == sign for entry in outcomes]):>8.2f}" for look in looks
             )
-            wrong = sum(one[2] for one in found)
+            wrong = sum(entry[2] for entry in outcomes)
             rows += [
                 {
                     "challenger": name,
                     "true difference": truth,
                     "recalls": look,
-                    "right verdicts": float(np.mean([one[0][look] == sign for one in found])),
-                    "ever wrong": wrong / len(found),
+                    "right verdicts": float(
+                        np.mean([entry[0][look] == sign for entry in outcomes])
+                    ),
+                    "ever wrong": wrong / len(outcomes),
                 }
                 for look in looks
             ]
-            line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(found)}"
+            line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(outcomes)}"
             print(
                 line + "{:>11.4f}{:>10.4f}".format(*recall_of_ten(pack, arguments.design)),
                 flush=True,

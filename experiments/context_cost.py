@@ -61,7 +61,7 @@ def measured(pack: str, memories: int, calls: int) -> str:
     """One line of the table."""
     dice = random.Random(7)
     words = [f"word{number}" for number in range(3_000)]
-    files = [f"src/module{one}/file{other}.py" for one in range(100) for other in range(20)]
+    files = [f"src/module{module}/file{other}.py" for module in range(100) for other in range(20)]
     with (
         tempfile.TemporaryDirectory() as folder,
         memlab.open(Path(folder) / "lab", pack=pack) as lab,
@@ -72,14 +72,14 @@ def measured(pack: str, memories: int, calls: int) -> str:
                 f"Entity{number % 50}", "likes", dice.choice(words), linking="off", project="p"
             )
         spent: dict[str, list[tuple[float, float]]] = {"recall": [], "context": []}
-        found = []
+        rows = []
         for number in range(calls + 5):
             task = f"{' '.join(dice.choices(words, k=8))} Entity{number % 50}"
             file = dice.choice(files)
             spent["recall"].append(_spent(lambda task=task: lab.recall(task, project="p")))
             spent["context"].append(
                 _spent(
-                    lambda task=task, file=file, number=number: found.append(
+                    lambda task=task, file=file, number=number: rows.append(
                         lab.context(task, project="p", session=f"s{number // 10}", files=[file])
                     )
                 )
@@ -90,7 +90,7 @@ def measured(pack: str, memories: int, calls: int) -> str:
         )
         tokens, count = (
             statistics.mean(values)
-            for values in zip(*((one.tokens, len(one)) for one in found), strict=True)
+            for values in zip(*((module.tokens, len(module)) for module in rows), strict=True)
         )
     return f"{pack:<12}{cpu:9.1f}{wall:9.1f}{own:10.1f}{own_wall:10.1f}{own / cpu:8.2f}{tokens:9.0f}{count:9.1f}"
 
@@ -105,12 +105,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--calls", type=int, default=100)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print(
         f"{'pack':<12}{'recall':>9}{'wall':>9}{'context':>10}{'wall':>10}{'ratio':>8}{'tokens':>9}{'memories':>9}"
     )
     for pack in PACKS:
-        print(measured(pack, given.memories, given.calls), flush=True)
+        print(measured(pack, arguments.memories, arguments.calls), flush=True)
 
 
 if __name__ == "__main__":

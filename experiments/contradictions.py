@@ -47,46 +47,48 @@ def noticed(pack: str, old: str, new: str, embedder: Embedder) -> bool:
         return bool(lab.edges.height) and bool(lab.edges["relation"].is_in(NOTICED).any())
 
 
-def figures(rows: list[dict[str, Any]], found: list[bool]) -> str:
+def figures(rows: list[dict[str, Any]], is_noticed: list[bool]) -> str:
     """Precision and recall with intervals, and the share noticed by label."""
-    hit, right = np.array(found), np.array([row["label"] in POSITIVE for row in rows])
+    hit, right = np.array(is_noticed), np.array([row["label"] in POSITIVE for row in rows])
     draws = np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))
 
-    def interval(value: Any, given: Any) -> str:
-        share = (value[draws] & given[draws]).sum(axis=1) / np.maximum(given[draws].sum(axis=1), 1)
+    def interval(value: Any, values: Any) -> str:
+        share = (value[draws] & values[draws]).sum(axis=1) / np.maximum(
+            values[draws].sum(axis=1), 1
+        )
         low, high = np.quantile(share, [0.025, 0.975])
-        return f"{(value & given).sum() / max(given.sum(), 1):.3f} [{low:.3f}, {high:.3f}]"
+        return f"{(value & values).sum() / max(values.sum(), 1):.3f} [{low:.3f}, {high:.3f}]"
 
     labels = dict.fromkeys(row["label"] for row in rows)
-    shares = (f"{label} {np.mean([f for f, r in zip(found, rows, strict=True) if r['label'] == label]):.2f}"
+    shares = (f"{label} {np.mean([f for f, r in zip(is_noticed, rows, strict=True) if r['label'] == label]):.2f}"
               for label in labels)  # fmt: skip
     return f"precision {interval(right, hit)}, recall {interval(hit, right)}; {', '.join(shares)}"
 
 
 def beam(folder: Path, embedder: Embedder) -> None:
     """Short statements of users, each beside its five nearest before it in the same chat."""
-    said = fired = pairs = 0
-    shown: list[str] = []
+    noticed_count = fired = pairs = 0
+    examples: list[str] = []
     for path in sorted(folder.glob("*/chat.json")):
         texts: list[str] = []
         for turn in _turns(json.loads(path.read_text(encoding="utf-8"))):
             texts += [
-                one.strip()
-                for one in sentences(turn)
-                if claim(one.strip()) is not None and "?" not in one
+                sentence.strip()
+                for sentence in sentences(turn)
+                if claim(sentence.strip()) is not None and "?" not in sentence
             ]
         vectors = embedder.encode(texts).astype(np.float64)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        for place in range(1, len(texts)):
-            said += 1
-            for other in np.argsort(-(vectors[:place] @ vectors[place]))[:5].tolist():
+        for position in range(1, len(texts)):
+            noticed_count += 1
+            for other in np.argsort(-(vectors[:position] @ vectors[position]))[:5].tolist():
                 pairs += 1
-                new, old = claim(texts[place]), claim(texts[other])
+                new, old = claim(texts[position]), claim(texts[other])
                 if conflicts(new, old) or updates(new, old):
                     fired += 1
-                    shown.append(f"  {texts[other]!r} / {texts[place]!r}")
-    print(f"BEAM: {said:,} statements, {pairs:,} pairs, {fired} said to conflict")
-    for line in shown[:: max(1, len(shown) // 12)]:
+                    examples.append(f"  {texts[other]!r} / {texts[position]!r}")
+    print(f"BEAM: {noticed_count:,} statements, {pairs:,} pairs, {fired} said to conflict")
+    for line in examples[:: max(1, len(examples) // 12)]:
         print(line)
 
 
@@ -105,8 +107,8 @@ def main() -> None:
     )
     parser.add_argument("--held-back", action="store_true")
     parser.add_argument("--beam", type=Path)
-    given = parser.parse_args()
-    split = "held-back" if given.held_back else "development"
+    arguments = parser.parse_args()
+    split = "held-back" if arguments.held_back else "development"
     rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row["split"] == split]
     embedder = load_embedder(None)
@@ -119,8 +121,8 @@ def main() -> None:
         print(
             f"{pack:10s} {figures(rows, [noticed(pack, row['old'], row['new'], embedder) for row in rows])}"
         )
-    if given.beam is not None:
-        beam(given.beam, embedder)
+    if arguments.beam is not None:
+        beam(arguments.beam, embedder)
 
 
 if __name__ == "__main__":

@@ -48,68 +48,78 @@ def pairs() -> dict[str, Sequence[Pair]]:
 
 
 def rows(
-    told: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], embedder: Embedder
+    statements: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], embedder: Embedder
 ) -> Iterator[Floats]:
     """What ``corrects`` is given of each correction and the statement asked for, and whether they belong together."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
 
     def spy(*values: Any) -> Floats:
-        given.update(
+        arguments.update(
             zip(
                 ("rows", "vectors", "_", "late", "words", "content", "change"), values, strict=False
             )
         )
-        given["created"], given["speakers"], given["closeness"] = values[7:]
+        arguments["created"], arguments["speakers"], arguments["closeness"] = values[7:]
         return _features.corrects(*values)
 
-    asked, _features.corrects = _features.corrects, spy
+    original, _features.corrects = _features.corrects, spy
     try:
         with memlab.open(embedder=embedder, clock=memlab.ManualClock("2026-06-01")) as lab:
-            of = {lab.remember(told[one][0], at=START, linking="off").id: one for one in there}
+            of = {
+                lab.remember(statements[number][0], at=START, linking="off").id: number
+                for number in there
+            }
             later = START + timedelta(days=30)
             by = {
-                lab.remember(told[one][1], kind="correction", at=later, linking="off").id: one
-                for one in corrected
+                lab.remember(
+                    statements[number][1], kind="correction", at=later, linking="off"
+                ).id: number
+                for number in corrected
             }
             for statement in there:
                 ids = (
-                    lab.recall(told[statement][2], log=False, limit=1)
+                    lab.recall(statements[statement][2], log=False, limit=1)
                     .slate.frame["memory_id"]
                     .to_list()
                 )
-                yield from _of_a_query(given, ids, of, by, statement)
+                yield from _of_a_query(arguments, ids, of, by, statement)
     finally:
-        _features.corrects = asked
+        _features.corrects = original
 
 
 def _of_a_query(
-    given: dict[str, Any], ids: list[int], of: dict[int, int], by: dict[int, int], statement: int
+    arguments: dict[str, Any],
+    ids: list[int],
+    of: dict[int, int],
+    by: dict[int, int],
+    statement: int,
 ) -> Iterator[Floats]:
-    allowed = _features._older(given["created"], given["speakers"])
-    length = np.log(np.maximum(given["words"], 1.0) / _features._TYPICAL)
+    allowed = _features._older(arguments["created"], arguments["speakers"])
+    length = np.log(np.maximum(arguments["words"], 1.0) / _features._TYPICAL)
     nearer = (
-        _features._closeness(given["vectors"], allowed, given["closeness"]) - _features._AT_TYPICAL
+        _features._closeness(arguments["vectors"], allowed, arguments["closeness"])
+        - _features._AT_TYPICAL
     )
     nearer -= _features._PER_LOG_WORD * (length + length[:, None]) / 2.0
-    place = next(at for at, id in enumerate(ids) if of.get(id) == statement)
-    for row in given["rows"].tolist():
-        own, best = nearer[row, place], nearer[row, allowed[row]].max()
-        shared = _features._shared(given["content"][row], given["content"][place])
-        told = (own, own - best, given["late"][row], shared, float(given["change"][row]))
-        yield np.array([*told, float(by[ids[row]] == statement)])
+    index = next(at for at, id in enumerate(ids) if of.get(id) == statement)
+    for row in arguments["rows"].tolist():
+        own, best = nearer[row, index], nearer[row, allowed[row]].max()
+        shared = _features._shared(arguments["content"][row], arguments["content"][index])
+        values = (own, own - best, arguments["late"][row], shared, float(arguments["change"][row]))
+        yield np.array([*values, float(by[ids[row]] == statement)])
 
 
 def main() -> None:
     embedder, chance = load_embedder(None), random.Random(0)
-    found: dict[str, Floats] = {}
-    for name, told in pairs().items():
-        kept: list[Floats] = []
+    tables: dict[str, Floats] = {}
+    for name, pairs_of_set in pairs().items():
+        blocks: list[Floats] = []
         for _ in range(DRAWS):
-            order = chance.sample(range(len(told)), len(told))
+            order = chance.sample(range(len(pairs_of_set)), len(pairs_of_set))
             there, others = order[:STATEMENTS], order[STATEMENTS : STATEMENTS + OTHERS]
-            kept += rows(told, there, [*there[:CORRECTED], *others], embedder)
-        found[name] = np.array(kept)
-    every = np.concatenate(list(found.values()))
+            blocks += rows(pairs_of_set, there, [*there[:CORRECTED], *others], embedder)
+        tables[name] = np.array(blocks)
+    every = np.concatenate(list(tables.values()))
     model = LogisticRegression(C=1.0 / PENALTY, tol=1e-10, max_iter=1_000).fit(
         every[:, :-1], every[:, -1]
     )
@@ -130,7 +140,7 @@ def main() -> None:
             _features._IF_CHANGE,
         ]
     )
-    for name, table in found.items():
+    for name, table in tables.items():
         odds, right = used[0] + table[:, :-1] @ used[1:], table[:, -1] > 0
         low, high = (odds > bound for bound in _features._ODDS)
         print(

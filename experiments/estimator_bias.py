@@ -83,8 +83,8 @@ def scored(life: Life) -> Pools:
         name: memlab.load_pack(pack).policies["recall-score"].columns(frame, by="decision")
         for name, pack in POLICIES.items()
     }
-    kept = ["decision", "memory_id", "propensity", "rank", "score", *FEATURES]
-    return replace(pools, candidates=frame.select(kept).with_columns(**scores))
+    columns = ["decision", "memory_id", "propensity", "rank", "score", *FEATURES]
+    return replace(pools, candidates=frame.select(columns).with_columns(**scores))
 
 
 @dataclass
@@ -137,9 +137,9 @@ def naive(slates: memlab.Slates, name: str) -> float:
         .filter(order <= pl.col("limit"))
         .select("decision", "memory_id")
     )
-    told = slates.feedback.select("decision", "memory_id", "reward")
+    feedback = slates.feedback.select("decision", "memory_id", "reward")
     mean = (
-        head.join(told, on=["decision", "memory_id"])
+        head.join(feedback, on=["decision", "memory_id"])
         .select(pl.col("reward").mean())
         .collect()
         .item()

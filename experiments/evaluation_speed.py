@@ -51,7 +51,7 @@ def made_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
     propensity = np.where(rank <= LIMIT, 1.0, np.where(rank <= LIMIT + DEPTH, RATE / DEPTH, 0.0))
     probed = dice.random(recalls) < RATE
     at = LIMIT + dice.integers(1, DEPTH + 1, recalls)
-    shown = ((rank <= LIMIT) | (probed[:, None] & (rank == at[:, None]))).ravel()
+    is_shown = ((rank <= LIMIT) | (probed[:, None] & (rank == at[:, None]))).ravel()
     decision = np.repeat(np.arange(1, recalls + 1), pool)
     candidates = pl.DataFrame(
         {
@@ -64,7 +64,7 @@ def made_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
             "propensity": propensity.ravel(),
         }
     )
-    exposures = candidates.filter(pl.Series(shown)).select(
+    exposures = candidates.filter(pl.Series(is_shown)).select(
         "decision", "memory_id", "propensity", position="rank"
     )
     chance = (
@@ -85,12 +85,12 @@ def made_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
 
 def milliseconds(call: Callable[[], object], runs: int) -> float:
     call()
-    taken = []
+    durations = []
     for _ in range(runs):
         start = time.perf_counter()
         call()
-        taken.append(time.perf_counter() - start)
-    return 1000 * statistics.median(taken)
+        durations.append(time.perf_counter() - start)
+    return 1000 * statistics.median(durations)
 
 
 WEIGHTED = (
@@ -128,13 +128,13 @@ def drawn(forms: Sequence[str], count: int) -> dict[str, str]:
 def seconds_each(slates: Slates | memlab.Lab, policies: Mapping[str, str] | Sequence[str]) -> float:
     """Processor time of each further policy of one evaluation."""
     whole = list(policies) if isinstance(policies, Sequence) else dict(policies)
-    taken = []
-    for given in (whole[:1] if isinstance(whole, list) else dict(list(whole.items())[:1]), whole):
-        evaluate(slates, given, missing="zero")
+    durations = []
+    for members in (whole[:1] if isinstance(whole, list) else dict(list(whole.items())[:1]), whole):
+        evaluate(slates, members, missing="zero")
         start = time.process_time()
-        evaluate(slates, given, missing="zero")
-        taken.append(time.process_time() - start)
-    return (taken[1] - taken[0]) / (len(whole) - 1)
+        evaluate(slates, members, missing="zero")
+        durations.append(time.process_time() - start)
+    return (durations[1] - durations[0]) / (len(whole) - 1)
 
 
 def made_lab(recalls: int) -> memlab.Lab:
@@ -151,19 +151,19 @@ def made_lab(recalls: int) -> memlab.Lab:
 
 
 def print_targets() -> None:
-    log, asked = made_log(760, 100, 50), 40
-    with made_lab(asked) as lab:
+    log, queries = made_log(760, 100, 50), 40
+    with made_lab(queries) as lab:
         again = (
             seconds_each(lab, [PACK.format(number, 40 + number) for number in range(5)])
             * 760
-            / asked
+            / queries
         )
     each = seconds_each(log, drawn([WEIGHTED], 100)), seconds_each(log, drawn(FORMS, 100)), again
     print(f"{'a minute on two cores':<26}{'asked':>8}{'ms each':>10}{'reached':>10}")
-    for (name, wanted), taken in zip(TARGETS, each, strict=True):
-        reached = 2 * 60 / taken
+    for (name, wanted), seconds in zip(TARGETS, each, strict=True):
+        reached = 2 * 60 / seconds
         verdict = "met" if reached >= wanted else f"missed by {wanted / reached:.1f}"
-        print(f"{name:<26}{wanted:>8,}{1000 * taken:>10.1f}{reached:>10,.0f}  {verdict}")
+        print(f"{name:<26}{wanted:>8,}{1000 * seconds:>10.1f}{reached:>10,.0f}  {verdict}")
 
 
 def main() -> None:

@@ -48,15 +48,15 @@ def found_in(row: dict[str, Any]) -> set[tuple[str, ...]]:
 
 def figures(rows: list[dict[str, Any]], *, show: bool) -> str:
     """Precision and recall with intervals, and the share of controls that gave nothing."""
-    right, given, wanted = [], [], []
+    right, extracted, wanted = [], [], []
     for row in rows:
-        found, labelled = found_in(row), {normal(tuple(fact)) for fact in row["facts"]}
-        right.append(len(found & labelled))
-        given.append(len(found))
+        facts, labelled = found_in(row), {normal(tuple(fact)) for fact in row["facts"]}
+        right.append(len(facts & labelled))
+        extracted.append(len(facts))
         wanted.append(len(labelled))
-        if show and found != labelled:
+        if show and facts != labelled:
             print(f"{row['group']}: {row['text']!r}")
-            print(f"    missed {labelled - found or '-'}, wrong {found - labelled or '-'}")
+            print(f"    missed {labelled - facts or '-'}, wrong {facts - labelled or '-'}")
     draws = np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))
 
     def share(part: list[int], whole: list[int]) -> str:
@@ -66,9 +66,9 @@ def figures(rows: list[dict[str, Any]], *, show: bool) -> str:
         )
         return f"{a.sum() / max(b.sum(), 1):.3f} [{low:.3f}, {high:.3f}]"
 
-    silent = [not count for count, labels in zip(given, wanted, strict=True) if not labels]
+    silent = [not count for count, labels in zip(extracted, wanted, strict=True) if not labels]
     return (
-        f"{len(rows)} messages, {sum(wanted)} facts: precision {share(right, given)}, recall {share(right, wanted)}; "
+        f"{len(rows)} messages, {sum(wanted)} facts: precision {share(right, extracted)}, recall {share(right, wanted)}; "
         f"{sum(silent)} of {len(silent)} controls gave nothing"
     )
 
@@ -76,23 +76,25 @@ def figures(rows: list[dict[str, Any]], *, show: bool) -> str:
 def rate(path: Path) -> str:
     """Medians of five runs in turn, in processor time: other programs do not count."""
     rows = [row for labelled in read_locomo(path) for row in labelled.conversation.rows()]
-    said = [{"content": row["text"], "speaker": row["speaker"], "at": row["at"]} for row in rows]
-    taken: dict[str, list[float]] = {"extract": [], "remember": [], "both": []}
+    messages = [
+        {"content": row["text"], "speaker": row["speaker"], "at": row["at"]} for row in rows
+    ]
+    durations: dict[str, list[float]] = {"extract": [], "remember": [], "both": []}
     stored = 0
     for _ in range(6):
         with memlab.open() as lab:
             begun = time.process_time()
             lab.remember(rows)
-            taken["remember"].append(time.process_time() - begun)
+            durations["remember"].append(time.process_time() - begun)
         with memlab.open() as lab:
             begun = time.process_time()
-            extracted = lab.agents.extract(said)
-            taken["extract"].append(time.process_time() - begun)
+            extracted = lab.agents.extract(messages)
+            durations["extract"].append(time.process_time() - begun)
             lab.remember(rows)
             stored = len(lab.agents.commit(extracted))
-            taken["both"].append(time.process_time() - begun)
+            durations["both"].append(time.process_time() - begun)
     read, plain, whole = (
-        len(rows) / np.median(taken[name][1:]) for name in ("extract", "remember", "both")
+        len(rows) / np.median(durations[name][1:]) for name in ("extract", "remember", "both")
     )
     return (
         f"{len(rows)} turns: {read:,.0f}/s read to {stored} facts and memories; remember_many {plain:,.0f}/s, "

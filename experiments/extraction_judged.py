@@ -39,11 +39,11 @@ def chats(folder: Path, *, held_out: bool = False) -> Iterator[tuple[str, list[d
     locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
     for chat in read_locomo(folder / "locomo/locomo-dev5.json"):
         if chat.conversation.name in locomo:
-            said = [
+            messages = [
                 {"role": "user", "content": turn.text, "speaker": turn.speaker}
                 for turn in chat.conversation.turns
             ]
-            yield chat.conversation.name, said
+            yield chat.conversation.name, messages
     for number in beam:
         turns = read_beam(folder / "beam100k" / str(number))[0].conversation.turns
         yield f"beam-{number}", [{"role": turn.speaker, "content": turn.text} for turn in turns]
@@ -53,12 +53,12 @@ def preferences(folder: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
     """PrefEval's preferences and questions, a chat for each topic."""
     for path in sorted((folder / "prefeval").glob("*.json")):
         rows = json.loads(path.read_text(encoding="utf-8"))
-        said = [
+        messages = [
             {"role": "user", "content": row[part]}
             for row in rows
             for part in ("preference", "question")
         ]
-        yield f"prefeval-{path.stem}", said
+        yield f"prefeval-{path.stem}", messages
 
 
 def chitchat(path: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
@@ -69,10 +69,10 @@ def chitchat(path: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
     half = len(names) // 2
     for name in (*names[:CHITCHAT_A], *names[half : half + CHITCHAT_B]):
         turns = (turn if isinstance(turn, list) else [turn] for turn in every[name]["messages"])
-        said = [message for turn in turns for message in turn if message["text"].strip()]
+        messages = [message for turn in turns for message in turn if message["text"].strip()]
         rows = [
-            {"role": "user", "content": one["text"], "speaker": f"P{one['sender'][:6]}"}
-            for one in said
+            {"role": "user", "content": entry["text"], "speaker": f"P{entry['sender'][:6]}"}
+            for entry in messages
         ]
         yield f"chitchat-{name}", rows
 
@@ -91,12 +91,12 @@ def proposed(
     if also is not None:
         every.append(chitchat(also))
     with memlab.open(pack="companion") as lab:
-        for name, said in chain(*every):
-            seen: Counter[tuple[int, str, str]] = Counter()
-            for one in lab.agents.extract(said):
-                place = (one.message, one.sort, one.rule)
-                yield (name, *place, seen[place]), one
-                seen[place] += 1
+        for name, messages in chain(*every):
+            counts: Counter[tuple[int, str, str]] = Counter()
+            for proposal in lab.agents.extract(messages):
+                key = (proposal.message, proposal.sort, proposal.rule)
+                yield (name, *key, counts[key]), proposal
+                counts[key] += 1
 
 
 def main() -> None:
@@ -112,18 +112,20 @@ def main() -> None:
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--chitchat", type=Path)
     arguments = parser.parse_args()
-    found = dict(proposed(arguments.folder, held_out=arguments.held_out, also=arguments.chitchat))
+    proposals = dict(
+        proposed(arguments.folder, held_out=arguments.held_out, also=arguments.chitchat)
+    )
     if arguments.draw:
-        fit = sorted(key for key in found if arguments.sort in (None, key[2]))
+        fit = sorted(key for key in proposals if arguments.sort in (None, key[2]))
         drawn = random.Random(arguments.seed).sample(fit, min(arguments.draw, len(fit)))
         for key in drawn:
             print(
                 *key,
-                f"{found[key].confidence:g}",
+                f"{proposals[key].confidence:g}",
                 "|",
-                found[key].text,
+                proposals[key].text,
                 "<<",
-                " ".join(found[key].span.split()),
+                " ".join(proposals[key].span.split()),
             )
         if arguments.judge is not None:
             names = ("chat", "message", "sort", "rule", "nth")
@@ -144,26 +146,29 @@ def main() -> None:
     by_rule: dict[str, Counter[str]] = defaultdict(Counter)
     by_confidence: dict[str, Counter[str]] = defaultdict(Counter)
     for key, word in judged.items():
-        if key in found:
-            one = found[key]
-            by_rule[f"{one.sort} {one.rule}"][word] += 1
+        if key in proposals:
+            proposal = proposals[key]
+            by_rule[f"{proposal.sort} {proposal.rule}"][word] += 1
             step = (
                 "below .6"
-                if one.confidence < 0.6
+                if proposal.confidence < 0.6
                 else ".6 to .85"
-                if one.confidence < 0.85
+                if proposal.confidence < 0.85
                 else ".85 and above"
             )
-            by_confidence[f"{one.sort}, {step}"][word] += 1
+            by_confidence[f"{proposal.sort}, {step}"][word] += 1
             if arguments.show and word != "useful":
-                print(word, *key, f"{one.confidence:g}", "|", one.text)
+                print(word, *key, f"{proposal.confidence:g}", "|", proposal.text)
     for table in (by_rule, by_confidence):
         for name, words in sorted(table.items()):
             share = words["useful"] / words.total()
             print(f"{name:32} n {words.total():3}  useful {share:.3f}  {dict(words)}")
-    gone, new = sum(key not in found for key in judged), sum(key not in judged for key in found)
+    gone, new = (
+        sum(key not in proposals for key in judged),
+        sum(key not in judged for key in proposals),
+    )
     print(
-        f"{len(found)} proposals; {len(judged)} judged, of which {gone} are no longer made; {new} not judged"
+        f"{len(proposals)} proposals; {len(judged)} judged, of which {gone} are no longer made; {new} not judged"
     )
 
 

@@ -98,26 +98,26 @@ class Rows:
 
     def best(self, scores: Floats) -> Floats:
         """The score of each pair; -inf where it has no features."""
-        found = np.full(self.pairs, -np.inf)
-        found[self.pair] = scores
-        return found
+        best = np.full(self.pairs, -np.inf)
+        best[self.pair] = scores
+        return best
 
 
 def real_pairs(folder: Path) -> list[tuple[str, int, int, str, str]]:
     """Chat, number of the later and the earlier message, and their texts."""
     embedder = load_embedder(None)
-    found = []
+    pairs = []
     for name, rows in chats(folder, held_out=False).items():
         vectors = embedder.encode([row["text"] for row in rows]).astype(np.float64)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         for later in range(1, len(rows)):
             nearest = np.argsort(-(vectors[:later] @ vectors[later]))[:NEAREST].tolist()
-            found += [
+            pairs += [
                 (name, later, earlier, rows[earlier]["text"], rows[later]["text"])
                 for earlier in nearest
                 if rows[earlier]["speaker"] == rows[later]["speaker"]
             ]
-    return found
+    return pairs
 
 
 def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
@@ -142,20 +142,29 @@ def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
             rows.add(
                 pair["old"], pair["new"], label, 0.5, "contradictions", int(draw.integers(FOLDS))
             )
-    for place, (_, pair) in enumerate(beam_pairs(folder / "beam100k", BEAM_READ)):
+    for position, (_, pair) in enumerate(beam_pairs(folder / "beam100k", BEAM_READ)):
         if pair["before"]["text"] != pair["after"]["text"]:
             rows.add(
-                pair["before"]["text"], pair["after"]["text"], 1.0, 1.0, "beam", place // 4 % FOLDS
+                pair["before"]["text"],
+                pair["after"]["text"],
+                1.0,
+                1.0,
+                "beam",
+                position // 4 % FOLDS,
             )
-    judged = {(one["data"], one["later"], one["earlier"]): one["judgement"] for one in _judged()}
-    named = []
+    judged = {
+        (entry["data"], entry["later"], entry["earlier"]): entry["judgement"] for entry in _judged()
+    }
+    names = []
     for name, later, earlier, before, after in real_pairs(folder):
-        said = judged.get((name, later, earlier), "unread")
-        weight = {"right": 1.0, "wrong": READ, "unclear": 0.0, "unread": REAL}[said]
+        judgement = judged.get((name, later, earlier), "unread")
+        weight = {"right": 1.0, "wrong": READ, "unclear": 0.0, "unread": REAL}[judgement]
         # by chats, so that no message is in two folds
-        rows.add(before, after, float(said == "right"), weight, "real", sum(map(ord, name)) % FOLDS)
-        named.append((name, later, earlier))
-    return rows, named
+        rows.add(
+            before, after, float(judgement == "right"), weight, "real", sum(map(ord, name)) % FOLDS
+        )
+        names.append((name, later, earlier))
+    return rows, names
 
 
 def _judged() -> list[dict[str, Any]]:
@@ -183,14 +192,14 @@ def main() -> None:
     parser.add_argument(
         "--above", type=float, help="print the numbers of the real pairs that score more"
     )
-    given = parser.parse_args()
-    rows, named = gathered(given.folder)
-    names = sorted({name for told in rows.told for name in told})
-    place = {name: number for number, name in enumerate(names)}
+    arguments = parser.parse_args()
+    rows, names_of_rows = gathered(arguments.folder)
+    names = sorted({name for is_written in rows.told for name in is_written})
+    positions = {name: number for number, name in enumerate(names)}
     matrix = np.zeros((len(rows.told), len(names)))
-    for number, told in enumerate(rows.told):
-        for name, value in told.items():
-            matrix[number, place[name]] = value
+    for number, is_written in enumerate(rows.told):
+        for name, value in is_written.items():
+            matrix[number, positions[name]] = value
     pair = np.array(rows.pair)
     label, weight, fold = np.array(rows.label), np.array(rows.weight), np.array(rows.fold)
     group = np.array(rows.group)
@@ -199,17 +208,17 @@ def main() -> None:
     scale = matrix[own].std(axis=0) + 1e-6
     scaled = (matrix - centre) / scale
 
-    def scores(train: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Floats:
+    def scores(train: NDArray[np.bool_], test: NDArray[np.bool_]) -> Floats:
         model = fit(scaled[train], label[pair][train], weight[pair][train])
-        return np.asarray(np.where(asked, model.decision_function(scaled), -np.inf))
+        return np.asarray(np.where(test, model.decision_function(scaled), -np.inf))
 
     out = np.full(len(matrix), -np.inf)
     for number in range(FOLDS):
-        asked = fold[pair] == number
-        out = np.maximum(out, scores(~asked, asked))
+        test = fold[pair] == number
+        out = np.maximum(out, scores(~test, test))
     best = rows.best(out)
-    told = np.isin(group, WRITERS)
-    bound = float(np.quantile(np.maximum(best[told & (label == 0)], -9), 1 - MOST_FLAGGED))
+    is_written = np.isin(group, WRITERS)
+    bound = float(np.quantile(np.maximum(best[is_written & (label == 0)], -9), 1 - MOST_FLAGGED))
     print(
         f"{len(label):,} pairs, {len(matrix):,} that share a word, {len(names)} features; flagged from {bound:.2f}"
     )
@@ -220,11 +229,11 @@ def main() -> None:
             f"controls {(best[untrue] >= bound).sum()} of {untrue.sum()}"
         )
     print(
-        f"area under the curve, the writers' pairs: {roc_auc_score(label[told], finite(best[told])):.3f}"
+        f"area under the curve, the writers' pairs: {roc_auc_score(label[is_written], finite(best[is_written])):.3f}"
     )
     for name in WRITERS:
-        asked = (group == name)[pair]
-        left = rows.best(scores(~asked, asked))[group == name]
+        test = (group == name)[pair]
+        left = rows.best(scores(~test, test))[group == name]
         print(f"  {name} left out: {roc_auc_score(label[group == name], finite(left)):.3f}")
     read = (group == "real") & np.isfinite(best) & (weight > 0)
     steps: list[list[float]] = []
@@ -246,11 +255,11 @@ def main() -> None:
         print(
             f"  rule {rule:20s} right {right} of {every}: {share:.2f}, used {CERTAINTY[rule]:.2f}"
         )
-    if given.above is not None:
+    if arguments.above is not None:
         scored = best[group == "real"]
         for number in np.argsort(-scored).tolist():
-            if scored[number] >= given.above:
-                name, later, earlier = named[number]
+            if scored[number] >= arguments.above:
+                name, later, earlier = names_of_rows[number]
                 print(
                     json.dumps(
                         {
@@ -261,10 +270,10 @@ def main() -> None:
                         }
                     )
                 )
-    if given.write:
+    if arguments.write:
         model = fit(scaled, label[pair], weight[pair])
         weights = model.coef_[0] / scale
-        kept = {
+        table = {
             "command": "python experiments/fit_certainty.py FOLDER --write",
             "bias": round(float(model.intercept_[0] - (weights * centre).sum()), 4),
             "flag": round(bound, 4),
@@ -274,7 +283,7 @@ def main() -> None:
                 name: round(float(value), 4) for name, value in zip(names, weights, strict=True)
             },
         }
-        WEIGHTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        WEIGHTS.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

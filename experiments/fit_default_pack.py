@@ -52,18 +52,18 @@ def spread(name: str) -> Callable[[Slate], Columns]:
     return of
 
 
-def both(one: str, other: str) -> Callable[[Slate], Columns]:
-    return lambda slate: slate.numbers[one] * slate.numbers[other]
+def both(first: str, second: str) -> Callable[[Slate], Columns]:
+    return lambda slate: slate.numbers[first] * slate.numbers[second]
 
 
 def by_assistant(*, asked: bool) -> Callable[[Slate], Columns]:
     """Who said it is an assistant, in a question that does or does not speak of whom it asks."""
 
     def of(slate: Slate) -> Columns:
-        said = np.array(
+        is_assistant = np.array(
             [word == "assistant" for word in slate.words["speaker-role"]], dtype=np.float64
         )
-        return said * (slate.numbers["asks-you"] == asked)
+        return is_assistant * (slate.numbers["asks-you"] == asked)
 
     return of
 
@@ -114,13 +114,13 @@ def overtaking(*, changed: bool) -> Callable[[Slate], Columns]:
             slate.numbers[name] for name in ("asks", "says-others", "names-speaker", "names-other")
         ]
         own = (spread("late")(slate) + spread("similarity")(slate)) / 2
-        taken = (
+        weights = (
             slate.numbers["takes-over"]
             * own**2
             * slate.numbers["asks-now"]
             * (np.max(barred, axis=0) == 0)
         )
-        return taken * slate.numbers["says-change"] if changed else taken
+        return weights * slate.numbers["says-change"] if changed else weights
 
     return of
 
@@ -165,33 +165,33 @@ def gathered(
     kind: str, labelled: Sequence, corrections: dict, cut: str | None, against: str
 ) -> list[Pool]:
     """Recall every answerable question with evidence, and keep its pool; ask the pack ``against`` the same."""
-    found = []
+    pools = []
     pack = ALL.format(cut=f"(defpolicy cut {cut})" if cut else "")
-    for one in labelled:
-        held = one.conversation
+    for entry in labelled:
+        talk = entry.conversation
         with memlab.open(pack=pack) as lab, memlab.open(pack=against) as other:
             for one_lab in (lab, other):
-                one_lab.remember(held.rows(project=held.name), chain=True)
+                one_lab.remember(talk.rows(project=talk.name), chain=True)
             ids = dict(lab.memories.select("ref", "id").iter_rows())
-            for place, question in enumerate(one.questions):
+            for position, question in enumerate(entry.questions):
                 if not question.answerable or not question.evidence:
                     continue
-                at = held.end + timedelta(days=1)
-                slate = lab.recall(question.text, project=held.name, at=at, log=False).slate
+                at = talk.end + timedelta(days=1)
+                slate = lab.recall(question.text, project=talk.name, at=at, log=False).slate
                 gold = {ids[ref] for ref in question.evidence if ref in ids}
                 better = {
                     ids[ref]
-                    for ref in corrections.get((held.name, place), question.evidence)
+                    for ref in corrections.get((talk.name, position), question.evidence)
                     if ref in ids
                 }
                 if not gold:
                     continue
-                hits = other.recall(question.text, project=held.name, at=at, limit=10, log=False)
+                hits = other.recall(question.text, project=talk.name, at=at, limit=10, log=False)
                 places = -np.arange(len(hits), dtype=float)
-                found.append(
+                pools.append(
                     Pool(
                         kind,
-                        held.name,
+                        talk.name,
                         question.category,
                         np.column_stack([term(slate) for term in TERMS.values()]),
                         sum(weight * term(slate) for weight, term in BY_HAND.values()),
@@ -208,25 +208,25 @@ def gathered(
                         ),
                     )
                 )
-    return found
+    return pools
 
 
 # -- fits -----------------------------------------------------------------------------------------------------
 
 
-def logistic(given: list[Pool], chosen: list[int]) -> np.ndarray:
-    terms = np.vstack([pool.terms[:, chosen] for pool in given])
-    evidence = np.concatenate([pool.evidence for pool in given])
+def logistic(pools: list[Pool], chosen: list[int]) -> np.ndarray:
+    terms = np.vstack([pool.terms[:, chosen] for pool in pools])
+    evidence = np.concatenate([pool.evidence for pool in pools])
     return LogisticRegression(max_iter=1000).fit(terms, evidence).coef_[0]
 
 
-def listwise(given: list[Pool], chosen: list[int]) -> np.ndarray:
+def listwise(pools: list[Pool], chosen: list[int]) -> np.ndarray:
     """Minimises -sum over questions of [mean over evidence of s - logsumexp(s)] + w'w / 2."""
-    asked = [pool for pool in given if pool.evidence.any()]
-    terms = np.vstack([pool.terms[:, chosen] for pool in asked])
-    starts = np.cumsum([0, *(len(pool.evidence) for pool in asked)])[:-1]
-    sizes = np.array([len(pool.evidence) for pool in asked])
-    share = np.concatenate([pool.evidence / pool.evidence.sum() for pool in asked])
+    answerable = [pool for pool in pools if pool.evidence.any()]
+    terms = np.vstack([pool.terms[:, chosen] for pool in answerable])
+    starts = np.cumsum([0, *(len(pool.evidence) for pool in answerable)])[:-1]
+    sizes = np.array([len(pool.evidence) for pool in answerable])
+    share = np.concatenate([pool.evidence / pool.evidence.sum() for pool in answerable])
     wanted = share @ terms
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -241,9 +241,9 @@ def listwise(given: list[Pool], chosen: list[int]) -> np.ndarray:
     return minimize(loss, np.zeros(len(chosen)), jac=True, method="L-BFGS-B").x
 
 
-def mean_of_both(given: list[Pool], chosen: list[int]) -> np.ndarray:
-    found = [fit(given, chosen) for fit in (logistic, listwise)]
-    return sum(weights / np.abs(weights).sum() for weights in found) / 2
+def mean_of_both(pools: list[Pool], chosen: list[int]) -> np.ndarray:
+    fits = [fit(pools, chosen) for fit in (logistic, listwise)]
+    return sum(weights / np.abs(weights).sum() for weights in fits) / 2
 
 
 def scaled(weights: np.ndarray) -> np.ndarray:
@@ -271,18 +271,18 @@ def metrics(pool: Pool, scores: np.ndarray) -> tuple[float, ...]:
 
 
 def cross_validated(
-    given: list[Pool], chosen: list[int], fit: Callable = mean_of_both
+    pools: list[Pool], chosen: list[int], fit: Callable = mean_of_both
 ) -> tuple[np.ndarray, dict]:
     """Metrics of each question, ranked by the fit that did not see its conversation; and the folds' weights."""
     weights = {
-        name: scaled(fit([pool for pool in given if pool.conversation != name], chosen))
-        for name in dict.fromkeys(pool.conversation for pool in given)
+        name: scaled(fit([pool for pool in pools if pool.conversation != name], chosen))
+        for name in dict.fromkeys(pool.conversation for pool in pools)
     }
-    found = [
+    rows = [
         metrics(pool, pool.terms[:, chosen] @ weights[pool.conversation] + pool.by_hand)
-        for pool in given
+        for pool in pools
     ]
-    return np.array(found), weights
+    return np.array(rows), weights
 
 
 def shown(values: np.ndarray) -> str:
@@ -290,8 +290,12 @@ def shown(values: np.ndarray) -> str:
 
 
 def interval(differences: np.ndarray, conversations: list[str]) -> str:
-    found = cluster_interval(differences, conversations)
-    return "" if found is None else f"{found.value:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
+    estimate = cluster_interval(differences, conversations)
+    return (
+        ""
+        if estimate is None
+        else f"{estimate.value:+.4f} [{estimate.low:+.4f}, {estimate.high:+.4f}]"
+    )
 
 
 def main() -> None:
@@ -315,15 +319,15 @@ def main() -> None:
         for item in json.loads(arguments.corrections.read_text()):
             corrections[item["sample_id"], item["qa"]] = item["correct"]
     if arguments.pools and arguments.pools.exists():
-        given = pickle.loads(arguments.pools.read_bytes())
+        pools = pickle.loads(arguments.pools.read_bytes())
     else:
-        given = gathered(
+        pools = gathered(
             "locomo", read_locomo(arguments.locomo), corrections, arguments.cut, arguments.against
         )
-        given += gathered("beam", read_beam(arguments.beam), {}, arguments.cut, arguments.against)
+        pools += gathered("beam", read_beam(arguments.beam), {}, arguments.cut, arguments.against)
         if arguments.pools:
-            arguments.pools.write_bytes(pickle.dumps(given))
-    rows = report(given, ablation=not arguments.no_ablation)
+            arguments.pools.write_bytes(pickle.dumps(pools))
+    rows = report(pools, ablation=not arguments.no_ablation)
     results.save(
         rows,
         plot_dots(
@@ -338,38 +342,40 @@ def main() -> None:
     )
 
 
-def report(given: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
+def report(pools: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
     """Print the comparison and the weights; return a row for each term."""
     table: list[dict[str, object]] = []
     names = list(TERMS)
     everything = list(range(len(names)))
-    kinds = list(dict.fromkeys(pool.kind for pool in given))
-    of = {kind: np.array([pool.kind == kind for pool in given]) for kind in kinds}
-    conversations = np.array([pool.conversation for pool in given])
+    kinds = list(dict.fromkeys(pool.kind for pool in pools))
+    of = {kind: np.array([pool.kind == kind for pool in pools]) for kind in kinds}
+    conversations = np.array([pool.conversation for pool in pools])
     for kind in kinds:
-        ceiling = np.mean([pool.evidence.sum() / pool.gold for pool in given if pool.kind == kind])
+        ceiling = np.mean([pool.evidence.sum() / pool.gold for pool in pools if pool.kind == kind])
         print(f"{kind}: {of[kind].sum()} questions; the pool holds {ceiling:.3f} of the evidence")
     for fit in (logistic, listwise, mean_of_both):
-        found, weights = cross_validated(given, everything, fit)
+        metrics_by_question, weights = cross_validated(pools, everything, fit)
         for kind in kinds:
             print(
-                f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: {shown(found[of[kind]].mean(axis=0))}"
+                f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: {shown(metrics_by_question[of[kind]].mean(axis=0))}"
             )
-    against = np.array([pool.against for pool in given])
+    against = np.array([pool.against for pool in pools])
     for kind in kinds:
         rows = of[kind]
         print(
             f"the other pack in the engine, {kind}: {shown(against[rows].mean(axis=0))}; held out less that:"
         )
-        for place, what in enumerate(
+        for column, what in enumerate(
             ("recall@10", "nDCG@10", "recall@10, corrected", "nDCG@10, corrected")
         ):
             print(
-                f"  {what:<22}{interval(found[rows, place] - against[rows, place], conversations[rows].tolist())}"
+                f"  {what:<22}{interval(metrics_by_question[rows, column] - against[rows, column], conversations[rows].tolist())}"
             )
     for name in dict.fromkeys(conversations.tolist()):
-        print(f"  left out {name:<10}{shown(found[conversations == name].mean(axis=0))}")
-    final = scaled(mean_of_both(given, everything))
+        print(
+            f"  left out {name:<10}{shown(metrics_by_question[conversations == name].mean(axis=0))}"
+        )
+    final = scaled(mean_of_both(pools, everything))
     spreads = np.array(list(weights.values()))
     print(f"{'term':<28}{'weight':>8}{'folds':>18}   recall@10 and nDCG@10 that go with it, by set")
     for index, name in enumerate(names):
@@ -377,11 +383,12 @@ def report(given: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
         table.append({"term": name, "weight": final[index], "low": low, "high": high})
         line = f"{name:<28}{final[index]:8.3f}   {low:6.3f} .. {high:6.3f}"
         if ablation:
-            without, _ = cross_validated(given, [other for other in everything if other != index])
+            without, _ = cross_validated(pools, [other for other in everything if other != index])
             for kind in kinds:
                 rows = of[kind]
                 line += f"   {kind} " + " ".join(
-                    f"{(found[rows, place] - without[rows, place]).mean():+.4f}" for place in (0, 1)
+                    f"{(metrics_by_question[rows, column] - without[rows, column]).mean():+.4f}"
+                    for column in (0, 1)
                 )
         print(line)
     return table

@@ -50,23 +50,23 @@ def sort_of(rule: str) -> str:
 
 def shares(rules: list[str], useful: np.ndarray) -> dict[str, float]:
     """The shrunk share of each rule, and of each sort under "sort:"."""
-    seen, right = (
+    count, right = (
         Counter(rules),
         Counter(rule for rule, fine in zip(rules, useful, strict=True) if fine),
     )
-    found: dict[str, float] = {}
-    for sort in {sort_of(rule) for rule in seen}:
-        of = [rule for rule in seen if sort_of(rule) == sort]
-        cases, fine = sum(seen[rule] for rule in of), sum(right[rule] for rule in of)
-        found[f"sort:{sort}"] = (fine + PRIOR * OF_SORT) / (cases + OF_SORT)
+    table: dict[str, float] = {}
+    for sort in {sort_of(rule) for rule in count}:
+        of = [rule for rule in count if sort_of(rule) == sort]
+        cases, fine = sum(count[rule] for rule in of), sum(right[rule] for rule in of)
+        table[f"sort:{sort}"] = (fine + PRIOR * OF_SORT) / (cases + OF_SORT)
         for rule in of:
-            found[rule] = (right[rule] + found[f"sort:{sort}"] * OF_RULE) / (seen[rule] + OF_RULE)
-    return found
+            table[rule] = (right[rule] + table[f"sort:{sort}"] * OF_RULE) / (count[rule] + OF_RULE)
+    return table
 
 
-def features(rule: str, one: Proposed) -> dict[str, float | str]:
+def features(rule: str, proposal: Proposed) -> dict[str, float | str]:
     """How a fact was said."""
-    value = str(one.fields.get("value", one.fields.get("object", "")))
+    value = str(proposal.fields.get("value", proposal.fields.get("object", "")))
     words = value.lower().split()
     return {
         "sort": sort_of(rule),
@@ -74,8 +74,8 @@ def features(rule: str, one: Proposed) -> dict[str, float | str]:
         "pronoun": float(bool({"it", "them", "they", "he", "she", "there"} & set(words))),
         "capital": float(any(part[:1].isupper() for part in value.split())),
         "article": float(bool(words) and words[0] in ("the", "a", "an")),
-        "start": float(one.start == 0),
-        "said": float(min(len(one.span), 200)) / 100,
+        "start": float(proposal.start == 0),
+        "said": float(min(len(proposal.span), 200)) / 100,
     }
 
 
@@ -86,30 +86,30 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--chitchat", type=Path)
     arguments = parser.parse_args()
-    found = dict(proposed(arguments.folder, also=arguments.chitchat))
+    proposals = dict(proposed(arguments.folder, also=arguments.chitchat))
     rows = map(
         json.loads, (JUDGEMENTS / "extraction.jsonl").read_text(encoding="utf-8").splitlines()
     )
     judged = [
         (key, row["judgement"] == "useful")
         for row in rows
-        if (key := (row["chat"], row["message"], row["sort"], row["rule"], row["nth"])) in found
+        if (key := (row["chat"], row["message"], row["sort"], row["rule"], row["nth"])) in proposals
         and row["sort"] == "fact"
     ]
     keys = [key for key, _ in judged]
     useful = np.array([fine for _, fine in judged])
     rules, groups = [key[3] for key in keys], [key[0] for key in keys]
-    told = [features(key[3], found[key]) for key in keys]
+    inputs = [features(key[3], proposals[key]) for key in keys]
     table, regression = np.zeros(len(keys)), np.zeros(len(keys))
     for train, test in GroupKFold(10).split(keys, useful, groups):
-        known = shares([rules[n] for n in train], useful[train])
+        rates = shares([rules[n] for n in train], useful[train])
         table[test] = [
-            known.get(rules[n], known.get(f"sort:{sort_of(rules[n])}", PRIOR)) for n in test
+            rates.get(rules[n], rates.get(f"sort:{sort_of(rules[n])}", PRIOR)) for n in test
         ]
         model = make_pipeline(DictVectorizer(), LogisticRegression(C=0.5, max_iter=2000))
-        model.fit([told[n] for n in train], useful[train])
-        regression[test] = model.predict_proba([told[n] for n in test])[:, 1]
-    now = np.array([found[key].confidence for key in keys])
+        model.fit([inputs[n] for n in train], useful[train])
+        regression[test] = model.predict_proba([inputs[n] for n in test])[:, 1]
+    now = np.array([proposals[key].confidence for key in keys])
     print(f"{len(keys)} judged facts that are proposed, {int(useful.sum())} useful")
     for name, sure in (
         ("as it is", now),

@@ -61,8 +61,8 @@ VARIABLE = "MEMLAB_DATA"
 def jobs(data: Path | None, only: str) -> list[tuple[str, str, Path | None]]:
     """Return every lab with every pack, as far as ``only`` allows; chats only where there is a data folder."""
     labs = [*LABS, *(CHATS if data is not None else ())]
-    made = [(lab, pack, data) for lab in ("hashes", *labs) for pack in memlab.packs()]
-    return [job for job in made if _begins_alike(f"{job[0]}/{job[1]}/", only)]
+    tasks = [(lab, pack, data) for lab in ("hashes", *labs) for pack in memlab.packs()]
+    return [job for job in tasks if _begins_alike(f"{job[0]}/{job[1]}/", only)]
 
 
 def make(job: tuple[str, str, Path | None], keep: bool) -> list[Thing]:
@@ -89,10 +89,10 @@ def expected(record: Record, data: Path | None, only: str) -> list[str]:
 
 
 def rewritten(
-    record: Record, things: Iterable[Thing], changes: Iterable[Change], machine: str
+    record: Record, records: Iterable[Thing], changes: Iterable[Change], machine: str
 ) -> Record:
     """Return the record with the changed lines as they are now; the others stay as they were written."""
-    lines, by_name = dict(record.lines), {thing.name: thing for thing in things}
+    lines, by_name = dict(record.lines), {item.name: item for item in records}
     for change in changes:
         if change.name in by_name:
             lines[change.name] = line_of(by_name[change.name], machine)
@@ -100,8 +100,8 @@ def rewritten(
             del lines[change.name]
     used = {line.machine for line in lines.values()}
     machines = {**record.machines, digest(machine.encode()): machine}
-    kept = {name: machine for name, machine in sorted(machines.items()) if name in used}
-    return replace(record, lines=dict(sorted(lines.items())), machines=kept)
+    used_machines = {name: machine for name, machine in sorted(machines.items()) if name in used}
+    return replace(record, lines=dict(sorted(lines.items())), machines=used_machines)
 
 
 def main() -> int:
@@ -118,66 +118,70 @@ def main() -> int:
     )
     parser.add_argument("--dump", type=Path, help="folder for every thing as text")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    given = parser.parse_args()
-    if given.write and not given.reason.strip():
+    arguments = parser.parse_args()
+    if arguments.write and not arguments.reason.strip():
         parser.error(
             "--write needs --reason: a changed line is committed together with its reason."
         )
-    named = given.data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
-    if named is not None and not named.is_dir():
+    data_folder = arguments.data or (
+        Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None
+    )
+    if data_folder is not None and not data_folder.is_dir():
         parser.error(
-            f"{named} is no folder. --data or {VARIABLE} names one with locomo/ and beam100k/."
+            f"{data_folder} is no folder. --data or {VARIABLE} names one with locomo/ and beam100k/."
         )
     began, machine, record = time.monotonic(), describe_machine(), read(FOLDER)
-    things = {}
-    for thing in _made(jobs(named, given.only), given.processes, keep=given.dump is not None):
-        if thing.name.startswith(given.only):
-            things[thing.name] = thing
-            if given.dump is not None:
-                target = given.dump / f"{thing.name}.txt"
+    records = {}
+    for item in _made(
+        jobs(data_folder, arguments.only), arguments.processes, keep=arguments.dump is not None
+    ):
+        if item.name.startswith(arguments.only):
+            records[item.name] = item
+            if arguments.dump is not None:
+                target = arguments.dump / f"{item.name}.txt"
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(thing.content)
-    wanted = expected(record, named, given.only)
-    changes = compare(record, things, machine, wanted)
+                target.write_text(item.content)
+    wanted = expected(record, data_folder, arguments.only)
+    changes = compare(record, records, machine, wanted)
     for change in changes:
         print(change)
     to_the_bit = sum(
         record.lines[name].machine == digest(machine.encode())
-        for name in things
+        for name in records
         if name in record.lines
     )
     rounded = sum(
-        is_rounded(record.lines[name], thing)
-        for name, thing in things.items()
+        is_rounded(record.lines[name], item)
+        for name, item in records.items()
         if name in record.lines
     )
     print(
-        f"{len(things)} things, {len(changes)} changed; {to_the_bit} compared to the bit, the others to 1e-12"
+        f"{len(records)} things, {len(changes)} changed; {to_the_bit} compared to the bit, the others to 1e-12"
     )
     print(f"{rounded} have floats that differ from the record in at least one bit")
     print(f"{machine}\n{time.monotonic() - began:.0f} s")
-    if named is None:
+    if data_folder is None:
         left = sum(_lab(name) in CHATS for name in record.lines)
         print(
             f"The data part did not run: {VARIABLE} names no folder. {left} lines of the record were not compared."
         )
-    if given.write:
+    if arguments.write:
         if changes:
             write(
                 FOLDER,
-                rewritten(record, things.values(), changes, machine),
+                rewritten(record, records.values(), changes, machine),
                 changes,
-                given.reason.strip(),
+                arguments.reason.strip(),
             )
         print(f"{len(changes)} lines written")
         return 0
-    if said := unlogged(FOLDER):
-        print(said)
+    if problem := unlogged(FOLDER):
+        print(problem)
     if changes:
         print(
             'If this is meant, run it again with --write --reason "..." and commit the record with the change.'
         )
-    return 1 if changes or said else 0
+    return 1 if changes or problem else 0
 
 
 def _made(

@@ -38,9 +38,10 @@ def least(call: Callable[[], object], times: int = 5) -> float:
 
 
 def row(what: str, seconds: float, baseline: float | None = None) -> None:
-    shown = f"{seconds:10.3f} s " if seconds >= 1 else f"{1000 * seconds:10.3f} ms"
+    duration = f"{seconds:10.3f} s " if seconds >= 1 else f"{1000 * seconds:10.3f} ms"
     print(
-        f"  {what:<50}{shown}" + (f"{seconds / baseline:10.2f} x" if baseline else ""), flush=True
+        f"  {what:<50}{duration}" + (f"{seconds / baseline:10.2f} x" if baseline else ""),
+        flush=True,
     )
 
 
@@ -100,10 +101,10 @@ def measure(name: str, source: Ints, target: Ints, nodes: int, dice: np.random.G
                 threshold=threshold,
             )
 
-        found = go()
-        row(f"spread {mode}, 10 seeds: {len(found.rows):,} reached", least(go), multiplied)  # type: ignore[attr-defined]
-        if found.unexpanded or found.narrowed:  # type: ignore[attr-defined]
-            print(f"    limited: {found.unexpanded:,} not expanded, {found.narrowed:,} narrowed")  # type: ignore[attr-defined]
+        result = go()
+        row(f"spread {mode}, 10 seeds: {len(result.rows):,} reached", least(go), multiplied)  # type: ignore[attr-defined]
+        if result.unexpanded or result.narrowed:  # type: ignore[attr-defined]
+            print(f"    limited: {result.unexpanded:,} not expanded, {result.narrowed:,} narrowed")  # type: ignore[attr-defined]
 
     def singles(look: bool, count: int = 10_000) -> None:
         for at in range(count):
@@ -143,11 +144,14 @@ def grouped(
     inside = first[label[source]] + (dice.random(edges) * size).astype(np.int64)
     target = np.where(dice.random(edges) < 0.7, inside, dice.integers(0, nodes, edges))
     target = np.where(target == source, (source + 1) % nodes, target)
-    weight, held = dice.random(edges), Edges()
-    held.append(source, target, 0, weight, nodes=nodes)
+    weight, graph_edges = dice.random(edges), Edges()
+    graph_edges.append(source, target, 0, weight, nodes=nodes)
     print(f"communities: {nodes:,} nodes, {edges:,} edges, {groups} groups planted")
-    found = communities(held)
-    row(f"communities, modularity {found.modularity:.4f}", least(lambda: communities(held), 2))
+    communities_found = communities(graph_edges)
+    row(
+        f"communities, modularity {communities_found.modularity:.4f}",
+        least(lambda: communities(graph_edges), 2),
+    )
     if find_spec("igraph"):
         import igraph
 

@@ -162,9 +162,9 @@ def draw(world: World, dice: np.random.Generator, recalls: int) -> Drawn:
 
 def ranks(scores: Floats) -> NDArray[np.int64]:
     order = np.argsort(-scores, axis=1, kind="stable")
-    found = np.empty_like(order)
-    np.put_along_axis(found, order, np.arange(scores.shape[1])[None, :], axis=1)
-    return found
+    positions = np.empty_like(order)
+    np.put_along_axis(positions, order, np.arange(scores.shape[1])[None, :], axis=1)
+    return positions
 
 
 def forbidden(world: World, drawn: Drawn, dice: np.random.Generator) -> NDArray[np.bool_]:
@@ -194,9 +194,9 @@ def truth(world: World, seed: int = 99) -> tuple[float, float]:
             worth = np.where(dead, 0.02 if world.unsupported == "worthless" else 0.98, worth)
         pair = []
         for scores in (drawn.other, drawn.live):
-            place = ranks(scores)
-            shown = place < world.head
-            pair.append(earned(world, worth, shown, place, drawn.group, dice).sum(axis=1).mean())
+            rank = ranks(scores)
+            is_shown = rank < world.head
+            pair.append(earned(world, worth, is_shown, rank, drawn.group, dice).sum(axis=1).mean())
         values.append((pair[0], pair[0] - pair[1]))
     value, gap = np.mean(values, axis=0)
     return float(value), float(gap)
@@ -205,27 +205,27 @@ def truth(world: World, seed: int = 99) -> tuple[float, float]:
 def earned(
     world: World,
     worth: Floats,
-    shown: NDArray[Any],
-    place: NDArray[Any],
+    is_shown: NDArray[Any],
+    rank_of_item: NDArray[Any],
     group: NDArray[Any],
     dice: Any,
 ) -> Floats:
     """Rewards of what is shown at these places (from 0)."""
-    seen = np.array([*world.position, *([world.position[-1]] * worth.shape[1])])[
-        np.minimum(place, worth.shape[1] - 1)
+    examination = np.array([*world.position, *([world.position[-1]] * worth.shape[1])])[
+        np.minimum(rank_of_item, worth.shape[1] - 1)
     ]
-    reward = (dice.random(worth.shape) < worth * seen) & shown
+    reward = (dice.random(worth.shape) < worth * examination) & is_shown
     if world.redundant:
-        order = np.argsort(np.where(shown, place, 99), axis=1, kind="stable")
-        taken = np.zeros((len(worth), 10), dtype=bool)
+        order = np.argsort(np.where(is_shown, rank_of_item, 99), axis=1, kind="stable")
+        used = np.zeros((len(worth), 10), dtype=bool)
         rows = np.arange(len(worth))
         for rank in range(world.head + world.probes):
             item = order[:, rank]
-            there = shown[rows, item]
+            there = is_shown[rows, item]
             its = group[rows, item] % 3
             hit = reward[rows, item] & there
-            reward[rows, item] = hit & ~taken[rows, its]
-            taken[rows, its] |= hit
+            reward[rows, item] = hit & ~used[rows, its]
+            used[rows, its] |= hit
     return np.asarray(reward.astype(np.float64))
 
 
@@ -253,11 +253,11 @@ def sampled(chance: Floats, dice: np.random.Generator) -> NDArray[np.bool_]:
         (len(chance), 1)
     )
     points = np.ceil(ends - 1e-12)
-    found = np.zeros(chance.shape, dtype=np.bool_)
+    is_sampled = np.zeros(chance.shape, dtype=np.bool_)
     np.put_along_axis(
-        found, order, np.diff(points, axis=1, prepend=np.zeros((len(chance), 1))) > 0, axis=1
+        is_sampled, order, np.diff(points, axis=1, prepend=np.zeros((len(chance), 1))) > 0, axis=1
     )
-    return found
+    return is_sampled
 
 
 def show(world: World, seed: int) -> Shown:
@@ -265,45 +265,41 @@ def show(world: World, seed: int) -> Shown:
     dice = np.random.default_rng((7, seed))
     drawn = draw(world, dice, world.recalls)
     count, _ = drawn.live.shape
-    place = ranks(drawn.live)
+    rank = ranks(drawn.live)
     dead = (
-        forbidden(world, drawn, dice)
-        if world.unsupported != "none"
-        else np.zeros(place.shape, bool)
+        forbidden(world, drawn, dice) if world.unsupported != "none" else np.zeros(rank.shape, bool)
     )
     worth = drawn.worth
     if world.unsupported != "none":
         worth = np.where(dead, 0.02 if world.unsupported == "worthless" else 0.98, worth)
-    head = (place < world.head) & ~dead
+    head = (rank < world.head) & ~dead
     rate = np.full(count, world.rate)
     if world.design == "random":
         certain, below, weight, wanted = (
             np.zeros_like(head),
             ~dead,
-            np.ones(place.shape),
+            np.ones(rank.shape),
             world.head + world.probes,
         )
     else:
         certain, below, wanted = head, ~head & ~dead, world.probes
-        weight = (
-            np.where(place < 18, 0.7, 0.3) if world.design == "tilted" else np.ones(place.shape)
-        )
+        weight = np.where(rank < 18, 0.7, 0.3) if world.design == "tilted" else np.ones(rank.shape)
         if world.drift:
             rate = np.where(np.arange(count) < count / 2, 1.0, 0.5)
     weight = np.where(below, weight, 0.0)
     chance = weight / weight.sum(axis=1, keepdims=True) * wanted
-    shown = certain | (sampled(chance, dice) & (dice.random(count) < rate)[:, None])
+    is_shown = certain | (sampled(chance, dice) & (dice.random(count) < rate)[:, None])
     chance = np.where(certain, 1.0, chance * rate[:, None])
-    at = np.where(shown, np.where(certain, place, 100 + dice.random(place.shape)), 999.0)
+    at = np.where(is_shown, np.where(certain, rank, 100 + dice.random(rank.shape)), 999.0)
     spot = np.argsort(np.argsort(at, axis=1, kind="stable"), axis=1, kind="stable")
-    reward = earned(world, worth, shown, spot, drawn.group, dice)
-    answered = shown.copy()
+    reward = earned(world, worth, is_shown, spot, drawn.group, dice)
+    answered = is_shown.copy()
     if world.silence == "random":
-        answered &= dice.random(place.shape) < 0.35
+        answered &= dice.random(rank.shape) < 0.35
     elif world.silence == "item":
-        answered &= dice.random(place.shape) < 1 / (1 + np.exp(-(drawn.live + 0.3)))
+        answered &= dice.random(rank.shape) < 1 / (1 + np.exp(-(drawn.live + 0.3)))
     elif world.silence == "outcome":
-        answered &= dice.random(place.shape) < np.where(reward > 0, 0.9, 0.35)
+        answered &= dice.random(rank.shape) < np.where(reward > 0, 0.9, 0.35)
     elif world.silence == "clicks":
         answered &= reward > 0
     left = (chance > 0) & (chance < 1)
@@ -316,8 +312,8 @@ def show(world: World, seed: int) -> Shown:
         drawn,
         head,
         own,
-        shown,
-        np.where(shown, spot + 1, 0),
+        is_shown,
+        np.where(is_shown, spot + 1, 0),
         chance,
         worth,
         np.where(answered, reward, np.nan),
@@ -343,9 +339,9 @@ def slates_of(
         )
         when = day[:, None] + late
         answered = (reward == 1) & (when <= 60.0)
-    known = world.logged != "none"
+    has_propensities = world.logged != "none"
     chance = pl.Series(
-        "propensity", log.chance.ravel() if known else np.full(recall.size, np.nan)
+        "propensity", log.chance.ravel() if has_propensities else np.full(recall.size, np.nan)
     ).fill_nan(None)
     candidates = pl.DataFrame(
         {
@@ -359,17 +355,17 @@ def slates_of(
     decisions = pl.DataFrame(
         {"decision": np.arange(count), "at": _times(day), "limit": np.full(count, world.head)}
     )
-    sampler = pl.lit(_SAMPLERS[world.challenge] if known else "unknown")
+    sampler = pl.lit(_SAMPLERS[world.challenge] if has_propensities else "unknown")
     decisions = decisions.with_columns(
         cluster=pl.Series([f"{user:06d}" for user in users]), sampler=sampler
     )
     if challenges is not None:
-        named = {"pack": "live", "pack_hash": "a"}
+        pack_columns = {"pack": "live", "pack_hash": "a"}
         decisions = decisions.with_columns(
-            *(pl.lit(value).alias(name) for name, value in named.items()),
+            *(pl.lit(value).alias(name) for name, value in pack_columns.items()),
             challenge=pl.Series(challenges),
         )
-    shown, answers = pl.Series(log.shown.ravel()), pl.Series(answered.ravel())
+    is_shown, answers = pl.Series(log.shown.ravel()), pl.Series(answered.ravel())
     rows = candidates.select("decision", "memory_id", "propensity").with_columns(
         position=pl.Series(log.place.ravel())
     )
@@ -379,8 +375,8 @@ def slates_of(
         feedback = feedback.with_columns(at=_times(when[answered]))
     tables = (
         decisions,
-        candidates if known else candidates.filter(shown),
-        rows.filter(shown),
+        candidates if has_propensities else candidates.filter(is_shown),
+        rows.filter(is_shown),
         feedback,
     )
     return memlab.Slates(*(table.lazy() for table in tables), policies=("other",))
@@ -397,31 +393,36 @@ def challenged(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
     dice = np.random.default_rng((9, seed))
     drawn, opponent = draw(world, dice, world.recalls), Opponent("other", world.challenge)
     places = ranks(drawn.live), ranks(drawn.other)
-    shown, spot = np.zeros(drawn.live.shape, dtype=np.bool_), np.full(drawn.live.shape, world.pool)
+    is_shown, spot = (
+        np.zeros(drawn.live.shape, dtype=np.bool_),
+        np.full(drawn.live.shape, world.pool),
+    )
     chance, logged = np.zeros(drawn.live.shape), []
-    heads = [np.argsort(place, axis=1)[:, : world.head].tolist() for place in places]
+    heads = [np.argsort(rank, axis=1)[:, : world.head].tolist() for rank in places]
     for recall, (live, own) in enumerate(zip(*heads, strict=True)):
         items, chance[recall], text = opponent.show(range(world.pool), live, own, dice)
-        shown[recall, items], spot[recall, items] = True, np.arange(len(items))
+        is_shown[recall, items], spot[recall, items] = True, np.arange(len(items))
         logged.append(text)
-    reward = np.where(shown, earned(world, drawn.worth, shown, spot, drawn.group, dice), np.nan)
+    reward = np.where(
+        is_shown, earned(world, drawn.worth, is_shown, spot, drawn.group, dice), np.nan
+    )
     if world.silence == "random":
         reward = np.where(dice.random(reward.shape) < 0.35, reward, np.nan)
-    worth = [expected(world, drawn, place) for place in places]
-    head, own = (place < world.head for place in places)
-    place = np.where(shown, spot + 1, 0)
+    worth = [expected(world, drawn, rank) for rank in places]
+    head, own = (rank < world.head for rank in places)
+    rank = np.where(is_shown, spot + 1, 0)
     return (
-        Shown(drawn, head, own, shown, place, chance, drawn.worth, reward),
+        Shown(drawn, head, own, is_shown, rank, chance, drawn.worth, reward),
         logged,
         worth[1] - worth[0],
     )
 
 
-def expected(world: World, drawn: Drawn, place: NDArray[np.int64]) -> Floats:
+def expected(world: World, drawn: Drawn, rank: NDArray[np.int64]) -> Floats:
     """f64[recalls]: the mean of ``earned``, if the head by these places is shown."""
-    head = place < world.head
-    seen = np.array(world.position)[np.minimum(place, len(world.position) - 1)]
-    worth = np.where(head, drawn.worth * seen, 0.0)
+    head = rank < world.head
+    examination = np.array(world.position)[np.minimum(rank, len(world.position) - 1)]
+    worth = np.where(head, drawn.worth * examination, 0.0)
     if not world.redundant:
         return np.asarray(worth.sum(axis=1))
     return np.asarray(
@@ -451,25 +452,27 @@ def judge(task: tuple[World, int, float, float]) -> Outcome:
 
 def _evaluated(world: World, seed: int, value: float, gap: float) -> Outcome:
     slates = slates_of(world, show(world, seed), seed)
-    found = memlab.evaluate(slates, ["other"], missing=world.missing, horizon=world.horizon)  # type: ignore[arg-type]
-    row = next(one for one in found.rows if one.policy == "other")
+    evaluation = memlab.evaluate(slates, ["other"], missing=world.missing, horizon=world.horizon)  # type: ignore[arg-type]
+    row = next(entry for entry in evaluation.rows if entry.policy == "other")
     if row.value is None or row.difference is None:
         return Outcome(False, why=", ".join(gate.name for gate in row.closed))
     ends = (row.value, value), (row.difference, gap)
-    return Outcome(True, tuple(one.low <= true <= one.high for one, true in ends), row.verdict)  # type: ignore[arg-type]
+    return Outcome(
+        True, tuple(entry.low <= true <= entry.high for entry, true in ends), row.verdict
+    )  # type: ignore[arg-type]
 
 
 def _verdict(world: World, seed: int, _: float, gap: float) -> Outcome:
     log, logged, worth = challenged(world, seed)
-    found = memlab.verdict(slates_of(world, log, seed, logged), missing=world.missing)["other"]  # type: ignore[arg-type]
-    if found.closed or found.planned is None:
-        return Outcome(False, why=", ".join(gate.name for gate in found.closed))
-    low, high = found.track["low"].to_numpy(), found.track["high"].to_numpy()
+    verdict = memlab.verdict(slates_of(world, log, seed, logged), missing=world.missing)["other"]  # type: ignore[arg-type]
+    if verdict.closed or verdict.planned is None:
+        return Outcome(False, why=", ".join(gate.name for gate in verdict.closed))
+    low, high = verdict.track["low"].to_numpy(), verdict.track["high"].to_numpy()
     truth = np.cumsum(worth) / np.arange(1, len(worth) + 1)
     always = bool(((low <= truth) & (truth <= high)).all())
     first = np.flatnonzero((low > 0) | (high < 0))
     side = "" if not len(first) else "better" if low[first[0]] > 0 else "worse"
-    return Outcome(True, (always, found.planned.low <= gap <= found.planned.high), side)
+    return Outcome(True, (always, verdict.planned.low <= gap <= verdict.planned.high), side)
 
 
 def main() -> None:
@@ -495,17 +498,19 @@ def main() -> None:
             value, gap = truth(world)
             if world.delay:
                 value, gap = value * 0.8, gap * 0.8
-            found = pool.map(
+            outcomes = pool.map(
                 judge, [(world, seed, value, gap) for seed in range(arguments.logs)], chunksize=4
             )
-            out = [one for one in found if one.released]
-            cover = [np.mean([one.held[at] for one in out]) if out else np.nan for at in (0, 1)]
+            out = [outcome for outcome in outcomes if outcome.released]
+            cover = [
+                np.mean([outcome.held[at] for outcome in out]) if out else np.nan for at in (0, 1)
+            ]
             tie = world.target == "tie"
             right = sum(
-                one.verdict == ("better" if gap > 0 else "worse") and not tie for one in out
+                outcome.verdict == ("better" if gap > 0 else "worse") and not tie for outcome in out
             )
-            wrong = sum(one.verdict in ("better", "worse") for one in out) - right
-            why = Counter(one.why for one in found if one.why)
+            wrong = sum(outcome.verdict in ("better", "worse") for outcome in out) - right
+            why = Counter(outcome.why for outcome in outcomes if outcome.why)
             reasons = "; ".join(f"{name} {count}" for name, count in why.most_common(3))
             low = len(out) >= 20 and min(cover) < 0.93
             bad += low
@@ -515,7 +520,7 @@ def main() -> None:
                     "assumptions": "hold" if world.sound else "violated",
                     "true value": float(value),
                     "true difference": float(gap),
-                    "released": len(out) / len(found),
+                    "released": len(out) / len(outcomes),
                     "coverage of value": float(cover[0]) if out else None,
                     "coverage": float(cover[1]) if out else None,
                     "right": right,
@@ -524,7 +529,7 @@ def main() -> None:
                 }
             )
             print(
-                f"{world.name:<38}{value:>7.3f}{gap:>+8.3f}{len(out) / len(found):>9.2f}"
+                f"{world.name:<38}{value:>7.3f}{gap:>+8.3f}{len(out) / len(outcomes):>9.2f}"
                 f"{cover[0]:>9.3f}{cover[1]:>9.3f}"
                 f"{right:>7}{wrong:>7}  {reasons}{'  BELOW' if low else ''}",
                 flush=True,

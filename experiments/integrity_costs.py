@@ -60,22 +60,24 @@ def main() -> None:
     parser.add_argument("other", type=Path)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     ratios: dict[str, list[tuple[float, float]]] = {}
-    for round_ in range(given.rounds):
-        order = [HERE, given.other.resolve()]
-        random.Random(given.seed + round_).shuffle(order)
-        found = {checkout: run(checkout, given.seed + round_) for checkout in order}
-        own, other = found[HERE], found[given.other.resolve()]
+    for round_ in range(arguments.rounds):
+        order = [HERE, arguments.other.resolve()]
+        random.Random(arguments.seed + round_).shuffle(order)
+        times = {checkout: run(checkout, arguments.seed + round_) for checkout in order}
+        own, other = times[HERE], times[arguments.other.resolve()]
         for name in own:
             ratios.setdefault(name, []).append(
                 (own[name][0] / other[name][0], own[name][1] / other[name][1])
             )
     print(
-        f"{'':16} {'processor time':>16} {'wall time':>12}   (this / other, median of {given.rounds})"
+        f"{'':16} {'processor time':>16} {'wall time':>12}   (this / other, median of {arguments.rounds})"
     )
     for name, some in ratios.items():
-        wall, cpu = (statistics.median(one[place] for one in some) for place in (0, 1))
+        wall, cpu = (
+            statistics.median(time_pair[column] for time_pair in some) for column in (0, 1)
+        )
         print(f"{name:16} {cpu:16.3f} {wall:12.3f}")
 
 

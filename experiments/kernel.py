@@ -233,8 +233,8 @@ def _ratio(trees: list[Tree], operation: str, runs: int, recalls: int) -> float:
     ratios = []
     for run in range(runs):
         took = [0.0, 0.0]
-        for place in (0, 1) if run % 2 else (1, 0):
-            took[place] = float(trees[place].ask(operation, recalls))
+        for side in (0, 1) if run % 2 else (1, 0):
+            took[side] = float(trees[side].ask(operation, recalls))
         ratios.append(took[1] / took[0])
     return statistics.median(ratios)
 

@@ -102,19 +102,19 @@ def frame(rows: int, seed: int) -> pl.DataFrame:
 
 def medians(contenders: Mapping[str, Callable[[], object]], runs: int) -> dict[str, float]:
     """Seconds of each, the median of ``runs`` turns after one that does not count."""
-    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    durations: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(runs + 1):
         for name, call in contenders.items():
             started = time.perf_counter()
             call()
             if turn:
-                taken[name].append(time.perf_counter() - started)
-    return {name: statistics.median(times) for name, times in taken.items()}
+                durations[name].append(time.perf_counter() - started)
+    return {name: statistics.median(times) for name, times in durations.items()}
 
 
 def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
     """Compiled columns against Polars by hand."""
-    found = []
+    timings = []
     for rows, (name, (source, expression)) in itertools.product(sizes, by_hand().items()):
         data = frame(rows, seed)
         policy = compile_policy(source, SLOT)
@@ -130,7 +130,7 @@ def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
             runs,
         )
         hand = min(times["eager"], times["lazy"])
-        found.append(
+        timings.append(
             {
                 "policy": name,
                 "rows": rows,
@@ -138,7 +138,7 @@ def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
                 "ratio": times["compiled"] / hand,
             }
         )
-    return found
+    return timings
 
 
 def slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
@@ -150,9 +150,9 @@ def slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
     }
 
 
-def numpy_by_hand(given: Mapping[str, Any]) -> Callable[[], Any]:
+def numpy_by_hand(inputs: Mapping[str, Any]) -> Callable[[], Any]:
     """What the default pack's recall-score does, in NumPy: seven scaled sums and three choices, weights made equal."""
-    values = list(given.items())
+    values = list(inputs.items())
 
     def scored() -> Any:
         total = np.zeros(len(values[0][1]))
@@ -169,29 +169,29 @@ def numpy_by_hand(given: Mapping[str, Any]) -> Callable[[], Any]:
 
 def arrays(runs: int, seed: int) -> list[dict[str, Any]]:
     """One slate of 300 candidates, in microseconds."""
-    found = []
+    rows = []
     default = load_pack(DEFAULT_PACK).policies["recall-score"]
     for name, policy in (
         ("default recall-score", default),
         ("eight features", compile_policy(SCORE, SLOT)),
     ):
-        given = slate(policy, 300, seed)
-        if "kind" in given:
-            given["kind"] = np.array(KINDS, object)[
+        inputs = slate(policy, 300, seed)
+        if "kind" in inputs:
+            inputs["kind"] = np.array(KINDS, object)[
                 np.random.default_rng(seed).integers(0, len(KINDS), 300)
             ]
         contenders: dict[str, Callable[[], object]] = {
-            "arrays": lambda p=policy, g=given: p.arrays(g)
+            "arrays": lambda p=policy, g=inputs: p.arrays(g)
         }
-        table = pl.DataFrame({k: pl.Series(v.tolist()) for k, v in given.items()}).with_columns(
+        table = pl.DataFrame({k: pl.Series(v.tolist()) for k, v in inputs.items()}).with_columns(
             memory_id=pl.int_range(300)
         )
         contenders["columns"] = lambda p=policy, t=table: p.columns(t)
         if policy is default:
-            contenders["NumPy by hand"] = numpy_by_hand(given)
+            contenders["NumPy by hand"] = numpy_by_hand(inputs)
         times = medians(contenders, 40 * runs)
-        found.append({"policy": name, **{k: 1e6 * v for k, v in times.items()}})
-    return found
+        rows.append({"policy": name, **{k: 1e6 * v for k, v in times.items()}})
+    return rows
 
 
 def reading(runs: int) -> list[dict[str, Any]]:
@@ -270,14 +270,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=21)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     results = {
-        "columns": columns(given.sizes, given.runs, given.seed),
-        "arrays": arrays(given.runs, given.seed),
-        "reading": reading(given.runs),
-        "swap": swap(given.runs, given.seed),
+        "columns": columns(arguments.sizes, arguments.runs, arguments.seed),
+        "arrays": arrays(arguments.runs, arguments.seed),
+        "reading": reading(arguments.runs),
+        "swap": swap(arguments.runs, arguments.seed),
     }
-    if given.json:
+    if arguments.json:
         print(json.dumps(results, indent=1))
         return
     print(f"{'columns, ms':<22}{'rows':>11}{'compiled':>11}{'eager':>9}{'lazy':>9}{'ratio':>9}")

@@ -51,14 +51,14 @@ def measured(code: str, settings: Sequence[str]) -> list[dict[str, Any]]:
     for name, source in sources.items():
         for setting in settings if name != "dense" else settings[:1]:
             pack = load_pack(in_language(source, setting))
-            (found,) = bench_conversations(conversations, packs=[pack], baselines=False).systems
+            (system,) = bench_conversations(conversations, packs=[pack], baselines=False).systems
             rows.append(
                 {
                     "language": code,
                     "pack": name,
                     "setting": setting if name != "dense" else "",
-                    "questions": found.questions,
-                    **{metric: found.metrics[metric] for metric in METRICS},
+                    "questions": system.questions,
+                    **{metric: system.metrics[metric] for metric in METRICS},
                 }
             )
     return rows

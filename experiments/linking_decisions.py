@@ -37,12 +37,12 @@ EDGES = ("updates", "contradicts", "similar-to", "relates-to")
 def chats(folder: Path, *, held_out: bool) -> dict[str, list[dict[str, Any]]]:
     """The messages of each chat as rows: text, speaker, at."""
     locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
-    found = [
-        one.conversation
-        for one in read_locomo(folder / "locomo/locomo-dev5.json")
-        if one.conversation.name in locomo
+    conversations = [
+        entry.conversation
+        for entry in read_locomo(folder / "locomo/locomo-dev5.json")
+        if entry.conversation.name in locomo
     ]
-    talks = {one.name: one for one in found}
+    talks = {entry.name: entry for entry in conversations}
     talks |= {
         f"beam-{number}": read_beam(folder / "beam100k" / str(number))[0].conversation
         for number in beam
@@ -63,20 +63,20 @@ def decide(
     """Decision, number of the later message, number of the earlier one, and why, for one chat."""
     last = max(row["at"] for row in rows)
     with memlab.open(pack=pack, embedder=embedder, clock=ManualClock(last)) as lab:
-        told = lab.remember([{**row, "kind": KINDS[pack]} for row in rows], linking="now")
+        outcomes = lab.remember([{**row, "kind": KINDS[pack]} for row in rows], linking="now")
         number_of = {}
-        for row, memory_id, outcome, *_ in told.outcomes.rows():
+        for row, memory_id, outcome, *_ in outcomes.outcomes.rows():
             if outcome == "added":
                 number_of[memory_id] = row
-        found = []
-        for row, memory_id, outcome, of, relation, why in told.outcomes.rows():
+        decisions = []
+        for row, memory_id, outcome, of, relation, why in outcomes.outcomes.rows():
             if outcome in ("merged", "skipped"):
-                found.append((outcome, row, number_of[of], why))
+                decisions.append((outcome, row, number_of[of], why))
             elif outcome == "superseded":
-                found.append(("superseded", number_of[memory_id], number_of[of], why))
+                decisions.append(("superseded", number_of[memory_id], number_of[of], why))
             elif outcome == "linked":
-                found.append((relation, number_of[memory_id], number_of[of], why))
-        return found
+                decisions.append((relation, number_of[memory_id], number_of[of], why))
+        return decisions
 
 
 def main() -> None:
@@ -93,18 +93,18 @@ def main() -> None:
     parser.add_argument("--judge", type=Path)
     parser.add_argument("--judged", type=Path)
     parser.add_argument("--characters", type=int, default=600)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     embedder = load_embedder(None)
-    told = chats(given.folder, held_out=given.held_out)
-    if given.judged is not None:
-        show_judged(given.judged, told, given.characters)
+    conversations = chats(arguments.folder, held_out=arguments.held_out)
+    if arguments.judged is not None:
+        show_judged(arguments.judged, conversations, arguments.characters)
         return
-    wanted = given.decision or list(DESTROYS)
-    for pack in given.pack or list(KINDS):
+    wanted = arguments.decision or list(DESTROYS)
+    for pack in arguments.pack or list(KINDS):
         counts: Counter[str] = Counter()
         chosen: list[tuple[str, str, int, int, str]] = []
-        messages = sum(map(len, told.values()))
-        for name, rows in told.items():
+        messages = sum(map(len, conversations.values()))
+        for name, rows in conversations.items():
             for decision, later, earlier, why in decide(pack, rows, embedder):
                 counts[decision] += 1
                 if decision in wanted:
@@ -114,13 +114,22 @@ def main() -> None:
             f"{pack:10s} {messages:,} messages, {destroyed} superseded, merged or skipped "
             f"({1000 * destroyed / messages:.2f} per 1,000): {dict(sorted(counts.items()))}"
         )
-        if given.sample is not None and len(chosen) > given.sample:
-            chosen = sorted(random.Random(given.seed).sample(chosen, given.sample))
+        if arguments.sample is not None and len(chosen) > arguments.sample:
+            chosen = sorted(random.Random(arguments.seed).sample(chosen, arguments.sample))
         for name, decision, later, earlier, why in chosen:
-            if given.show:
-                show(pack, name, decision, told[name], later, earlier, why, given.characters)
-        if given.judge is not None:
-            with given.judge.open("a", encoding="utf-8") as out:
+            if arguments.show:
+                show(
+                    pack,
+                    name,
+                    decision,
+                    conversations[name],
+                    later,
+                    earlier,
+                    why,
+                    arguments.characters,
+                )
+        if arguments.judge is not None:
+            with arguments.judge.open("a", encoding="utf-8") as out:
                 for name, decision, later, earlier, _ in chosen:
                     line = {
                         "data": name,
@@ -140,31 +149,31 @@ def show(
     later: int,
     earlier: int,
     why: str,
-    most: int,
+    maximum: int,
 ) -> None:
     """Print the two messages of one decision."""
     print(f"--- {pack} {name} {decision} {later} of {earlier}: {why}")
     for number in (earlier, later):
         print(
-            f"    [{number}] {rows[number]['speaker']}: {' '.join(rows[number]['text'].split())[:most]}"
+            f"    [{number}] {rows[number]['speaker']}: {' '.join(rows[number]['text'].split())[:maximum]}"
         )
 
 
-def show_judged(path: Path, told: dict[str, list[dict[str, Any]]], most: int) -> None:
+def show_judged(path: Path, conversations: dict[str, list[dict[str, Any]]], maximum: int) -> None:
     """Print the decisions of a file of judgements with their texts, and the judgements by decision."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for line in lines:
-        if line["data"] in told:
+        if line["data"] in conversations:
             say = f"judged {line['judgement']}"
             show(
                 line["pack"],
                 line["data"],
                 line["decision"],
-                told[line["data"]],
+                conversations[line["data"]],
                 line["later"],
                 line["earlier"],
                 say,
-                most,
+                maximum,
             )
     for decision in dict.fromkeys(line["decision"] for line in lines):
         told_of = Counter(str(line["judgement"]) for line in lines if line["decision"] == decision)

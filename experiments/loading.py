@@ -128,12 +128,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--words", type=int, default=100, help="of a message, on average")
     parser.add_argument("--rows", type=int, default=4_000, help="rows of the second table")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         print(
-            f"reading alone, {given.megabytes:g} MB each, messages of {given.words} words, best of 3, seed {given.seed}"
+            f"reading alone, {arguments.megabytes:g} MB each, messages of {arguments.words} words, best of 3, seed {arguments.seed}"
         )
-        for format, path in made(Path(name), given.seed, int(given.megabytes * 1e6), given.words):
+        for format, path in made(
+            Path(name), arguments.seed, int(arguments.megabytes * 1e6), arguments.words
+        ):
             seconds, count = [], 0
             for _ in range(3):
                 began = process_time()
@@ -141,12 +143,12 @@ def main() -> None:
                 seconds.append(process_time() - began)
             size = path.stat().st_size / 1e6
             print(f"  {format:<44} {size / min(seconds):7.1f} MB/s  {count:,} rows")
-        compared(Path(name) / "some.jsonl", given.seed, given.rows, given.words)
+        compared(Path(name) / "some.jsonl", arguments.seed, arguments.rows, arguments.words)
 
 
-def compared(path: Path, seed: int, most: int, mean: int) -> None:
+def compared(path: Path, seed: int, maximum: int, mean: int) -> None:
     """Loading against ``remember_many``, in turns."""
-    rows = [row for row, _ in zip(messages(seed, 10**9, mean), range(most), strict=False)]
+    rows = [row for row, _ in zip(messages(seed, 10**9, mean), range(maximum), strict=False)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     wanted = [row for _, row in read_file(path, Options()).rows]
     loads, writes = [], []

@@ -80,27 +80,27 @@ def run_child(
     Raises ``Failed``.
     """
     with tempfile.TemporaryDirectory(prefix="child-") as folder:
-        given, returned = Path(folder) / "given.json", Path(folder) / "returned.json"
-        given.write_text(json.dumps(arguments), encoding="utf-8")
+        arguments_path, returned = Path(folder) / "given.json", Path(folder) / "returned.json"
+        arguments_path.write_text(json.dumps(arguments), encoding="utf-8")
         environment = os.environ | _QUIET | {"MEM0_DIR": folder}
         if threads is not None:
             environment |= {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
-        command = [sys.executable, script, _CHILD, name, str(given), str(returned)]
+        command = [sys.executable, script, _CHILD, name, str(arguments_path), str(returned)]
         ended = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
         if not returned.exists():
             raise Failed(f"{name} ended with status {ended.returncode}")
-        told = json.loads(returned.read_text(encoding="utf-8"))
-    if "failed" in told:
-        raise Failed(f"{name}: {told['failed']}")
-    found: dict[str, Any] = told["result"]
-    return found
+        answer_of_child = json.loads(returned.read_text(encoding="utf-8"))
+    if "failed" in answer_of_child:
+        raise Failed(f"{name}: {answer_of_child['failed']}")
+    result: dict[str, Any] = answer_of_child["result"]
+    return result
 
 
 def serve_child(functions: Iterable[Callable[..., dict[str, Any]]]) -> bool:
     """In a child of ``run_child``: call the function that it was started for. False in the parent."""
     if len(sys.argv) != 5 or sys.argv[1] != _CHILD:
         return False
-    _, _, name, given, returned = sys.argv
+    _, _, name, arguments_path, returned = sys.argv
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     _refuse_network()
@@ -109,13 +109,15 @@ def serve_child(functions: Iterable[Callable[..., dict[str, Any]]]) -> bool:
     def last_words(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        said = str(error).strip().splitlines() or [""]
-        answer.write_text(json.dumps({"failed": f"{kind.__name__}: {said[0]}"}), encoding="utf-8")
+        message = str(error).strip().splitlines() or [""]
+        answer.write_text(
+            json.dumps({"failed": f"{kind.__name__}: {message[0]}"}), encoding="utf-8"
+        )
         sys.__excepthook__(kind, error, trace)
 
     sys.excepthook = last_words
     chosen = {function.__name__: function for function in functions}[name]
-    result = chosen(**json.loads(Path(given).read_text(encoding="utf-8")))
+    result = chosen(**json.loads(Path(arguments_path).read_text(encoding="utf-8")))
     answer.write_text(json.dumps({"result": result}), encoding="utf-8")
     return True
 
@@ -139,9 +141,9 @@ def peak_mb() -> float:
     """
     status = Path("/proc/self/status")
     if status.exists() and (
-        found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
+        match := re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
     ):
-        return int(found[1]) * 1024 / 1e6
+        return int(match[1]) * 1024 / 1e6
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
@@ -153,11 +155,11 @@ def disk_mb(path: Path) -> float:
 
 
 def timed(
-    call: Callable[Given, Returned], *given: Given.args, **named: Given.kwargs
+    call: Callable[Given, Returned], *args: Given.args, **keywords: Given.kwargs
 ) -> tuple[float, Returned]:
     """Seconds, and what the call returned."""
     started = time.perf_counter()
-    returned = call(*given, **named)
+    returned = call(*args, **keywords)
     return time.perf_counter() - started, returned
 
 
@@ -177,13 +179,13 @@ def missing(names: Iterable[str]) -> str | None:
 
 def versions(names: Iterable[str]) -> dict[str, str]:
     """The installed version of each distribution that is installed."""
-    found = {}
+    installed = {}
     for name in names:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def provenance(names: Iterable[str]) -> dict[str, Any]:
@@ -198,8 +200,8 @@ def provenance(names: Iterable[str]) -> dict[str, Any]:
 
 def stated(facts: Mapping[str, Any]) -> str:
     """``provenance`` as lines to stand above a table."""
-    named = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    return f"{facts['date']}, commit {facts['commit']}, {facts['machine']}\n{named}"
+    names = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    return f"{facts['date']}, commit {facts['commit']}, {facts['machine']}\n{names}"
 
 
 def save_figure(figure: Figure, name: str, folder: Path = FIGURES) -> Path:
@@ -226,9 +228,9 @@ def positive(text: str) -> int:
 def _processor() -> str:
     cpus = Path("/proc/cpuinfo")
     if cpus.exists() and (
-        found := re.search(r"model name\s*:\s*(.+)", cpus.read_text(encoding="utf-8"))
+        match := re.search(r"model name\s*:\s*(.+)", cpus.read_text(encoding="utf-8"))
     ):
-        return found[1].strip()
+        return match[1].strip()
     return platform.processor() or "unknown processor"
 
 
@@ -238,10 +240,10 @@ def _memory() -> str:
 
 def _commit() -> str:
     """The commit of the memlab that is measured, if it is a checkout."""
-    found = importlib.util.find_spec("memlab")
-    if found is None or found.origin is None or shutil.which("git") is None:
+    spec = importlib.util.find_spec("memlab")
+    if spec is None or spec.origin is None or shutil.which("git") is None:
         return "none"
-    here = Path(found.origin).parent
+    here = Path(spec.origin).parent
 
     def git(*arguments: str) -> str:
         return subprocess.run(

@@ -81,16 +81,16 @@ def truth(vectors: Vectors, queries: NDArray[np.int8]) -> list[NDArray[np.int64]
 
 def search(vectors: Vectors, queries: NDArray[np.int8], exact: list[NDArray[np.int64]]) -> str:
     """One line: recall and times."""
-    cpu, wall, found = [], [], 0
+    cpu, wall, hits = [], [], 0
     for query, near in zip(queries, exact, strict=True):
         began, started = time.thread_time(), time.perf_counter()
         rows, _ = vectors.top(query, 10)
         cpu.append(time.thread_time() - began)
         wall.append(time.perf_counter() - started)
-        found += int(np.isin(near, rows).sum())
+        hits += int(np.isin(near, rows).sum())
     shares = np.quantile(cpu, [0.5, 0.95]) * 1000, np.quantile(wall, [0.5, 0.95]) * 1000
     return (
-        f"recall@10 {found / sum(len(near) for near in exact):.3f}  cpu p50 {shares[0][0]:6.2f} p95 {shares[0][1]:6.2f}"
+        f"recall@10 {hits / sum(len(near) for near in exact):.3f}  cpu p50 {shares[0][0]:6.2f} p95 {shares[0][1]:6.2f}"
         f"  wall p50 {shares[1][0]:6.2f} p95 {shares[1][1]:6.2f} ms"
     )
 
@@ -134,9 +134,9 @@ def main() -> None:
         return
     sentences, questions = pieces(options.path)
     dice = np.random.default_rng(options.seed)
-    asked = dice.permutation(len(questions))[: options.queries]
+    rows_of_queries = dice.permutation(len(questions))[: options.queries]
     print(
-        f"{len(sentences):,} sentences, {len(asked):,} of {len(questions):,} questions, seed {options.seed}"
+        f"{len(sentences):,} sentences, {len(rows_of_queries):,} of {len(questions):,} questions, seed {options.seed}"
     )
     for rows in options.rows:
         print(f"{rows:,} rows", flush=True)
@@ -145,7 +145,7 @@ def main() -> None:
             mixed(sentences, rows, options.seed).save(folder / "vectors")
             np.save(
                 folder / "queries.npy",
-                load_embedder().encode([questions[number] for number in asked]),
+                load_embedder().encode([questions[number] for number in rows_of_queries]),
             )
             for kind in ["exact", *(["annoy"] if rows >= 4096 else [])]:
                 efforts = [str(effort) for effort in options.efforts]

@@ -73,13 +73,19 @@ def lives(
         chatter = [(f"talk-{at}", talk[at]) for at in rng.permutation(len(talk))]
         half = len(chatter) // 2
         turns = []
-        for part, (said, between) in enumerate(((early, chatter[:half]), (late, chatter[half:]))):
-            mixed = [*said, *between]
-            for place, at in enumerate(rng.permutation(len(mixed))):
+        for part, (statements, between) in enumerate(
+            ((early, chatter[:half]), (late, chatter[half:]))
+        ):
+            mixed = [*statements, *between]
+            for position, at in enumerate(rng.permutation(len(mixed))):
                 ref, text = mixed[at]
-                day = part * 150 + 4 * (place // 2)
+                day = part * 150 + 4 * (position // 2)
                 turns.append(
-                    {"text": text, "ref": ref, "at": START + timedelta(days=day, minutes=7 * place)}
+                    {
+                        "text": text,
+                        "ref": ref,
+                        "at": START + timedelta(days=day, minutes=7 * position),
+                    }
                 )
         name = f"life-{number // GROUP + 1}"
         rows = [
@@ -105,7 +111,7 @@ def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answe
             lab.remember(rows, chain=True)
             at = max(row["at"] for row in rows) + timedelta(days=1)
             for pair in group:
-                for question, current, outdated, kept in (
+                for question, current, outdated, answers_of_group in (
                     (pair["question"], "new", "old", changed),
                     (pair["kept_question"], "kept", "beside", controls),
                 ):
@@ -114,14 +120,14 @@ def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answe
                         for hit in lab.recall(question, limit=TEN, project=name, at=at, log=False)
                     ]
                     ranks = [rank(refs, [f"{pair['id']}-{part}"]) for part in (current, outdated)]
-                    kept.append(Answer(name, pair["wording"], *ranks))
+                    answers_of_group.append(Answer(name, pair["wording"], *ranks))
                     step(1)
     return changed, controls
 
 
 def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[Answer]]:
     """Answers by ability, for the two abilities that have an earlier and a later statement."""
-    found: dict[str, list[Answer]] = {"knowledge_update": [], "contradiction_resolution": []}
+    answers: dict[str, list[Answer]] = {"knowledge_update": [], "contradiction_resolution": []}
     chats = read_beam(folder)
     with bar(progress, len(chats), unit="chat") as step:
         for chat in chats:
@@ -129,7 +135,7 @@ def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[
             with memlab.open(pack=pack) as lab:
                 conversation(lab, talk)
                 for question in chat.questions:
-                    if question.category not in found or not question.outdated:
+                    if question.category not in answers or not question.outdated:
                         continue
                     first = question.outdated
                     second = [ref for ref in question.evidence if ref not in first]
@@ -140,11 +146,11 @@ def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[
                             question.text, limit=TEN, project=talk.name, at=at, log=False
                         )
                     ]
-                    found[str(question.category)].append(
+                    answers[str(question.category)].append(
                         Answer(talk.name, "", rank(refs, second), rank(refs, first))
                     )
             step(1)
-    return found
+    return answers
 
 
 def rank(refs: Sequence[str | None], wanted: Iterable[str]) -> int:
@@ -218,12 +224,13 @@ def main() -> None:
     )
     print(f"{'':<32}{'n':>5}{'leads':>9}{'':>18}{'wanted found':>15}")
     for row in rows:
-        wrong, found = row["wrong"], row["found"]
+        wrong, retrieved = row["wrong"], row["found"]
         interval = f"[{wrong['low']:.3f}, {wrong['high']:.3f}]" if wrong["low"] is not None else ""
-        shown = [
-            f"{one['share']:.3f}" if one["share"] is not None else "-" for one in (wrong, found)
+        shares = [
+            f"{estimate['share']:.3f}" if estimate["share"] is not None else "-"
+            for estimate in (wrong, retrieved)
         ]
-        print(f"{row['questions']:<32}{wrong['n']:>5}{shown[0]:>9}{interval:>18}{shown[1]:>15}")
+        print(f"{row['questions']:<32}{wrong['n']:>5}{shares[0]:>9}{interval:>18}{shares[1]:>15}")
 
 
 if __name__ == "__main__":

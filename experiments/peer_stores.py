@@ -79,11 +79,11 @@ class ChromaStore:
         )
 
     def add(self, rows: Sequence[Row]) -> None:
-        said = [row["said"] for row in rows]
+        texts = [row["said"] for row in rows]
         self.turns.add(
             ids=[row["ref"] for row in rows],
-            documents=said,
-            embeddings=self.lookup(said),
+            documents=texts,
+            embeddings=self.lookup(texts),
             metadatas=[labels(row) for row in rows],
         )
 
@@ -91,8 +91,8 @@ class ChromaStore:
         pass
 
     def ask(self, question: str, at: str) -> list[str]:
-        found = self.turns.query(query_embeddings=self.lookup([question]), n_results=TEN)
-        return list(found["ids"][0])
+        response = self.turns.query(query_embeddings=self.lookup([question]), n_results=TEN)
+        return list(response["ids"][0])
 
     def close(self) -> None:
         del self.turns, self.client
@@ -150,7 +150,7 @@ class TxtaiStore:
         self.index.save(self.path)
 
     def ask(self, question: str, at: str) -> list[str]:
-        return [found["id"] for found in self.index.search(question, TEN)]
+        return [hit["id"] for hit in self.index.search(question, TEN)]
 
     def close(self) -> None:
         self.index.close()
@@ -182,8 +182,10 @@ class Mem0Store:
         pass
 
     def ask(self, question: str, at: str) -> list[str]:
-        found = self.memory.search(question, top_k=TEN, filters={"user_id": "user"}, threshold=0.0)
-        return [memory["metadata"]["ref"] for memory in found["results"]]
+        response = self.memory.search(
+            question, top_k=TEN, filters={"user_id": "user"}, threshold=0.0
+        )
+        return [memory["metadata"]["ref"] for memory in response["results"]]
 
     def close(self) -> None:
         self.memory.vector_store.client.close()

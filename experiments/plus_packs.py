@@ -90,51 +90,59 @@ def asked_of(chat: LabelledConversation, design: str, as_turns: bool, queries: i
         clock.set(talk.end + timedelta(days=1))
         lab.upkeep.maintain()
         frame = lab.memories.filter(lab.memories["status"].is_in(IN_USE))
-        kept = set(frame["ref"].to_list())
-        found = []
+        active_refs = set(frame["ref"].to_list())
+        queries_of_chat = []
         wanted = [
             question for question in chat.questions if question.answerable and question.evidence
         ]
         for question in _sample(wanted, queries):
             evidence = set(question.evidence)
-            left = evidence & kept
+            left = evidence & active_refs
             tops = [
                 [hit.ref for hit in lab.recall(question.text, limit=TEN, pack=each, log=False)]
                 for each in (pack, default, without)
             ]
             own, others = (len(left & set(top)) / len(left) if left else None for top in tops[:2])
-            found.append(
+            queries_of_chat.append(
                 Asked(
-                    talk.name, own, others, len(evidence), len(evidence - kept), tops[0] != tops[2]
+                    talk.name,
+                    own,
+                    others,
+                    len(evidence),
+                    len(evidence - active_refs),
+                    tops[0] != tops[2],
                 )
             )
-        return found
+        return queries_of_chat
 
 
-def _sample(questions: Sequence[Any], most: int) -> list[Any]:
+def _sample(questions: Sequence[Any], maximum: int) -> list[Any]:
     """Return at most ``most`` of the questions, spread evenly; all for 0."""
-    if not most or len(questions) <= most:
+    if not maximum or len(questions) <= maximum:
         return list(questions)
-    return [questions[place] for place in np.linspace(0, len(questions) - 1, most).astype(int)]
+    return [
+        questions[position] for position in np.linspace(0, len(questions) - 1, maximum).astype(int)
+    ]
 
 
-def summary(found: Sequence[Asked]) -> dict[str, Any]:
+def summary(queries: Sequence[Asked]) -> dict[str, Any]:
     """The figures of one row of the table."""
-    judged = [one for one in found if one.own is not None and one.default is not None]
-    differences = [one.own - one.default for one in judged]
-    many = len({one.cluster for one in judged}) > 1
-    clusters = [one.cluster if many else str(at) for at, one in enumerate(judged)]
+    judged = [query for query in queries if query.own is not None and query.default is not None]
+    differences = [query.own - query.default for query in judged]
+    many = len({query.cluster for query in judged}) > 1
+    clusters = [query.cluster if many else str(at) for at, query in enumerate(judged)]
     interval = cluster_interval(differences, clusters) if len(judged) > 1 else None
     return {
-        "queries": len(found),
+        "queries": len(queries),
         "judged": len(judged),
-        "own": float(np.mean([one.own for one in judged])) if judged else None,
-        "default": float(np.mean([one.default for one in judged])) if judged else None,
+        "own": float(np.mean([query.own for query in judged])) if judged else None,
+        "default": float(np.mean([query.default for query in judged])) if judged else None,
         "difference": float(np.mean(differences)) if judged else None,
         "low": interval.low if interval else None,
         "high": interval.high if interval else None,
-        "gone": sum(one.gone for one in found) / max(1, sum(one.labels for one in found)),
-        "visible": float(np.mean([one.moved for one in found])),
+        "gone": sum(query.gone for query in queries)
+        / max(1, sum(query.labels for query in queries)),
+        "visible": float(np.mean([query.moved for query in queries])),
     }
 
 
@@ -162,12 +170,14 @@ def main() -> None:
     for name, every in chats(arguments.locomo, arguments.beam):
         for kind in arguments.kinds:
             for design in arguments.designs:
-                found: list[Asked] = []
+                queries: list[Asked] = []
                 with bar(sys.stderr.isatty(), len(every), unit="chat") as step:
                     for chat in every:
-                        found += asked_of(chat, design, kind == "turns", arguments.queries)
+                        queries += asked_of(chat, design, kind == "turns", arguments.queries)
                         step(1)
-                rows.append({"data": name, "as": kind, "pack": f"{design}-plus", **summary(found)})
+                rows.append(
+                    {"data": name, "as": kind, "pack": f"{design}-plus", **summary(queries)}
+                )
                 if not arguments.json:
                     _say(rows[-1], head=len(rows) == 1)
     points = [row | {"case": f"{row['pack']}, {row['as']}"} for row in rows]

@@ -27,7 +27,7 @@ def pack(rate: float, depth: int) -> str:
 
 def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
     """Mean recall of the head and of all shown, and the supported share of each other policy's ten."""
-    told: dict[str, list[float]] = {"head": [], "shown": [], **{name: [] for name in OTHERS}}
+    collected: dict[str, list[float]] = {"head": [], "shown": [], **{name: [] for name in OTHERS}}
     for benchmark in read_locomo(path):
         with memlab.open(pack=pack(rate, depth)) as lab:
             conversation(lab, benchmark.conversation, project="p")
@@ -39,14 +39,14 @@ def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
                     question.text, project="p", limit=10, at=benchmark.conversation.end
                 )
                 gold = {ids[ref] for ref in question.evidence}
-                told["head"].append(
+                collected["head"].append(
                     len(gold & {hit.id for hit in hits if not hit.probe}) / len(gold)
                 )
-                told["shown"].append(len(gold & set(hits.ids)) / len(gold))
+                collected["shown"].append(len(gold & set(hits.ids)) / len(gold))
                 for name, feature in OTHERS.items():
                     ten = np.argsort(-hits.slate.numbers[feature], kind="stable")[:10]
-                    told[name].append(float((hits.slate.inclusion[ten] > 0).mean()))
-    return {name: float(np.mean(values)) for name, values in told.items()}
+                    collected[name].append(float((hits.slate.inclusion[ten] > 0).mean()))
+    return {name: float(np.mean(values)) for name, values in collected.items()}
 
 
 def main() -> None:
@@ -59,10 +59,10 @@ def main() -> None:
         f"{'rate':>5}{'depth':>7}{'recall@10':>11}{'all shown':>11}{'bm25 supported':>16}{'dense supported':>17}"
     )
     for rate, depth in ((0.0, 30), (0.2, 30), (1.0, 30), (1.0, 90)):
-        told = ask(arguments.path, rate, depth)
-        rows.append({"rate": rate, "depth": depth, **told})
+        metrics = ask(arguments.path, rate, depth)
+        rows.append({"rate": rate, "depth": depth, **metrics})
         print(
-            f"{rate:>5}{depth:>7}{told['head']:>11.3f}{told['shown']:>11.3f}{told['bm25']:>16.2f}{told['dense']:>17.2f}"
+            f"{rate:>5}{depth:>7}{metrics['head']:>11.3f}{metrics['shown']:>11.3f}{metrics['bm25']:>16.2f}{metrics['dense']:>17.2f}"
         )
     points = [
         {

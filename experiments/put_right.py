@@ -26,12 +26,12 @@ from memlab.kernel.embedding import load_embedder
 DATA = Path(__file__).parent / "data"
 
 
-def message(said: str, seed: str, asides: list[str]) -> str:
+def message(statement: str, seed: str, asides: list[str]) -> str:
     """The statement among eight asides."""
     drawn = random.Random(seed)
     around = drawn.sample(asides, 8)
-    place = drawn.randrange(2, 6)
-    parts = [*around[:place], said, *around[place:]]
+    position = drawn.randrange(2, 6)
+    parts = [*around[:position], statement, *around[position:]]
     if drawn.random() < 0.5:
         return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts)
     return parts[0] + "".join(drawn.choice([", and ", ", but ", ", "]) + part for part in parts[1:])
@@ -43,8 +43,8 @@ def main() -> None:
     parser.add_argument(
         "--list", action="store_true", help="print what was missed, and controls that were noticed"
     )
-    given = parser.parse_args()
-    split = "held" if given.held_back else "dev"
+    arguments = parser.parse_args()
+    split = "held" if arguments.held_back else "dev"
     rows = [
         json.loads(line)
         for line in (DATA / "put_right.jsonl").read_text(encoding="utf-8").splitlines()
@@ -61,14 +61,16 @@ def main() -> None:
             lab.remember(message(row[part], f"{row['id']}{part}", asides), linking="now")
             return "updates" in lab.edges["relation"].to_list()
 
-    found = np.array([[noticed(row, part) for part in ("new", "beside")] for row in rows])
-    draws = found[np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))].sum(axis=1)
+    is_noticed = np.array([[noticed(row, part) for part in ("new", "beside")] for row in rows])
+    draws = is_noticed[np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))].sum(
+        axis=1
+    )
 
     def stated(name: str, value: float, shares: np.ndarray) -> str:
         low, high = np.quantile(shares, [0.025, 0.975])
         return f"{name} {value:.3f} [{low:.3f}, {high:.3f}]"
 
-    hit, wrong = found.sum(axis=0)
+    hit, wrong = is_noticed.sum(axis=0)
     print(f"{len(rows)} pairs and as many controls, {split}")
     print(stated("noticed", hit / len(rows), draws[:, 0] / len(rows)))
     print(stated("controls", wrong / len(rows), draws[:, 1] / len(rows)))
@@ -78,12 +80,12 @@ def main() -> None:
         )
     )
     for kind in dict.fromkeys(row["kind"] for row in rows):
-        part = found[[row["kind"] == kind for row in rows]]
+        part = is_noticed[[row["kind"] == kind for row in rows]]
         print(
             f"  {kind:10s}{len(part):4d}: {part[:, 0].sum()} noticed, {part[:, 1].sum()} controls"
         )
-    if given.list:
-        for row, (right, control) in zip(rows, found, strict=True):
+    if arguments.list:
+        for row, (right, control) in zip(rows, is_noticed, strict=True):
             for wrong, name, part in ((not right, "missed", "new"), (control, "control", "beside")):
                 if wrong:
                     print(name, row["kind"], "|", row["old"], "|", row[part])

@@ -47,15 +47,15 @@ def main() -> None:
     )
 
     quarter = live_quarter(progress=True)
-    found = quarter.evaluation
+    evaluation = quarter.evaluation
     with rc_context(LARGER):
-        board = found.figure("leaderboard")
+        board = evaluation.figure("leaderboard")
         board.set_size_inches(9.6, 3.9)
         board.set_facecolor("white")
         layout = board.get_layout_engine()
         layout.set(w_pad=0.12, h_pad=0.1)
         board.axes[0].set_title(
-            f"What {found.recalls} logged recalls say of {len(found.rows)} policies, one of them live",
+            f"What {evaluation.recalls} logged recalls say of {len(evaluation.rows)} policies, one of them live",
             pad=28,
         )
         _save(board, "leaderboard")

@@ -50,13 +50,13 @@ QUESTIONS = (
 
 def projects(dice: random.Random, count: int) -> list[list[dict[str, Any]]]:
     """Rows of ``count`` projects of 600 memories."""
-    found = []
+    projects_of_lab = []
     for number in range(count):
-        given: list[dict[str, Any]] = rows(600, dice)
-        for row in given:
+        turns: list[dict[str, Any]] = rows(600, dice)
+        for row in turns:
             row["project"] = f"p{number}"
-        found.append(given)
-    return found
+        projects_of_lab.append(turns)
+    return projects_of_lab
 
 
 OPERATIONS = ("recall, logged", "recall, not logged", "remember", "remember_many", "evaluate")
@@ -71,8 +71,8 @@ class Bench:
         self.memlab = memlab
         self.dice = random.Random(7)
         self.lab = memlab.open(folder / "lab", pack="memlab")
-        for given in projects(self.dice, 4):
-            self._remember_many(given)
+        for rows_of_project in projects(self.dice, 4):
+            self._remember_many(rows_of_project)
         self.ask(40, log=True)
 
     def ask(self, count: int, *, log: bool) -> float:
@@ -129,12 +129,12 @@ class Bench:
             self.lab.recall(question, project="p1")
             sys.setprofile(None)
         own = [code for code in python if code.co_filename.startswith(root)]
-        named = [code for code in own if code.co_name not in OF_THE_CALLER]
+        codes = [code for code in own if code.co_name not in OF_THE_CALLER]
         return {
             "Python calls": sum(python.values()) / count,
             "built-in calls": native / count,
             "files": len({code.co_filename for code in own}),
-            "functions": len(named),
+            "functions": len(codes),
         }
 
 
@@ -149,8 +149,8 @@ def serve() -> None:
         for line in sys.stdin:
             operation, count = line.rstrip().rsplit("\t", 1)
             if operation == "calls":
-                found = bench.calls(int(count))
-                print("\t".join(f"{name}={value}" for name, value in found.items()), flush=True)
+                counts = bench.calls(int(count))
+                print("\t".join(f"{name}={value}" for name, value in counts.items()), flush=True)
             else:
                 print(bench.run(operation, int(count)), flush=True)
         bench.lab.close()
@@ -171,7 +171,7 @@ def digests(count: int) -> dict[str, str]:
     except ModuleNotFoundError:
         from memlab.clock import ManualClock
 
-    found = {}
+    hashes = {}
     for pack in PACKS:
         dice, clock = random.Random(11), ManualClock("2026-11-01")
         digest = hashlib.sha256()
@@ -179,8 +179,8 @@ def digests(count: int) -> dict[str, str]:
             tempfile.TemporaryDirectory() as folder,
             memlab.open(Path(folder) / "lab", pack=pack, clock=clock, seed=3) as lab,
         ):
-            for given in projects(dice, 2):
-                for row in given:
+            for rows_of_project in projects(dice, 2):
+                for row in rows_of_project:
                     row |= {
                         "tags": dice.sample(TAGS, dice.randrange(3)),
                         "kind": dice.choice(KINDS),
@@ -189,20 +189,20 @@ def digests(count: int) -> dict[str, str]:
                         "files": dice.sample(FILES, dice.randrange(2)),
                         "importance": dice.random(),
                     }
-                lab.remember(given[:400], chain=True, linking="off")
-                lab.remember(given[400:440], chain=True, linking="now")
+                lab.remember(rows_of_project[:400], chain=True, linking="off")
+                lab.remember(rows_of_project[400:440], chain=True, linking="now")
             texts = lab.memories["text"].to_list()
             for number in range(count):
                 clock.advance(hours=dice.randrange(30))
                 about = dice.choice((sentence(dice, 6), " ".join(dice.choice(texts).split()[:5])))
-                asked = {
+                results = {
                     "project": dice.choice((None, "p0", "p1")),
                     "session": dice.choice((None, "s3")),
                 }
                 if number % 9 == 0:
-                    asked["status"] = ["active", "superseded"]
+                    results["status"] = ["active", "superseded"]
                 hits = lab.recall(
-                    dice.choice(QUESTIONS).format(about), **asked, limit=dice.choice((None, 5))
+                    dice.choice(QUESTIONS).format(about), **results, limit=dice.choice((None, 5))
                 )
                 digest.update(
                     repr([(hit.id, hit.score, hit.probe, hit.also) for hit in hits]).encode()
@@ -214,8 +214,8 @@ def digests(count: int) -> dict[str, str]:
             journal = lab.io.store
             for seq, blob in journal.journal.slates():
                 digest.update(b"%d:" % seq + blob)
-        found[pack] = digest.hexdigest()
-    return found
+        hashes[pack] = digest.hexdigest()
+    return hashes
 
 
 def _command(checkout: Path, what: str, count: int) -> dict[str, Any]:
@@ -261,8 +261,8 @@ def compare(trees: Sequence[Tree], runs: int, recalls: int, operations: Sequence
     for operation in operations:
         took: list[list[float]] = [[], []]
         for run in range(runs):
-            for place in (0, 1) if run % 2 else (1, 0):
-                took[place].append(float(trees[place].ask(operation, recalls)))
+            for side in (0, 1) if run % 2 else (1, 0):
+                took[side].append(float(trees[side].ask(operation, recalls)))
         old, new = map(statistics.median, took)
         ratio = statistics.median(b / a for a, b in zip(*took, strict=True))
         print(f"{operation:<24}{old:>9.3f}{new:>9.3f}{ratio:>16.2f}", flush=True)

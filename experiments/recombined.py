@@ -56,12 +56,12 @@ class _Session:
     def add(self, sentence: str) -> None:
         words = sentence.split()
         heads = []
-        for place in range(2, len(words) - 1):
-            word = words[place].lower()
-            joint = word if word in JOINTS else "," if words[place - 1].endswith(",") else None
+        for position in range(2, len(words) - 1):
+            word = words[position].lower()
+            joint = word if word in JOINTS else "," if words[position - 1].endswith(",") else None
             if joint is not None:
-                heads.append((joint, " ".join(words[:place])))
-                self.tails[joint].append(" ".join(words[place:]))
+                heads.append((joint, " ".join(words[:position])))
+                self.tails[joint].append(" ".join(words[position:]))
         self.whole.append((sentence, tuple(heads)))
 
 
@@ -70,27 +70,29 @@ class Recombined:
 
     def __init__(self, source: Sequence[LabelledConversation], seed: int) -> None:
         self.seed = seed
-        said = [turn.text for one in source for turn in one.conversation.turns if turn.text]
-        held = Counter(
-            word for text in said for word in {word.lower() for word in _WORD.findall(text)}
+        texts = [turn.text for entry in source for turn in entry.conversation.turns if turn.text]
+        counts = Counter(
+            word for text in texts for word in {word.lower() for word in _WORD.findall(text)}
         )
-        self._speakers = {name.lower() for one in source for name in one.conversation.speakers}
+        self._speakers = {name.lower() for entry in source for name in entry.conversation.speakers}
         self._once = {
-            word for word, turns in held.items() if turns == 1 and len(word) > 3
+            word for word, turns in counts.items() if turns == 1 and len(word) > 3
         } - self._speakers
-        self._first_rank = len(held)
-        self._further = [word for word in _embedder_words() if word not in held]
-        self._lengths = [len(_SENTENCE.split(text)) for text in said]
+        self._first_rank = len(counts)
+        self._further = [word for word in _embedder_words() if word not in counts]
+        self._lengths = [len(_SENTENCE.split(text)) for text in texts]
         self._sessions: list[_Session] = []
-        for one in source:
+        for entry in source:
             of_one: dict[str, _Session] = defaultdict(_Session)
-            for turn in one.conversation.turns:
+            for turn in entry.conversation.turns:
                 for sentence in _SENTENCE.split(turn.text):
                     if sentence:
                         of_one[turn.session].add(self._marked(sentence, rare=True))
             self._sessions += of_one.values()
-        asked = (question for one in source for question in one.questions if question.category != 5)
-        self._questions = [self._marked(question.text, rare=False) for question in asked]
+        questions_asked = (
+            question for entry in source for question in entry.questions if question.category != 5
+        )
+        self._questions = [self._marked(question.text, rare=False) for question in questions_asked]
 
     def rows(self, count: int) -> Iterator[dict[str, Any]]:
         """The first ``count`` turns: text, speaker, session, project, and ``minute`` after ``START``."""
@@ -145,11 +147,11 @@ class Recombined:
         return words[rank % len(words)] + words[rank * 7919 // len(words) % len(words)]
 
     def _marked(self, text: str, *, rare: bool) -> str:
-        def mark(found: re.Match[str]) -> str:
-            word = found[0].lower()
+        def mark(match: re.Match[str]) -> str:
+            word = match[0].lower()
             if word.removesuffix("'s") in self._speakers:
                 return _OTHER + ("'s" if word.endswith("'s") else "")
-            return _RARE if rare and word in self._once else found[0]
+            return _RARE if rare and word in self._once else match[0]
 
         return _WORD.sub(mark, text)
 
@@ -170,8 +172,8 @@ def _embedder_words() -> list[str]:
         (files("memlab.kernel.embedding") / "model" / "tokenizer.json").read_text(encoding="utf-8")
     )
     vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
-    known = sorted(vocabulary, key=vocabulary.__getitem__)
-    return [word for word in known if word.isascii() and word.isalpha() and len(word) > 3]
+    words = sorted(vocabulary, key=vocabulary.__getitem__)
+    return [word for word in words if word.isascii() and word.isalpha() and len(word) > 3]
 
 
 def at(minute: int) -> datetime:

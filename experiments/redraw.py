@@ -108,8 +108,10 @@ class Pools:
             )
         propensity = candidates["propensity"].to_numpy()
         key = ["decision", "memory_id"]
-        known = candidates.select(key).join(life.worth, on=key, how="left", maintain_order="left")
-        utility = known["utility"].to_numpy()
+        with_utility = candidates.select(key).join(
+            life.worth, on=key, how="left", maintain_order="left"
+        )
+        utility = with_utility["utility"].to_numpy()
         cluster = decisions["cluster"].fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
         return cls(life, decisions, candidates, start, count, propensity, utility, cluster)
 
@@ -139,40 +141,42 @@ class Pools:
         flat = np.arange(count.sum()) - start[owner] + self.start[rows][owner]
         if clusters is not None:
             # Lazily: of forty features an evaluation reads a few, and only those are gathered.
-            named = pl.Series(decisions["decision"].to_numpy()[owner])
+            decision_column = pl.Series(decisions["decision"].to_numpy()[owner])
             candidates = candidates.select(pl.all().gather(pl.lit(pl.Series(flat)))).with_columns(
-                decision=named
+                decision=decision_column
             )
         propensity = self.propensity[flat]
         probe = _probes(propensity, start, count, rng)
-        shown = np.sort(np.concatenate([np.flatnonzero(propensity == 1.0), probe]))
-        flagged = np.isin(shown, probe)
-        ids = self.candidates["memory_id"].to_numpy()[flat[shown]]
-        asked = decisions["decision"].to_numpy()[owner[shown]]
+        is_shown = np.sort(np.concatenate([np.flatnonzero(propensity == 1.0), probe]))
+        flagged = np.isin(is_shown, probe)
+        ids = self.candidates["memory_id"].to_numpy()[flat[is_shown]]
+        decision_of_row = decisions["decision"].to_numpy()[owner[is_shown]]
         rate = _sums(np.where(propensity < 1, propensity, 0.0), count)
         exposures = pl.DataFrame(
             {
-                "decision": asked,
-                "position": _positions(owner[shown]),
+                "decision": decision_of_row,
+                "position": _positions(owner[is_shown]),
                 "memory_id": ids,
-                "propensity": propensity[shown],
+                "propensity": propensity[is_shown],
                 "conditional": np.where(
-                    flagged, propensity[shown] / np.where(flagged, rate[owner[shown]], 1), 1.0
+                    flagged, propensity[is_shown] / np.where(flagged, rate[owner[is_shown]], 1), 1.0
                 ),
                 "probe": flagged,
             }
         )
-        asked_at = decisions["at"].to_physical().to_numpy()[owner[shown]]
-        feedback = self._feedback(self.utility[flat][shown], asked, ids, asked_at, rng)
+        asked_at = decisions["at"].to_physical().to_numpy()[owner[is_shown]]
+        feedback = self._feedback(self.utility[flat][is_shown], decision_of_row, ids, asked_at, rng)
         return Slates(decisions.lazy(), candidates, exposures.lazy(), feedback.lazy())
 
     def _drawn_clusters(self, number: int, rng: np.random.Generator) -> tuple[Ints, list[str]]:
         if number < 1:
             raise InputError(f"A log has at least one cluster, not {number}.")
-        known = self.decisions["cluster"].fill_null("").unique().sort().to_list()
-        drawn = rng.integers(len(known), size=number)
-        members = [np.flatnonzero(self.cluster == one) for one in drawn]
-        names = [f"{known[one]} ({turn})" for turn, one in enumerate(drawn, 1)]
+        with_utility = self.decisions["cluster"].fill_null("").unique().sort().to_list()
+        drawn = rng.integers(len(with_utility), size=number)
+        members = [np.flatnonzero(self.cluster == cluster_index) for cluster_index in drawn]
+        names = [
+            f"{with_utility[cluster_index]} ({turn})" for turn, cluster_index in enumerate(drawn, 1)
+        ]
         labels = [name for name, rows in zip(names, members, strict=True) for _ in rows]
         return np.concatenate(members), labels
 

@@ -103,12 +103,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    found = measured(chosen.events, chosen.packs, chosen.seed)
+    rows = measured(chosen.events, chosen.packs, chosen.seed)
     if chosen.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(rows, indent=2))
         return
-    print(stated(found))
-    for row in found["rows"]:
+    print(stated(rows))
+    for row in rows["rows"]:
         how = "lived under" if row["lived"] else "replayed under"
         print(
             f"{how:>15} {row['pack']:12} {row['cpu_s']:7.1f} s CPU {row['wall_s']:7.1f} s   {row['left']:>7,} in use"

@@ -40,11 +40,11 @@ def run(path: Path) -> float:
                 output.get("data", {}).pop(WIDGET, None)
                 if output.output_type == "stream":
                     output.text = CELL.sub("cell", output.text)
-        said = nbformat.writes(notebook)
+        text = nbformat.writes(notebook)
         for folder in (empty, str(FOLDER.parent), str(Path.home()), sys.prefix):
-            if folder + "/" in said:
+            if folder + "/" in text:
                 raise SystemExit(f"{path.name} shows {folder}")
-    path.write_text(said.rstrip("\n") + "\n", encoding="utf-8")
+    path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     return took
 
 

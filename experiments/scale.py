@@ -97,21 +97,21 @@ def prepare(
             for start in range(0, count, BATCH):
                 batch = list(islice(rows, BATCH))
                 file.writelines(json.dumps(row) + "\n" for row in batch)
-                said = [prefix_speaker(row["text"], row["speaker"]) for row in batch]
-                vectors[start : start + len(batch)] = embedder.encode(said)
+                texts = [prefix_speaker(row["text"], row["speaker"]) for row in batch]
+                vectors[start : start + len(batch)] = embedder.encode(texts)
                 step(len(batch))
         vectors.flush()
         (where / "corpus.json").write_text(json.dumps(made_of), encoding="utf-8")
     stored = np.load(where / "vectors.npy", mmap_mode="r")
     for size in sizes:
-        asked = source.questions(questions, rows=size)
-        given = embedder.encode([text for text, _ in asked])
+        queries = source.questions(questions, rows=size)
+        query_vectors = embedder.encode([text for text, _ in queries])
         nearest = np.full((questions, 0), -1.0)
         for start in range(0, size, 50_000):
             part = _unit(stored[start : min(size, start + 50_000)])
-            nearest = np.sort(np.hstack([nearest, _unit(given) @ part.T]))[:, -TEN:]
-        np.savez(where / f"asked-{size}.npz", vectors=given, nearest=nearest)
-        (where / f"asked-{size}.json").write_text(json.dumps(asked), encoding="utf-8")
+            nearest = np.sort(np.hstack([nearest, _unit(query_vectors) @ part.T]))[:, -TEN:]
+        np.savez(where / f"asked-{size}.npz", vectors=query_vectors, nearest=nearest)
+        (where / f"asked-{size}.json").write_text(json.dumps(queries), encoding="utf-8")
     return {"turns": count}
 
 
@@ -136,38 +136,38 @@ def ingest(folder: str, size: int, lab: str) -> dict[str, Any]:
 
 def recall(folder: str, lab: str, size: int) -> dict[str, Any]:
     """Open a lab and ask it: whole recalls with the log and without, in one project, and its index alone."""
-    asked = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
-    given = _asked(folder, size)
+    plan = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
+    query_vectors = _asked(folder, size)
     _imported()
     reopen, opened = timed(_lab, Path(lab))
-    first, _ = timed(opened.recall, asked[0][0], log=False)
+    first, _ = timed(opened.recall, plan[0][0], log=False)
     _settle(opened)
-    found: dict[str, Any] = {"reopen": reopen, "first_ms": 1000 * first}
+    measures: dict[str, Any] = {"reopen": reopen, "first_ms": 1000 * first}
     ways: dict[str, Callable[[str, str], object]] = {
         "unlogged": lambda text, project: opened.recall(text, limit=TEN, log=False),
         "whole": lambda text, project: opened.recall(text, limit=TEN),
-        "one_project": lambda text, project: opened.recall(text, limit=TEN, project=asked[0][1]),
+        "one_project": lambda text, project: opened.recall(text, limit=TEN, project=plan[0][1]),
     }
-    with _bar(len(ways) * len(asked), f"{size:,}: memlab, recall") as step:
+    with _bar(len(ways) * len(plan), f"{size:,}: memlab, recall") as step:
         for name, ask in ways.items():
-            for question in asked[:WARM]:
+            for question in plan[:WARM]:
                 ask(*question)
             seconds = []
-            for question in asked:
+            for question in plan:
                 seconds.append(timed(ask, *question)[0])
                 step(1)
-            found |= {
+            measures |= {
                 f"{name}_p50": percentile_ms(seconds, 50),
                 f"{name}_p95": percentile_ms(seconds, 95),
             }
-    found["rss"] = peak_mb()
+    measures["rss"] = peak_mb()
     vectors = opened.io.store.state.vectors
-    ran = [timed(vectors.top, query, TEN) for query in given["vectors"]]
-    found["index_p50"] = percentile_ms([seconds for seconds, _ in ran], 50)
-    found["recall"] = _found(folder, size, [rows for _, (rows, _) in ran])
-    found["report"] = str(opened.upkeep.index.report())
+    ran = [timed(vectors.top, query, TEN) for query in query_vectors["vectors"]]
+    measures["index_p50"] = percentile_ms([seconds for seconds, _ in ran], 50)
+    measures["recall"] = _found(folder, size, [rows for _, (rows, _) in ran])
+    measures["report"] = str(opened.upkeep.index.report())
     opened.close()
-    return found
+    return measures
 
 
 def singles(folder: str, lab: str, size: int, count: int) -> dict[str, Any]:
@@ -193,25 +193,25 @@ def build(folder: str, size: int, name: str) -> dict[str, Any]:
     """Build and save a bare index."""
     index = NAMED[name]
     path = _index_path(folder, size, name)
-    given: Any
+    vectors: Any
     if index.lexical:
         with (Path(folder) / "corpus.jsonl").open(encoding="utf-8") as file:
-            given = [json.loads(line)["text"] for line in islice(file, size)]
+            vectors = [json.loads(line)["text"] for line in islice(file, size)]
     else:
         stored = np.load(Path(folder) / "vectors.npy", mmap_mode="r")
-        given = np.empty((size, stored.shape[1]), dtype=np.float32)
+        vectors = np.empty((size, stored.shape[1]), dtype=np.float32)
         for start in range(0, size, 50_000):
-            given[start : start + 50_000] = _unit(stored[start : min(size, start + 50_000)])
-    seconds, _ = timed(index.build, given, path)
+            vectors[start : start + 50_000] = _unit(stored[start : min(size, start + 50_000)])
+    seconds, _ = timed(index.build, vectors, path)
     return {"ingest": size / seconds, "ingest_rss": peak_mb(), "disk": disk_mb(path)}
 
 
 def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
     """Open a bare index and ask it, with more effort until it finds enough."""
     index = NAMED[name]
-    asked = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
+    plan = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
     vectors = _unit(_asked(folder, size)["vectors"])
-    queries = [text for text, _ in asked] if index.lexical else list(vectors)
+    queries = [text for text, _ in plan] if index.lexical else list(vectors)
     importlib.import_module(index.module)
     reopen, served = timed(index.serve, _index_path(folder, size, name), vectors.shape[1])
     tried: list[dict[str, Any]] = []
@@ -220,7 +220,7 @@ def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
         for query in queries[:WARM]:
             find(query)
         ran = [timed(find, query) for query in queries]
-        seconds = [one for one, _ in ran]
+        seconds = [duration for duration, _ in ran]
         share = None if index.lexical else _found(folder, size, [rows for _, rows in ran])
         tried.append(
             {
@@ -232,7 +232,7 @@ def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
         )
         if share is None or share >= target:
             break
-    best = tried[-1] if index.lexical else max(tried, key=lambda one: one["recall"])
+    best = tried[-1] if index.lexical else max(tried, key=lambda duration: duration["recall"])
     return {"reopen": reopen, **best, "tried": tried, "rss": peak_mb()}
 
 
@@ -279,17 +279,17 @@ def _unit(vectors: NDArray[Any]) -> Matrix:
 
 
 def _asked(folder: str, size: int) -> Mapping[str, NDArray[Any]]:
-    with np.load(Path(folder) / f"asked-{size}.npz") as kept:
-        return {name: kept[name] for name in kept.files}
+    with np.load(Path(folder) / f"asked-{size}.npz") as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 def _found(folder: str, size: int, rows: Sequence[Any]) -> float:
     """Recall@10: how many of the rows found for each question are as near as the exact tenth, by their vectors."""
-    asked = _asked(folder, size)
+    plan = _asked(folder, size)
     stored = np.load(Path(folder) / "vectors.npy", mmap_mode="r")
     shares = []
-    for query, nearest, found in zip(_unit(asked["vectors"]), asked["nearest"], rows, strict=True):
-        near = _unit(stored[np.unique(np.asarray(found, dtype=np.int64))[:TEN]]) @ query
+    for query, nearest, row in zip(_unit(plan["vectors"]), plan["nearest"], rows, strict=True):
+        near = _unit(stored[np.unique(np.asarray(row, dtype=np.int64))[:TEN]]) @ query
         shares.append(float((near >= nearest[0] - 1e-5).sum()) / len(nearest))
     return float(np.mean(shares))
 
@@ -301,12 +301,12 @@ def _index_path(folder: str, size: int, name: str) -> Path:
 def _kept(folder: Path, made_of: Mapping[str, Any]) -> bool:
     """Whether the folder holds this corpus, or a longer one; what was built from another is forgotten."""
     noted = folder / "corpus.json"
-    kept = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else {}
-    if any(kept.get(name) != made_of[name] for name in ("source", "seed")):
+    corpus = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else {}
+    if any(corpus.get(name) != made_of[name] for name in ("source", "seed")):
         for built in folder.glob("built-*.json"):
             built.unlink()
         return False
-    return int(kept["count"]) >= int(made_of["count"])
+    return int(corpus["count"]) >= int(made_of["count"])
 
 
 # -- the parent -----------------------------------------------------------------------------------------------
@@ -317,13 +317,13 @@ def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, A
     sizes = sorted(set(chosen.sizes))
     indexes = [index for index in INDEXES if index.name in chosen.indexes]
     out = {index.name: reason for index in indexes if (reason := missing([index.needs]))}
-    given = {
+    options = {
         "path": str(path.resolve()),
         "folder": str(folder),
         "seed": chosen.seed,
         "questions": chosen.questions,
     }
-    run_child(__file__, "prepare", given | {"count": sizes[-1] + chosen.singles, "sizes": sizes})
+    run_child(__file__, "prepare", options | {"count": sizes[-1] + chosen.singles, "sizes": sizes})
     rows = []
     for size in sizes:
         rows.append({"size": size, "system": LAB, **_measured_lab(folder, size, chosen.singles)})
@@ -357,33 +357,33 @@ def _measured_lab(folder: Path, size: int, count: int) -> dict[str, Any]:
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder / name, copy)
     about["lab"] = str(copy)
-    asked = run_child(__file__, "recall", about)
+    measures = run_child(__file__, "recall", about)
     added = run_child(__file__, "singles", about | {"count": count})
     shutil.rmtree(copy)
-    return {**built, **asked, **added}
+    return {**built, **measures, **added}
 
 
-def _once(kept: Path, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _once(path: Path, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What a child built, from the kept folder if an earlier run did; the figures are then of that run."""
-    if kept.exists():
-        found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
-        return found | {"kept": True}
+    if path.exists():
+        result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return result | {"kept": True}
     if name == "ingest":
-        shutil.rmtree(given["lab"], ignore_errors=True)
-    found = run_child(__file__, name, given)
-    kept.write_text(json.dumps(found), encoding="utf-8")
-    return found
+        shutil.rmtree(arguments["lab"], ignore_errors=True)
+    result = run_child(__file__, name, arguments)
+    path.write_text(json.dumps(result), encoding="utf-8")
+    return result
 
 
-def table(found: Mapping[str, Any]) -> str:
+def table(comparison: Mapping[str, Any]) -> str:
     """All sizes as text."""
     lines = [
-        stated(found),
-        f"recombined from {found['source']}, seed {found['seed']}, {found['questions']} questions; ",
+        stated(comparison),
+        f"recombined from {comparison['source']}, seed {comparison['seed']}, {comparison['questions']} questions; ",
         f"{'size':>9}  {'':<19}{'ingest/s':>10}{'reopen s':>10}{'p50 ms':>9}{'p95 ms':>9}{'recall@10':>11}"
         f"{'RSS MB':>8}{'x vectors':>11}{'disk MB':>9}{'singles/s':>11}",
     ]
-    for row in found["rows"]:
+    for row in comparison["rows"]:
         times = row["rss"] / row["vectors_mb"]
         cost = f"{row['rss']:>8,.0f}{times:>10.1f}x{row['disk']:>9,.1f}"
         start = f"{row['ingest']:>10,.0f}{row['reopen']:>10.2f}"
@@ -404,22 +404,22 @@ def table(found: Mapping[str, Any]) -> str:
             f"{'':>9}  {'  one remember':<39}{row['singles_p50']:>9.2f}{row['singles_p95']:>9.2f}"
             f"   at most {row['singles_max']:,.0f} ms",
         ]
-    if any(row.get("kept") for row in found["rows"]):
+    if any(row.get("kept") for row in comparison["rows"]):
         lines.append(
             "Labs or indexes were kept from an earlier run: ingest and disk are of that run."
         )
-    lines += [f"{name}: {reason}" for name, reason in found["left_out"].items()]
+    lines += [f"{name}: {reason}" for name, reason in comparison["left_out"].items()]
     return "\n".join(lines)
 
 
-def drawing(found: Mapping[str, Any]) -> Figure:
+def drawing(comparison: Mapping[str, Any]) -> Figure:
     """Cost against size: one line a system, one panel a cost."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     from memlab.subjects.drawing import CYCLE, GREY, STYLE
 
-    systems = list(dict.fromkeys(row["system"] for row in found["rows"]))
+    systems = list(dict.fromkeys(row["system"] for row in comparison["rows"]))
     colours = dict(zip([LAB, *NAMED], CYCLE, strict=False))
     marks = dict(zip([LAB, *NAMED], "os^vDPX", strict=False))
     panels = {
@@ -433,12 +433,12 @@ def drawing(found: Mapping[str, Any]) -> Figure:
 
     def line(axes: Axes, system: str, measure: str, **style: Any) -> None:
         points = [
-            (row["size"], row.get(measure)) for row in found["rows"] if row["system"] == system
+            (row["size"], row.get(measure)) for row in comparison["rows"] if row["system"] == system
         ]
-        kept = [(size, value) for size, value in points if value is not None]
-        if kept:
+        present = [(size, value) for size, value in points if value is not None]
+        if present:
             axes.plot(
-                *zip(*kept, strict=True),
+                *zip(*present, strict=True),
                 color=colours[system],
                 marker=marks[system],
                 markersize=4.5,
@@ -454,7 +454,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
             if measure == "p50":
                 line(axes, LAB, "index_p50", linestyle="--", linewidth=1.6)
             if measure == "rss":
-                sizes = sorted({row["size"] for row in found["rows"]})
+                sizes = sorted({row["size"] for row in comparison["rows"]})
                 axes.plot(
                     sizes, [size * 256 * 4 / 1e6 for size in sizes], color=GREY, linewidth=1.0
                 )
@@ -467,7 +467,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
             axes.grid(color=GREY, alpha=0.25, linewidth=0.6)
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper left", ncols=len(labels), frameon=False)
-        figure.supxlabel(stated(found), color=GREY, fontsize=7.0, x=0.008, ha="left")
+        figure.supxlabel(stated(comparison), color=GREY, fontsize=7.0, x=0.008, ha="left")
     return figure
 
 
@@ -502,12 +502,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="scale-") as passing:
         folder = (arguments.folder or Path(passing)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        found = compare(arguments.path, folder, arguments)
-    print(json.dumps(found, indent=1) if arguments.json else table(found))
-    figure = drawing(found)
+        comparison = compare(arguments.path, folder, arguments)
+    print(json.dumps(comparison, indent=1) if arguments.json else table(comparison))
+    figure = drawing(comparison)
     save_figure(figure, "scale", arguments.figures)
-    results.save(found["rows"], figure)
-    if any(not reason.startswith("not installed") for reason in found["left_out"].values()):
+    results.save(comparison["rows"], figure)
+    if any(not reason.startswith("not installed") for reason in comparison["left_out"].values()):
         raise SystemExit(1)
 
 

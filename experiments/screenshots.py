@@ -152,10 +152,11 @@ POLICY = """\
 def studio(lab: memlab.Lab) -> PolicyStudio:
     """The studio on ten questions about the conversation, with a policy that has four parameters."""
     (labelled,) = read_locomo(CONVERSATION)
-    questions = list(dict.fromkeys(one.text for one in labelled.questions))
+    questions = list(dict.fromkeys(question.text for question in labelled.questions))
     lab.policies.install("recall-score", POLICY, reason="four numbers to try")
     return PolicyStudio(
-        lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10]
+        lab,
+        questions=[QUESTION, *(question for question in questions if question != QUESTION)][:10],
     )
 
 
@@ -183,7 +184,7 @@ def versions(lab: memlab.Lab) -> VersionTimeline:
     clock = lab.io.store.clock
     assert isinstance(clock, memlab.ManualClock)
     (labelled,) = read_locomo(CONVERSATION)
-    questions = list(dict.fromkeys(one.text for one in labelled.questions))
+    questions = list(dict.fromkeys(entry.text for entry in labelled.questions))
     fresh = POLICY.replace(":fresh 0 ", ":fresh 0.35 ")
     for day in range(42):
         clock.advance(days=1)
@@ -208,7 +209,7 @@ def versions(lab: memlab.Lab) -> VersionTimeline:
                 hit, "success" if (hit.id * 7 + day * 3) % 10 < (6 if day < 20 else 8) else "fail"
             )
     return VersionTimeline(
-        lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10]
+        lab, questions=[QUESTION, *(entry for entry in questions if entry != QUESTION)][:10]
     )
 
 

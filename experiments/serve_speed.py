@@ -105,20 +105,22 @@ def main() -> None:
     parser.add_argument(
         "--http", action="store_true", help="streamable HTTP in place of standard input and output"
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     dice = random.Random(SEED)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "lab"
         with memlab.open(folder) as lab:
-            lab.remember(rows(given.memories, dice), chain=True)
-        questions = [sentence(dice, 8) for _ in range(given.recalls + WARM)]
-        trips = asyncio.run(round_trips(folder, questions, http=given.http))
+            lab.remember(rows(arguments.memories, dice), chain=True)
+        questions = [sentence(dice, 8) for _ in range(arguments.recalls + WARM)]
+        trips = asyncio.run(round_trips(folder, questions, http=arguments.http))
         with memlab.open(folder) as lab:
             alone = recalls(lab, questions, time.perf_counter)
             processor = recalls(lab, questions, time.process_time)
             together = asyncio.run(in_process(lab, questions))
-    way = "HTTP" if given.http else "standard input and output"
-    print(f"{given.recalls} recalls of {given.memories:,} memories over {way}, milliseconds")
+    way = "HTTP" if arguments.http else "standard input and output"
+    print(
+        f"{arguments.recalls} recalls of {arguments.memories:,} memories over {way}, milliseconds"
+    )
     _tell("round trip", trips, alone)
     print("processor time in one process, which other programs hardly change")
     _tell("client and server", together, processor)

@@ -97,17 +97,19 @@ def prepare(
         ]
         for row in rows:
             row["said"] = prefix_speaker(row["text"], row["speaker"])
-        kept = {row["ref"] for row in rows}
-        asked = [
+        refs = {row["ref"] for row in rows}
+        questions_asked = [
             {
                 "text": screen(question.text).text,
-                "evidence": [ref for ref in question.evidence if ref in kept],
+                "evidence": [ref for ref in question.evidence if ref in refs],
             }
             for question in labelled.questions
-            if question.answerable and kept.intersection(question.evidence)
+            if question.answerable and refs.intersection(question.evidence)
         ]
         at = (talk.end + timedelta(days=1)).isoformat()
-        plan.append({"name": talk.name, "rows": rows, "questions": asked[:questions], "at": at})
+        plan.append(
+            {"name": talk.name, "rows": rows, "questions": questions_asked[:questions], "at": at}
+        )
     texts = [row["said"] for talk in plan for row in talk["rows"]]
     texts += [question["text"] for talk in plan for question in talk["questions"]]
     texts = list(dict.fromkeys(texts))
@@ -128,10 +130,12 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
 
     plan = json.loads((Path(folder) / "plan.json").read_text(encoding="utf-8"))
     integers = np.load(Path(folder) / "vectors.npy")
-    place = {text: row for row, text in enumerate(plan["texts"])}
-    opened = _opener(next(one for one in SYSTEMS if one.name == system), place, integers)
+    row_by_text = {text: row for row, text in enumerate(plan["texts"])}
+    opened = _opener(
+        next(candidate for candidate in SYSTEMS if candidate.name == system), row_by_text, integers
+    )
     warmed = _warmed(opened)
-    found: dict[str, list[float]] = {"recall": [], "ndcg": [], "seconds": []}
+    measures: dict[str, list[float]] = {"recall": [], "ndcg": [], "seconds": []}
     added, spent, disk = 0, 0.0, 0.0
     steps = sum(len(talk["rows"]) + len(talk["questions"]) for talk in plan["talks"])
     with bar(sys.stderr.isatty(), steps, unit="call", desc=f"{system}, run {run}") as step:
@@ -145,9 +149,9 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
                     store.ask(question["text"], talk["at"])
                 for question in talk["questions"]:
                     seconds, refs = timed(store.ask, question["text"], talk["at"])
-                    found["seconds"].append(seconds)
-                    found["recall"].append(share(refs, question["evidence"]))
-                    found["ndcg"].append(gain(refs, question["evidence"]))
+                    measures["seconds"].append(seconds)
+                    measures["recall"].append(share(refs, question["evidence"]))
+                    measures["ndcg"].append(gain(refs, question["evidence"]))
                     step(1)
                 store.close()
                 disk += disk_mb(Path(place_of_store))
@@ -158,12 +162,12 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
         seconds, _ = timed(_added_singly, store, singly)
         store.close()
     return {
-        "recall": statistics.fmean(found["recall"]),
-        "ndcg": statistics.fmean(found["ndcg"]),
+        "recall": statistics.fmean(measures["recall"]),
+        "ndcg": statistics.fmean(measures["ndcg"]),
         "adds": added / spent,
         "singles": len(singly) / seconds,
-        "p50": percentile_ms(found["seconds"], 50),
-        "p95": percentile_ms(found["seconds"], 95),
+        "p50": percentile_ms(measures["seconds"], 50),
+        "p95": percentile_ms(measures["seconds"], 95),
         "rss": peak,
         "imports": warmed,
         "disk": disk,
@@ -195,23 +199,23 @@ def share(refs: Sequence[str], evidence: Sequence[str]) -> float:
 def gain(refs: Sequence[str], evidence: Sequence[str]) -> float:
     """nDCG of the first ten."""
     wanted = set(evidence)
-    found = sum(
+    total = sum(
         1 / math.log2(rank + 1)
         for rank, ref in enumerate(dict.fromkeys(refs[:TEN]), 1)
         if ref in wanted
     )
-    return found / sum(1 / math.log2(rank + 1) for rank in range(1, min(TEN, len(wanted)) + 1))
+    return total / sum(1 / math.log2(rank + 1) for rank in range(1, min(TEN, len(wanted)) + 1))
 
 
 def _opener(
-    system: System, place: Mapping[str, int], integers: NDArray[np.int8]
+    system: System, row_by_text: Mapping[str, int], integers: NDArray[np.int8]
 ) -> Callable[[Path], Store]:
     """What opens a new store of a system in a folder."""
     if system.name in PEERS:
         floats = integers.astype(np.float32)
         floats /= np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9)
         return lambda folder: PEERS[system.name](
-            folder, lambda texts: floats[[place[text] for text in texts]]
+            folder, lambda texts: floats[[row_by_text[text] for text in texts]]
         )
 
     from memlab.kernel.embedding import load_embedder
@@ -222,7 +226,7 @@ def _opener(
         load_embedder().encode([""])
     else:
         embedder = replace(
-            load_embedder(), _embed=lambda texts: integers[[place[text] for text in texts]]
+            load_embedder(), _embed=lambda texts: integers[[row_by_text[text] for text in texts]]
         )
     pack = BASELINES["dense"] if system.options.get("dense") else None
     return lambda folder: MemlabStore(folder, embedder, pack=pack, log=system.options["log"])
@@ -234,41 +238,41 @@ def compare(
     """Every system in turn, ``runs`` times: medians, ratios to memlab, and who was left out and why."""
     chosen = [system for system in SYSTEMS if system.name in only]
     out = {system.name: reason for system in chosen if (reason := missing(system.needs))}
-    taken: dict[str, list[dict[str, Any]]] = {
+    runs_by_system: dict[str, list[dict[str, Any]]] = {
         system.name: [] for system in chosen if system.name not in out
     }
     with tempfile.TemporaryDirectory(prefix="side-by-side-") as folder:
-        given = {
+        options = {
             "path": str(path.resolve()),
             "conversations": conversations,
             "questions": questions,
             "folder": folder,
         }
-        data = run_child(__file__, "prepare", given)
+        data = run_child(__file__, "prepare", options)
         for run in range(1, runs + 1):
-            for name in list(taken):
+            for name in list(runs_by_system):
                 try:
-                    taken[name].append(
+                    runs_by_system[name].append(
                         run_child(
                             __file__, "measure", {"system": name, "folder": folder, "run": run}
                         )
                     )
                 except Failed as failed:
                     out[name] = str(failed)
-                    del taken[name]
+                    del runs_by_system[name]
     rows = [
         {
             "system": system.name,
             "keeps": system.keeps,
             "searches": system.searches,
             **{
-                measure: statistics.median(run[measure] for run in taken[system.name])
+                measure: statistics.median(run[measure] for run in runs_by_system[system.name])
                 for measure in MEASURES
             },
-            "runs": taken[system.name],
+            "runs": runs_by_system[system.name],
         }
         for system in chosen
-        if system.name in taken
+        if system.name in runs_by_system
     ]
     base = next((row for row in rows if row["system"] == BASE), None)
     for row in rows:
@@ -283,19 +287,19 @@ def compare(
     }
 
 
-def table(found: Mapping[str, Any]) -> str:
+def table(comparison: Mapping[str, Any]) -> str:
     """The comparison as text."""
     lines = [
-        stated(found),
-        f"{found['dataset']}: {found['conversations']} conversations, {found['turns']:,} turns, "
-        f"{found['questions']:,} questions with an answer",
+        stated(comparison),
+        f"{comparison['dataset']}: {comparison['conversations']} conversations, {comparison['turns']:,} turns, "
+        f"{comparison['questions']:,} questions with an answer",
         "",
         f"{'':<19}{'recall':>7}{'nDCG':>7}{'adds/s':>9}{'singly':>8}{'p50':>9}{'p95':>9}{'RSS':>7}{'imports':>8}"
         f"{'disk':>7}{'adds':>8}{'p50':>8}{'RSS':>7}",
         f"{'':<19}{'@10':>7}{'@10':>7}{'':>9}{'/s':>8}{'ms':>9}{'ms':>9}{'MB':>7}{'MB':>8}"
         f"{'MB':>7}{f'against {BASE}':>23}",
     ]
-    for row in found["rows"]:
+    for row in comparison["rows"]:
         ratios = row["ratios"]
         against = "".join(
             f"{ratios[name]:>{width - 1}.2f}x" if name in ratios else f"{'':>{width}}"
@@ -307,22 +311,24 @@ def table(found: Mapping[str, Any]) -> str:
             f"{row['p95']:>9.2f}{row['rss']:>7.0f}{row['imports']:>8.0f}{disk:>7}{against}"
             f"   {row['keeps']}; {row['searches']}"
         )
-    lines += [f"{name}: {reason}" for name, reason in found["left_out"].items()]
+    lines += [f"{name}: {reason}" for name, reason in comparison["left_out"].items()]
     return "\n".join(lines)
 
 
-def drawing(found: Mapping[str, Any]) -> Figure:
+def drawing(comparison: Mapping[str, Any]) -> Figure:
     """One line a system, one panel a measure."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     from memlab.subjects.drawing import BLUE, GREY, INK, ORANGE, STYLE
 
-    rows = list(reversed(found["rows"]))
+    rows = list(reversed(comparison["rows"]))
     heights = list(range(len(rows)))
     colours = [BLUE if row["system"].startswith("memlab") else ORANGE for row in rows]
 
-    def panel(axes: Axes, measure: str, title: str, shown: str, *, logarithmic: bool) -> None:
+    def panel(
+        axes: Axes, measure: str, title: str, number_format: str, *, logarithmic: bool
+    ) -> None:
         for height, colour, row in zip(heights, colours, rows, strict=True):
             value = row[measure]
             if not value:
@@ -348,7 +354,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
                 zorder=3,
             )
             axes.annotate(
-                format(value, shown),
+                format(value, number_format),
                 (value, height),
                 (0, 7),
                 textcoords="offset points",
@@ -378,14 +384,14 @@ def drawing(found: Mapping[str, Any]) -> Figure:
         panel(panels[4], "disk", "disk, MB", ",.1f", logarithmic=False)
         panels[0].set_yticks(heights, [row["system"] for row in rows])
         figure.suptitle(
-            f"{found['turns']:,} turns and {found['questions']:,} questions of {found['dataset']}, "
+            f"{comparison['turns']:,} turns and {comparison['questions']:,} questions of {comparison['dataset']}, "
             "the same vectors, one machine",
             x=0.008,
             ha="left",
             weight="bold",
             size=10.5,
         )
-        figure.supxlabel(stated(found), color=GREY, fontsize=7.0, x=0.008, ha="left")
+        figure.supxlabel(stated(comparison), color=GREY, fontsize=7.0, x=0.008, ha="left")
     return figure
 
 
@@ -413,32 +419,32 @@ def main() -> None:
     sets = []
     rows = []
     for path in arguments.paths:
-        found = compare(
+        comparison = compare(
             path,
             conversations=arguments.conversations,
             questions=arguments.questions,
             runs=arguments.runs,
             only=arguments.systems,
         )
-        if found["rows"]:
-            name = f"side-by-side-{found['dataset']}" if sets else "side-by-side"
-            figure = drawing(found)
+        if comparison["rows"]:
+            name = f"side-by-side-{comparison['dataset']}" if sets else "side-by-side"
+            figure = drawing(comparison)
             save_figure(figure, name, arguments.figures)
             results.write_figure(figure, name)
             rows += [
-                {"data": found["dataset"], **{key: row[key] for key in ("system", *MEASURES)}}
-                for row in found["rows"]
+                {"data": comparison["dataset"], **{key: row[key] for key in ("system", *MEASURES)}}
+                for row in comparison["rows"]
             ]
-        sets.append(found)
+        sets.append(comparison)
         if not arguments.json:
-            print(table(found), end="\n\n", flush=True)
+            print(table(comparison), end="\n\n", flush=True)
     results.save(rows)
     if arguments.json:
         print(json.dumps(sets, indent=1))
     if any(
         not reason.startswith("not installed")
-        for found in sets
-        for reason in found["left_out"].values()
+        for comparison in sets
+        for reason in comparison["left_out"].values()
     ):
         raise SystemExit(1)
 

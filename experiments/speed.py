@@ -58,10 +58,10 @@ def sentence(dice: random.Random, words: int = 12) -> str:
     return " ".join(word(int(rank)) for rank in drawn).capitalize() + "."
 
 
-def remember_in_batches(lab: memlab.Lab, given: list[dict[str, object]], *, first: int) -> None:
+def remember_in_batches(lab: memlab.Lab, turns: list[dict[str, object]], *, first: int) -> None:
     """Remember rows from ``first`` on, 2,000 at a time."""
-    for at in range(first, len(given), 2000):
-        lab.remember(given[at : at + 2000], chain=True)
+    for at in range(first, len(turns), 2000):
+        lab.remember(turns[at : at + 2000], chain=True)
 
 
 def rows(count: int, dice: random.Random) -> list[dict[str, object]]:
@@ -139,15 +139,15 @@ def main() -> None:
                     ]
                 )
                 rate = len(lab) / spent
-            asked = [(q.text, b.conversation.name) for b in benchmarks for q in b.questions]
-            table.append(report("locomo", path, rate, asked))
+            queries = [(q.text, b.conversation.name) for b in benchmarks for q in b.questions]
+            table.append(report("locomo", path, rate, queries))
         for size in arguments.sizes:
             dice = random.Random(arguments.seed)
             path = Path(folder) / f"{size}.memlab"
-            given = rows(size, dice)
+            turns = rows(size, dice)
             with memlab.open(path) as lab:
-                lab.remember(given[:100], chain=True)
-                spent = timed(partial(remember_in_batches, lab, given, first=100))
+                lab.remember(turns[:100], chain=True)
+                spent = timed(partial(remember_in_batches, lab, turns, first=100))
             questions: list[tuple[str, str | None]] = [
                 (sentence(dice, 8), None) for _ in range(100)
             ]

@@ -56,7 +56,7 @@ class Teacher:
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """f32[texts, 384]"""
-        return self.means([one.ids for one in self.tokenizer.encode_batch(list(texts))])
+        return self.means([encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))])
 
     def of_tokens(self, tokens: Sequence[str]) -> np.ndarray:
         """f32[tokens, 384]: each by itself."""
@@ -65,19 +65,19 @@ class Teacher:
 
     def means(self, ids: list[list[int]]) -> np.ndarray:
         """Texts of one length together, so that nothing is padded."""
-        found = np.zeros((len(ids), 384), dtype=np.float32)
+        vectors = np.zeros((len(ids), 384), dtype=np.float32)
         of_length: dict[int, list[int]] = defaultdict(list)
-        for place, own in enumerate(ids):
-            of_length[len(own)].append(place)
+        for position, own in enumerate(ids):
+            of_length[len(own)].append(position)
         with bar(sys.stderr.isatty(), len(ids), unit="text") as step:
             for length, places in sorted(of_length.items()):
                 for start in range(0, len(places), size := max(1, 512 // length)):
                     part = places[start : start + size]
-                    found[part] = self._states(np.array([ids[place] for place in part])).mean(
-                        axis=1
-                    )
+                    vectors[part] = self._states(
+                        np.array([ids[position] for position in part])
+                    ).mean(axis=1)
                     step(len(part))
-        return found
+        return vectors
 
     def _states(self, ids: np.ndarray) -> np.ndarray:
         count, length = ids.shape
@@ -143,10 +143,10 @@ class Table:
         self.tokenizer = Tokenizer.from_file(str(PACKAGED / "tokenizer.json"))
         self.unknown = self.tokenizer.token_to_id("[UNK]")
 
-    def shares(self, texts: Sequence[str], most: int = 512) -> csr_matrix:
+    def shares(self, texts: Sequence[str], maximum: int = 512) -> csr_matrix:
         """f32[texts, rows]: how much of each row the mean of a text is."""
         read = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        ids = [[one for one in own.ids if one != self.unknown][:most] for own in read]
+        ids = [[token for token in own.ids if token != self.unknown][:maximum] for own in read]
         stops = np.cumsum([0, *map(len, ids)])
         counts = csr_matrix(
             (np.ones(stops[-1], dtype=np.float32), np.concatenate(ids), stops),
@@ -159,17 +159,19 @@ def sentences(count: int, seed: int = 7) -> list[str]:
     """Definitions, each behind its word, and examples of WordNet, in an order drawn by the seed."""
     if not WORDNET.is_dir():
         raise SystemExit("Install WordNet first: apt-get install wordnet-base")
-    found = []
+    texts = []
     for path in sorted(WORDNET.glob("data.*")):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("  ") or "|" not in line:
                 continue
             gloss = line.split("|", 1)[1].strip()
-            found += [example for example in re.findall(r'"([^"]+)"', gloss) if len(example) > 15]
+            texts += [example for example in re.findall(r'"([^"]+)"', gloss) if len(example) > 15]
             meaning = re.sub(r'[;:]?\s*"[^"]*"', "", gloss).strip(" ;")
-            found.append(f"{line.split()[4].replace('_', ' ')}: {meaning}")
-    found = list(dict.fromkeys(found))
-    return [found[place] for place in np.random.default_rng(seed).permutation(len(found))[:count]]
+            texts.append(f"{line.split()[4].replace('_', ' ')}: {meaning}")
+    texts = list(dict.fromkeys(texts))
+    return [
+        texts[position] for position in np.random.default_rng(seed).permutation(len(texts))[:count]
+    ]
 
 
 def trained(
@@ -199,10 +201,14 @@ class Asked:
 
     def __init__(self, table: Table, kind: str, labelled: LabelledConversation) -> None:
         turns = list(labelled.conversation.rows())
-        place = {turn["ref"]: number for number, turn in enumerate(turns)}
-        answerable = [one for one in labelled.questions if one.answerable]
+        number_by_ref = {turn["ref"]: number for number, turn in enumerate(turns)}
+        answerable = [question for question in labelled.questions if question.answerable]
         gold = [
-            (one.text, [place[ref] for ref in one.evidence if ref in place]) for one in answerable
+            (
+                question.text,
+                [number_by_ref[ref] for ref in question.evidence if ref in number_by_ref],
+            )
+            for question in answerable
         ]
         self.kind, self.name = kind, labelled.conversation.name
         self.gold = [wanted for _, wanted in gold if wanted]
@@ -213,31 +219,35 @@ class Asked:
         """f64[questions, 2]: recall@10 and nDCG@10 of the cosine alone."""
         cosines = unit(self.questions @ rows) @ unit(self.turns @ rows).T
         discount = 1 / np.log2(np.arange(2, 12))
-        found = []
+        rows_of_queries = []
         for values, wanted in zip(cosines, self.gold, strict=True):
             top = np.isin(np.argsort(-values, kind="stable")[:10], wanted)
-            found.append(
+            rows_of_queries.append(
                 (top.sum() / len(wanted), (top * discount).sum() / discount[: len(wanted)].sum())
             )
-        return np.array(found)
+        return np.array(rows_of_queries)
 
 
-def shown(name: str, asked: list[Asked], rows: np.ndarray, before: list[np.ndarray]) -> None:
+def shown(name: str, queries: list[Asked], rows: np.ndarray, before: list[np.ndarray]) -> None:
     line = f"{name:<28}"
-    for kind in dict.fromkeys(one.kind for one in asked):
+    for kind in dict.fromkeys(query.kind for query in queries):
         own = [
-            (one, one.judged(rows), old)
-            for one, old in zip(asked, before, strict=True)
-            if one.kind == kind
+            (query, query.judged(rows), old)
+            for query, old in zip(queries, before, strict=True)
+            if query.kind == kind
         ]
         means = np.vstack([new for _, new, _ in own]).mean(axis=0)
         line += f"  {kind} {means[0]:.3f} / {means[1]:.3f}"
-        names = [one.name for one, new, _ in own for _ in new]
-        for place in (0, 1):
-            found = cluster_interval(
-                np.concatenate([(new - old)[:, place] for _, new, old in own]), names
+        names = [query.name for query, new, _ in own for _ in new]
+        for column in (0, 1):
+            difference = cluster_interval(
+                np.concatenate([(new - old)[:, column] for _, new, old in own]), names
             )
-            line += f" {found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]" if found else ""
+            line += (
+                f" {difference.value:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
+                if difference
+                else ""
+            )
     print(line, flush=True)
 
 
@@ -258,13 +268,13 @@ def main() -> None:
     parser.add_argument("beam", type=Path)
     parser.add_argument("--sentences", type=int, default=26_000)
     parser.add_argument("--save", type=Path, help="a folder that does not exist yet")
-    given: Any = parser.parse_args()
+    arguments: Any = parser.parse_args()
     table, teacher = Table(), Teacher()
-    asked = [Asked(table, "LoCoMo", one) for one in read_locomo(given.locomo)]
-    asked += [Asked(table, "BEAM", one) for one in read_beam(given.beam)]
-    before = [one.judged(table.rows) for one in asked]
-    shown("as shipped", asked, table.rows, before)
-    texts = sentences(given.sentences)
+    queries = [Asked(table, "LoCoMo", entry) for entry in read_locomo(arguments.locomo)]
+    queries += [Asked(table, "BEAM", entry) for entry in read_beam(arguments.beam)]
+    before = [entry.judged(table.rows) for entry in queries]
+    shown("as shipped", queries, table.rows, before)
+    texts = sentences(arguments.sentences)
     shares = table.shares(texts, LONGEST - 2)
     tokens = sorted(table.tokenizer.get_vocab(), key=table.tokenizer.token_to_id)
     wanted = teacher.encode(texts) @ directions_of(
@@ -276,10 +286,10 @@ def main() -> None:
     for ridge in RIDGES:
         moved = trained(shares, wanted, rows, ridge) - rows
         for mix in MIXES:
-            shown(f"ridge {ridge:g}, mix {mix:g}", asked, rows + np.float32(mix) * moved, before)
-    if given.save:
-        save(rows + np.float32(SAVED) * moved, given.save)
-        print(f"Written to {given.save}.")
+            shown(f"ridge {ridge:g}, mix {mix:g}", queries, rows + np.float32(mix) * moved, before)
+    if arguments.save:
+        save(rows + np.float32(SAVED) * moved, arguments.save)
+        print(f"Written to {arguments.save}.")
 
 
 if __name__ == "__main__":

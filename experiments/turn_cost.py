@@ -36,9 +36,9 @@ def offered(
         turns.wait()
         for context in contexts:
             began = time.perf_counter()
-            found = turns.offer(context)
+            offer = turns.offer(context)
             spent.append(1000 * (time.perf_counter() - began))
-            searched, skipped = searched + len(found.contexts), skipped + len(found.skipped)
+            searched, skipped = searched + len(offer.contexts), skipped + len(offer.skipped)
             time.sleep(pause / 1000)
     return spent, searched, skipped
 
@@ -63,7 +63,7 @@ def main() -> None:
     options.add_argument("--offers", type=int, default=3_000)
     options.add_argument("--pack", default="cascade")
     options.add_argument("--pause", type=float, default=5.0)
-    given = options.parse_args()
+    arguments = options.parse_args()
     dice = random.Random(SEED)
     ended = threading.Event()
 
@@ -76,19 +76,19 @@ def main() -> None:
         "hangs": hangs,
         "none": None,
     }
-    with memlab.open(pack=given.pack) as lab:
-        lab.remember(rows(given.memories, dice), linking="off")
-        contexts = [sentence(dice) for _ in range(given.offers)]
+    with memlab.open(pack=arguments.pack) as lab:
+        lab.remember(rows(arguments.memories, dice), linking="off")
+        contexts = [sentence(dice) for _ in range(arguments.offers)]
         print(
-            f"{given.memories:,} memories, pack {given.pack}, {given.offers:,} offers, {given.pause:g} ms apart"
+            f"{arguments.memories:,} memories, pack {arguments.pack}, {arguments.offers:,} offers, {arguments.pause:g} ms apart"
         )
         for name, verifier in ways.items():
             spent, searched, skipped = offered(
-                lab, contexts, given.pause, verifier=verifier, patience=0.5
+                lab, contexts, arguments.pause, verifier=verifier, patience=0.5
             )
-            p50, p99, most = np.percentile(spent, [50, 99, 100])
+            p50, p99, maximum = np.percentile(spent, [50, 99, 100])
             print(
-                f"  verifier {name:10s} offer p50 {p50:.3f}  p99 {p99:.3f}  max {most:.3f} ms; "
+                f"  verifier {name:10s} offer p50 {p50:.3f}  p99 {p99:.3f}  max {maximum:.3f} ms; "
                 f"{searched:,} searched, {skipped:,} gave way to a newer one"
             )
         ended.set()

@@ -28,8 +28,8 @@ NOW = memlab.ManualClock("2026-06-01")()
 def cpu(call):
     """Seconds of CPU time, and what the call gave."""
     started = time.process_time()
-    found = call()
-    return time.process_time() - started, found
+    result = call()
+    return time.process_time() - started, result
 
 
 def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
@@ -55,10 +55,10 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
     for days in (200, 90, 30, 5):
         clock.set(NOW - days * DAY)
         with lab.io.store.writing() as tx:
-            known = np.flatnonzero(age > days)
-            used = dice.choice(known, len(known) // 10, replace=False) + 1
+            existing = np.flatnonzero(age > days)
+            used = dice.choice(existing, len(existing) // 10, replace=False) + 1
             tx.event("recall", {"ids": np.sort(used).tolist()}, at=clock())
-    made = NOW - 400 * DAY
+    linked_at = NOW - 400 * DAY
     for start in range(0, edges, 1_000_000):
         count = min(1_000_000, edges - start)
         source = dice.integers(0, memories, count)
@@ -68,7 +68,7 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
             body = build_edges(
                 (source + 1).tolist(), (target + 1).tolist(), "relates-to", weight.tolist()
             )
-            tx.event("link", Change(edges=body).body(), at=made)
+            tx.event("link", Change(edges=body).body(), at=linked_at)
     clock.set(NOW)
     return lab
 
@@ -101,18 +101,18 @@ def main() -> None:
         lab.policies.use(name)
         anew(lab)
         clock.set(NOW)
-        first, found = cpu(lambda: lab.upkeep.maintain(progress=False))
+        first, result_first = cpu(lambda: lab.upkeep.maintain(progress=False))
         again, nothing = cpu(lambda: lab.upkeep.maintain(progress=False))
         assert not nothing, nothing
         clock.advance(hours=4)
         later, after = cpu(lambda: lab.upkeep.maintain(progress=False))
         print(
-            f"{name:<14}{first:>10.3f} s {found.frame.height:>9,} {found.pruned.height:>6,}{again:>18.3f} s"
+            f"{name:<14}{first:>10.3f} s {result_first.frame.height:>9,} {result_first.pruned.height:>6,}{again:>18.3f} s"
             f"{later:>10.3f} s {after.frame.height:>9,} {after.pruned.height:>6,}",
             flush=True,
         )
         for step, seconds, result in (
-            ("first pass", first, found),
+            ("first pass", first, result_first),
             ("nothing to do", again, nothing),
             ("four hours later", later, after),
         ):

@@ -68,22 +68,22 @@ def sentences(seed: int) -> Iterator[str]:
     """Endless sentences of a code base, hardly two of them the same."""
     drawn = random.Random(seed)
     while True:
-        one, other = drawn.sample(NAMES, 2)
-        yield f"The {one} {drawn.choice(VERBS)} the {other} {drawn.randrange(10_000)} {drawn.choice(ENDS)}"
+        first, second = drawn.sample(NAMES, 2)
+        yield f"The {first} {drawn.choice(VERBS)} the {second} {drawn.randrange(10_000)} {drawn.choice(ENDS)}"
 
 
 def fill(path: Path, size: int, seed: int) -> None:
     """A lab of ``size`` memories of which none is linked."""
-    told = sentences(seed)
+    new_texts = sentences(seed)
     with memlab.open(path) as lab:
         for start in range(0, size, 20_000):
-            lab.remember([next(told) for _ in range(min(20_000, size - start))], linking="off")
+            lab.remember([next(new_texts) for _ in range(min(20_000, size - start))], linking="off")
 
 
 def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[str, Any]:
     """Remember ``singles`` memories one by one in a copy of the lab at ``path``."""
     drawn = random.Random(seed + 1)
-    told = sentences(seed + 2)
+    new_texts = sentences(seed + 2)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.memlab"
         shutil.copytree(path, copy)
@@ -91,12 +91,12 @@ def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[st
             old = lab.memories["text"]
             project = lab.memories["project"].mode()[0] if len(lab) else None
             texts = [
-                old[drawn.randrange(len(old))] + " now" if drawn.random() < 0.2 else next(told)
+                old[drawn.randrange(len(old))] + " now" if drawn.random() < 0.2 else next(new_texts)
                 for _ in range(singles)
             ]
             # whatever is read at the first question
             lab.recall(texts[0], project=project, log=False)
-            lab.remember(next(told), project=project, linking="now")
+            lab.remember(next(new_texts), project=project, linking="now")
             took, done, appear = [], [], []
             cpu, start = time.process_time(), time.perf_counter()
             for text in texts:
@@ -131,9 +131,9 @@ def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[st
 
 def bulk(path: Path, pack: str, rows: int, seed: int) -> dict[str, Any]:
     """Remember ``rows`` memories in one call, with linking off and now."""
-    told = sentences(seed + 3)
-    texts = [next(told) for _ in range(rows)]
-    found: dict[str, Any] = {"pack": pack, "rows": rows}
+    new_texts = sentences(seed + 3)
+    texts = [next(new_texts) for _ in range(rows)]
+    rates: dict[str, Any] = {"pack": pack, "rows": rows}
     for way in ("off", "now"):
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "copy.memlab"
@@ -141,9 +141,9 @@ def bulk(path: Path, pack: str, rows: int, seed: int) -> dict[str, Any]:
             with memlab.open(copy, pack=pack) as lab:
                 cpu, start = time.process_time(), time.perf_counter()
                 lab.remember(texts, linking=way)
-                found[f"{way} per second"] = rows / (time.perf_counter() - start)
-                found[f"{way} process ms"] = 1000 * (time.process_time() - cpu) / rows
-    return found
+                rates[f"{way} per second"] = rows / (time.perf_counter() - start)
+                rates[f"{way} process ms"] = 1000 * (time.process_time() - cpu) / rows
+    return rates
 
 
 def main() -> None:

@@ -25,7 +25,8 @@ CHATS: dict[str, Callable[[str, Path], Any]] = {}
 @cache
 def _locomo(folder: Path) -> dict[str, LabelledConversation]:
     return {
-        one.conversation.name: one for one in read_locomo(folder / "locomo" / "locomo-dev5.json")
+        entry.conversation.name: entry
+        for entry in read_locomo(folder / "locomo" / "locomo-dev5.json")
     }
 
 
@@ -36,12 +37,12 @@ def _asked(labelled: LabelledConversation, pack: str) -> Iterator[Built]:
     with memlab.open(pack=pack, clock=clock) as lab:
         conversation(lab, talk)
         ask_labelled(lab, labelled, max(1, len(labelled.questions) // 12))
-        said = [{**row, "kind": "context", "project": "linked"} for row in talk.rows()]
-        linked = lab.remember(said, chain=True, linking="now")
+        turns = [{**row, "kind": "context", "project": "linked"} for row in talk.rows()]
+        linked = lab.remember(turns, chain=True, linking="now")
         clock.advance(days=20)
         done = lab.upkeep.maintain(progress=False)
-        beside = {"linked": linked.outcomes.to_dicts(), "upkeep": done.counts.to_dicts()}
-        yield Built(lab, labelled.questions[1].text, (4, 17), beside)
+        extra = {"linked": linked.outcomes.to_dicts(), "upkeep": done.counts.to_dicts()}
+        yield Built(lab, labelled.questions[1].text, (4, 17), extra)
 
 
 def _add(name: str, read: Callable[[Path], LabelledConversation]) -> None:

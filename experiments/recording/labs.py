@@ -92,23 +92,23 @@ def life(pack: str, folder: Path) -> Iterator[Built]:
     words, clock = Words(random.Random("golden")), memlab.ManualClock("2026-03-01T12:00:00")
     files = folder / "files"
     files.mkdir()
-    said = []
+    steps = []
     with memlab.open(folder / "lab.memlab", pack=pack, embedder=letters, clock=clock) as lab:
         for number, name in enumerate(_STEPS.split()):
             dice = random.Random(f"golden:{number}")
             clock.advance(hours=dice.choice([0, 1, 30]))
             try:
                 VERBS[name][1](lab, dice, words, files)
-                said.append(name)
+                steps.append(name)
             except memlab.MemlabError as error:
-                said.append(f"{name}: {type(error).__name__} {error}")
+                steps.append(f"{name}: {type(error).__name__} {error}")
             lab.graph.link_waiting()
-        shown = {
-            "steps": [one.replace(str(folder), "FOLDER") for one in said],
+        results = {
+            "steps": [step.replace(str(folder), "FOLDER") for step in steps],
             "log": lab.log.to_dicts(),
         }
-        kept = lab.memories.filter(~lab.memories["status"].is_in(["purged"]))["id"].to_list()
-        yield Built(lab, words.text(random.Random("task")), tuple(kept[:2]), shown)
+        present = lab.memories.filter(~lab.memories["status"].is_in(["purged"]))["id"].to_list()
+        yield Built(lab, words.text(random.Random("task")), tuple(present[:2]), results)
 
 
 # -- imports ----------------------------------------------------------------------------------------------------------
@@ -197,12 +197,12 @@ def table(pack: str, folder: Path) -> Iterator[Built]:
         edited = lab.edit(
             4, text="We deploy with canaries, never in place.", reason="decided in May"
         )
-        beside = {
+        extra = {
             "loaded": loaded.frame.to_dicts(),
             "guessed": str(loaded.guessed),
             "edited": edited.id,
         }
-        yield Built(lab, "Prepare the release of the team", (6, 12), beside)
+        yield Built(lab, "Prepare the release of the team", (6, 12), extra)
 
 
 @_named
@@ -216,9 +216,14 @@ def chat(pack: str, folder: Path) -> Iterator[Built]:
         for number, (_, text) in enumerate(_TOLD[day::3]):
             for role, words in (("user", text), ("assistant", f"Noted. {_TOLD[number][1]}")):
                 key = f"{role}-{day}-{number}"
-                said = {"content_type": "text", "parts": [words]}
+                content = {"content_type": "text", "parts": [words]}
                 at = start + 86400 * (7 * day + number)
-                message = {"id": key, "author": {"role": role}, "create_time": at, "content": said}
+                message = {
+                    "id": key,
+                    "author": {"role": role},
+                    "create_time": at,
+                    "content": content,
+                }
                 tree[key] = {"id": key, "parent": last, "message": message}
                 last = key
         talks.append(
@@ -240,16 +245,16 @@ def chat(pack: str, folder: Path) -> Iterator[Built]:
         admitted = []
         for _, text in _TOLD:
             clock.advance(hours=2)
-            seen = lab.agents.observe(text, project="assistant", linking="now")
-            admitted.append([seen.memory and seen.memory.id, str(seen.admission)])
+            observed = lab.agents.observe(text, project="assistant", linking="now")
+            admitted.append([observed.memory and observed.memory.id, str(observed.admission)])
         _ask(lab, clock)
-        beside = {
+        extra = {
             "loaded": loaded.frame.to_dicts(),
             "extracted": extracted.frame.to_dicts(),
             "committed": committed.outcomes.to_dicts(),
             "admitted": admitted,
         }
-        yield Built(lab, "Where do I live and what may I eat?", (1, 54), beside)
+        yield Built(lab, "Where do I live and what may I eat?", (1, 54), extra)
 
 
 # -- generated labs ---------------------------------------------------------------------------------------------------
@@ -308,13 +313,13 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
             agent = crew[number % len(crew)]
             if isinstance(event, QuestionEvent):
                 hits = attempt(
-                    f"{agent.name} recalls", lambda one=agent, text=event.text: one.recall(text)
+                    f"{agent.name} recalls", lambda view=agent, text=event.text: view.recall(text)
                 )
                 if hits:
                     outcome = "success" if number % 3 else "fail"
                     attempt(
                         f"{agent.name} judges",
-                        lambda one=agent, hit=hits[0], how=outcome: one.feedback(hit, how),
+                        lambda view=agent, hit=hits[0], how=outcome: view.feedback(hit, how),
                     )
             elif isinstance(event, MessageEvent):
                 fields: dict[str, Any] = {"kind": event.kind, "importance": event.importance}
@@ -328,7 +333,7 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
                     fields["visibility"] = "project"
                 attempt(
                     f"{agent.name} remembers",
-                    lambda one=agent, text=event.text, more=fields: one.remember(text, **more),
+                    lambda view=agent, text=event.text, more=fields: view.remember(text, **more),
                 )
         lab.agents.observe(
             "I prefer short answers in the morning.",
@@ -340,7 +345,7 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
             for agent in crew[:2]:
                 attempt(
                     f"{agent.name} edits {number}",
-                    lambda one=agent, at=number: one.edit(at, importance=0.7),
+                    lambda view=agent, at=number: view.edit(at, importance=0.7),
                 )
             attempt(f"guest forgets {number}", lambda at=number: crew[3].forget(at))
         attempt("chief forgets", lambda: crew[2].forget([2, 5]))
@@ -348,12 +353,12 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
         attempt("guest recalls while off", lambda: crew[3].recall("launch"))
         attempt("user remembers while off", lambda: lab.remember("Beta waits.", project="beta"))
         lab.agents.switch_on("beta")
-        seen = {viewer: lab.at(viewer=viewer).memories["id"].to_list() for viewer in _VIEWERS}
+        visible = {viewer: lab.at(viewer=viewer).memories["id"].to_list() for viewer in _VIEWERS}
         contexts = {agent.name: agent.context("Plan the launch", log=False).text for agent in crew}
-        beside = {
+        extra = {
             "done": done,
-            "seen": seen,
+            "seen": visible,
             "contexts": contexts,
             "relationships": lab.agents.relationships().to_dicts(),
         }
-        yield Built(lab, "Plan the launch", (7, 8), beside)
+        yield Built(lab, "Plan the launch", (7, 8), extra)

@@ -44,7 +44,10 @@ def describe_machine() -> str:
     from threadpoolctl import threadpool_info
 
     kernels = sorted(
-        {f"{one['internal_api']} {one.get('architecture', '')}" for one in threadpool_info()}
+        {
+            f"{library['internal_api']} {library.get('architecture', '')}"
+            for library in threadpool_info()
+        }
     )
     units = [name for name, there in sorted(built.__cpu_features__.items()) if there]
     processor = platform.processor() or platform.machine()
@@ -86,23 +89,23 @@ class Change:
     parts: Mapping[str, str]
 
     def __str__(self) -> str:
-        shown = [f"    {part}: {how}" for part, how in islice(self.parts.items(), 12)]
+        lines_of_parts = [f"    {part}: {how}" for part, how in islice(self.parts.items(), 12)]
         more = [f"    and {len(self.parts) - 12} more parts"] if len(self.parts) > 12 else []
-        return "\n".join([self.name, *shown, *more])
+        return "\n".join([self.name, *lines_of_parts, *more])
 
 
-def line_of(thing: Thing, machine: str) -> Line:
+def line_of(item: Thing, machine: str) -> Line:
     """Return the line of a thing as computed on a machine."""
-    parts = {name: (part.exact, part.bits) for name, part in thing.parts.items()}
-    sums = {name: part.sums() for name, part in thing.parts.items() if len(part.floats)}
-    return Line(thing.name, thing.rows, parts, digest(machine.encode()), sums)
+    parts = {name: (part.exact, part.bits) for name, part in item.parts.items()}
+    sums = {name: part.sums() for name, part in item.parts.items() if len(part.floats)}
+    return Line(item.name, item.rows, parts, digest(machine.encode()), sums)
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------
 
 
 def compare(
-    record: Record, things: Mapping[str, Thing], machine: str, expected: Iterable[str]
+    record: Record, items: Mapping[str, Thing], machine: str, expected: Iterable[str]
 ) -> list[Change]:
     """Return what differs between the record and things computed here.
 
@@ -112,29 +115,29 @@ def compare(
     changes = [
         Change(name, {"(thing)": "is in the record and was not made"})
         for name in expected
-        if name not in things
+        if name not in items
     ]
-    for name, thing in things.items():
+    for name, item in items.items():
         if (line := record.lines.get(name)) is None:
             changes.append(Change(name, {"(thing)": "was made and is not in the record"}))
-        elif parts := _changed_parts(line, thing, to_the_bit=line.machine == here):
+        elif parts := _changed_parts(line, item, to_the_bit=line.machine == here):
             changes.append(Change(name, parts))
     return changes
 
 
-def is_rounded(line: Line, thing: Thing) -> bool:
+def is_rounded(line: Line, item: Thing) -> bool:
     """Whether any floats of a thing differ from its line, be it in the last bit."""
     return any(
-        line.parts.get(name, ("", part.bits))[1] != part.bits for name, part in thing.parts.items()
+        line.parts.get(name, ("", part.bits))[1] != part.bits for name, part in item.parts.items()
     )
 
 
-def _changed_parts(line: Line, thing: Thing, *, to_the_bit: bool) -> dict[str, str]:
+def _changed_parts(line: Line, item: Thing, *, to_the_bit: bool) -> dict[str, str]:
     changed = {}
-    if line.rows != thing.rows:
-        changed["(rows)"] = f"{line.rows} -> {thing.rows}"
-    changed |= {name: "gone" for name in line.parts if name not in thing.parts}
-    for name, part in thing.parts.items():
+    if line.rows != item.rows:
+        changed["(rows)"] = f"{line.rows} -> {item.rows}"
+    changed |= {name: "gone" for name in line.parts if name not in item.parts}
+    for name, part in item.parts.items():
         if name not in line.parts:
             changed[name] = "new"
             continue
@@ -246,7 +249,7 @@ def _summary(changes: Iterable[Change]) -> str:
             alike[tuple(packs)].append(lab)
         for packs, names in alike.items():
             where = (_braced(names), _braced(packs), kind)
-            lines.append(f"- {'/'.join(one for one in where if one)}: {parts}\n")
+            lines.append(f"- {'/'.join(part for part in where if part)}: {parts}\n")
     return "".join(lines)
 
 

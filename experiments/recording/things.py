@@ -100,7 +100,7 @@ def frame_thing(name: str, frame: pl.DataFrame, *, keep: bool = False) -> Thing:
 
 def json_thing(name: str, value: Mapping[str, Any], *, keep: bool = False) -> Thing:
     """Split a JSON object into its keys."""
-    parts = {str(key): _json_part(one) for key, one in value.items()}
+    parts = {str(key): _json_part(item) for key, item in value.items()}
     return Thing(
         name,
         len(parts),
@@ -159,17 +159,17 @@ def _text_part(texts: Iterable[str | None], kind: str = "text") -> Part:
 def _json_part(value: Any, kind: str = "json") -> Part:
     floats: list[float] = []
 
-    def skeleton(one: Any) -> Any:
-        if isinstance(one, float):
-            if not math.isfinite(one):
-                return str(one)
-            floats.append(one)
+    def skeleton(item: Any) -> Any:
+        if isinstance(item, float):
+            if not math.isfinite(item):
+                return str(item)
+            floats.append(item)
             return "#"
-        if isinstance(one, Mapping):
-            return {str(key): skeleton(inner) for key, inner in one.items()}
-        if isinstance(one, list | tuple):
-            return [skeleton(inner) for inner in one]
-        return one if one is None or isinstance(one, str | int | bool) else str(one)
+        if isinstance(item, Mapping):
+            return {str(key): skeleton(inner) for key, inner in item.items()}
+        if isinstance(item, list | tuple):
+            return [skeleton(inner) for inner in item]
+        return item if item is None or isinstance(item, str | int | bool) else str(item)
 
     rest = json.dumps(skeleton(value))
     return Part(digest(f"{kind} {rest}".encode()), np.array(floats, dtype=np.float64))
