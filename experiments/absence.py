@@ -1,20 +1,22 @@
-"""Can the score say that nothing is known? The AUC of raw scores, and of ``hits.known`` where a pack gives it.
+"""Measure how well scores separate answerable queries from unanswerable ones.
 
     python experiments/absence.py locomo-dev5.json [--beam beam100k] [--pack memlab] [--fit] [--json]
 
-LoCoMo's questions of category 5 ask what the conversation does not say; BEAM's questions of abstention do, too. For
-each raw score of a recall's pool (the first by ``recall-score``, its margins, the best and the mean of similarity, of
-lexical scores and of coverage), the AUC is the probability that a question with an answer has the higher value than one
-without; "less" is written before a score that falls where there is an answer. The best raw score is chosen on the same
-questions, which is kind to it; what is fitted must be judged on conversations that it did not see. Intervals are a
-bootstrap by conversation (2,000 draws), paired where two scores are compared.
+Unanswerable are LoCoMo's questions of category 5 and BEAM's questions of abstention. The AUC of a score is the
+probability that an answerable question has the higher value. The raw scores come from the candidate pool of a recall:
+the best score, its margins, and the best and mean similarity, lexical score and coverage. "less" marks a score that is
+lower for answerable questions.
 
-With ``--fit`` the row ``hits.known`` is a logistic regression on the terms of the default pack's slot ``known``, fitted
-on all conversations of both sets but the one that is judged, and on questions asked of the wrong conversation.
-The weights of recall-score are those of the pack, which saw the conversation; with weights fitted without it, too, the
-AUC on LoCoMo was the same to .001. Coefficients on all of them are printed, how often an answer was there by tenths of
-the probability held out, and what a floor costs: the share of the evidence among the ten first that is no longer shown
-where the probability is below it.
+The best raw score is chosen on the questions that it is judged on, so its AUC is optimistic. Intervals are bootstraps
+by conversation with 2,000 draws, paired where two scores are compared.
+
+With ``--fit`` the row ``hits.known`` is a logistic regression on the terms of the default pack's slot ``known``. Each
+conversation is judged by a fit on all others, with added questions of the wrong conversation. The weights of
+recall-score are those of the pack, which saw the conversation. Weights fitted without it gave the same AUC on LoCoMo
+within .001.
+
+``--fit`` also prints the coefficients on all data, the calibration by tenths of the held-out probability, and the cost
+of a floor. The cost is the share of the evidence in the top ten that is no longer shown below that probability.
 """
 
 from __future__ import annotations
@@ -43,28 +45,28 @@ DRAWS = 2_000
 TEN = 10
 KNOWN = "hits.known"
 STRANGE = 0.3
-"""The weight of a strange question in a fit: there is no telling how often they are asked."""
+"""The weight of a question of another conversation; chosen, since their real share is unknown."""
 
 PENALTY = -0.149
-"""What the default pack's recall-score adds where the question names someone else."""
+"""The default pack's penalty for a memory of a speaker whom the query does not name."""
 FEATURES = ("similarity", "lexical", "coverage", "session-lexical", "received")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a question's recall scored, whether it has an answer, and its conversation."""
+    """Scores of one recall, whether its question is answerable, and its conversation."""
 
     scores: Mapping[str, float]
     answerable: bool
     cluster: str
     terms: tuple[float, ...] = ()
     found: tuple[float, float] = (0.0, 0.0)
-    """Recall of the ten first, and of the few that are shown where nothing is known."""
+    """Recall of the top ten, and of the short list for unknown answers."""
     weight: float = 1.0
 
 
 def raw_scores(hits: Hits) -> dict[str, float]:
-    """The scores by name; NaN where there is nothing to compute one from."""
+    """Return the scores by name; NaN for a score of an empty pool."""
     slate = hits.slate
     final = np.sort(np.asarray(slate.scores, dtype=np.float64))[::-1]
     scores = {
@@ -97,8 +99,9 @@ TERMS = (
 
 
 def terms(hits: Hits) -> tuple[float, ...]:
-    """What the default pack's slot ``known`` reads of a pool, by ``TERMS``. The lead is that of whom the question names
-    over the others, with scores as if nobody were named.
+    """Return the inputs of the default pack's slot ``known`` in the order of ``TERMS``.
+
+    The lead is the best score of the named person minus the best score of all others, without the penalty for names.
     """
     slate = hits.slate
     other, is_named = (
@@ -122,8 +125,10 @@ def terms(hits: Hits) -> tuple[float, ...]:
 def ask_strangely(
     chats: Sequence[LabelledConversation], pack: str, *, progress: bool
 ) -> list[Asked]:
-    """Questions of the next conversation, which this one does not answer: of all of it, and of a few of its turns, of
-    which questions of its own with their evidence are asked, too. Without them a fit takes whatever is long for known.
+    """Recall questions of the next conversation, which this conversation does not answer.
+
+    Each is asked of the whole conversation and of a few of its turns. Of these turns, questions whose evidence they hold
+    are asked, too; without them a fit would learn that a long conversation answers.
     """
     queries = []
     with bar(progress, len(chats), unit="chat") as step:
@@ -162,6 +167,7 @@ def ask_strangely(
 
 
 def _some(chat: LabelledConversation, rng: np.random.Generator) -> list[Question]:
+    """Return at most 30 random answerable questions, at most half of the conversation."""
     answerable = [
         question for question in chat.questions if question.answerable and question.evidence
     ]
@@ -171,6 +177,7 @@ def _some(chat: LabelledConversation, rng: np.random.Generator) -> list[Question
 
 
 def _fit(queries: Sequence[Asked]) -> LogisticRegression:
+    """Fit the probability that a query is answerable."""
     return LogisticRegression(C=100.0, max_iter=5000).fit(
         [query.terms for query in queries],
         [query.answerable for query in queries],
@@ -181,7 +188,7 @@ def _fit(queries: Sequence[Asked]) -> LogisticRegression:
 def held_out(
     queries: Sequence[Asked], strange: Sequence[Asked]
 ) -> tuple[list[Asked], LogisticRegression]:
-    """The same with ``hits.known`` of a fit that did not see the conversation; and the fit on all."""
+    """Return the queries with held-out probabilities, and the fit on all data."""
     every = [*queries, *strange]
     probabilities: dict[int, float] = {}
     for name in dict.fromkeys(query.cluster for query in queries):
@@ -196,7 +203,7 @@ def held_out(
 
 
 def tell_fit(queries: Sequence[Asked], fit: LogisticRegression) -> None:
-    """Coefficients, calibration, and what floors cost."""
+    """Print the coefficients, the calibration and the cost of floors."""
     coefficients = zip(("constant", *TERMS), (fit.intercept_[0], *fit.coef_[0]), strict=True)
     print(
         "hits.known held out; on all: "
@@ -221,13 +228,14 @@ def tell_fit(queries: Sequence[Asked], fit: LogisticRegression) -> None:
 
 
 def _at(ordered: Floats, position: int) -> float:
+    """Return the value at a position, or at the last one if there are fewer."""
     return float(ordered[min(position, len(ordered) - 1)]) if len(ordered) else np.nan
 
 
 def ask(
     chats: Sequence[LabelledConversation], pack: str, *, fit: bool, progress: bool
 ) -> list[Asked]:
-    """Every question, those without evidence that have an answer left out; with the terms of a ``fit``."""
+    """Recall every question; leave out answerable questions without evidence."""
     queries = []
     with bar(progress, sum(len(chat.questions) for chat in chats), unit="recall") as step:
         for chat in chats:
@@ -250,7 +258,7 @@ def ask(
 
 
 def _recalls(hits: Hits, wanted: set[int]) -> tuple[float, float]:
-    """Recall of the first ten of the pool, and of the few that are shown where nothing is known."""
+    """Return the recall of the top ten and of the short list for unknown answers."""
     slate = hits.slate
     first = slate.ids[np.argsort(-slate.scores, kind="stable")][:TEN].tolist()
     few = int(hits.pack.number("unknown-limit"))
@@ -260,7 +268,7 @@ def _recalls(hits: Hits, wanted: set[int]) -> tuple[float, float]:
 
 
 def auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
-    """The probability that a question with an answer has the higher value, ties counted half."""
+    """Return the probability that an answerable query has the higher value; ties count half."""
     yes, no = int(answerable.sum()), int((~answerable).sum())
     if not yes or not no:
         return float("nan")
@@ -269,7 +277,7 @@ def auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
 
 
 def aucs(queries: Sequence[Asked]) -> dict[str, Any]:
-    """Each score's AUC with its interval, best first; and the difference of ``hits.known`` from the best raw score."""
+    """Return the AUC of each score, best first, and the gain of ``hits.known`` over the best."""
     names = list(queries[0].scores)
     table = np.nan_to_num(
         np.array([[query.scores.get(name, np.nan) for name in names] for query in queries]),
@@ -278,7 +286,7 @@ def aucs(queries: Sequence[Asked]) -> dict[str, Any]:
     answerable = np.array([query.answerable for query in queries])
     clusters = np.array([query.cluster for query in queries])
     whole = np.array([auc(column, answerable) for column in table.T])
-    # a score that falls where there is an answer says as much as one that rises
+    # a score that is lower for answerable queries is as informative as one that is higher
     signs = np.where(whole < 0.5, -1.0, 1.0)
     signs[[at for at, name in enumerate(names) if name == KNOWN]] = 1.0
     table, whole = table * signs, np.where(signs < 0, 1 - whole, whole)
@@ -319,6 +327,7 @@ def aucs(queries: Sequence[Asked]) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path, help="conversations in LoCoMo's format")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")

@@ -1,27 +1,24 @@
-"""Does ``adapt-policy`` notice that a policy got worse, leave alone what did not, and find another weight?
+"""Measure whether ``adapt-policy`` detects that a policy got worse, without false alarms.
 
-    python experiments/adaptation.py                    # falls, nothing and weights: nine minutes of one processor
+    python experiments/adaptation.py                    # falls, nothing and weights: nine minutes of processor time
     python experiments/adaptation.py --only falls --runs 5
     python experiments/adaptation.py --only more,beside,lives
     python experiments/adaptation.py --only logged --log reviews.csv
 
-Each run of the first three is a lab under the pack ``associative`` with its own settings and a user who judges every
-memory that is shown.
+Each run of the first three parts is a lab under the pack ``associative``. A simulated user judges every result.
 
-- *falls*: the user asks one thing. A policy under which every memory that is shown answers it is replaced by one under
-  which none does. After how many
-  judged recalls is the return to the first one proposed, unasked (the notice of ``lab.feedback``), and is it proposed
-  when asked for after 40 (``adapt_policy``)?
-- *nothing*: a policy is replaced by another one that ranks otherwise, and what is of use follows neither. Any notice in
-  the run, and any proposal when asked for at its end, is false.
-- *weights*: importance alone tells what helps: 60 days, three new notes and four judged recalls a day. Are other
-  numbers proposed?
-- *more*: falls that are smaller, slower, of other packs, judged late, or within a day (``FALLS``).
-- *beside*: nothing as above, but what is of use falls for all policies at a time near the change (``BESIDE``), or the
-  user asks all day. What no log can tell from a fall of the policy is counted too.
-- *lives*: worlds of ``memlab.simulation``, of which neither the events nor the user know of this experiment.
-- *logged*: a real log of rewards, such as the reviews of a learner (``review_time``, ``review_rating``). The name of
-  the version changes at many times: any fall is false. Then successes after that time are thinned: these are falls.
+- *falls*: a policy whose results all answer the query is replaced by one whose results never do. Counted are the judged
+  recalls until ``lab.feedback`` proposes the return, and whether ``adapt_policy`` proposes it after 40.
+- *nothing*: a policy is replaced by one with another ranking, and usefulness depends on neither. Every notice or
+  proposal is a false alarm.
+- *weights*: only importance predicts usefulness, over 60 days with three notes and four judged recalls a day. Counted
+  are the runs in which new parameters are proposed.
+- *more*: smaller and slower falls, other packs, late judgements, or a fall within one day (``FALLS``).
+- *beside*: as *nothing*, but usefulness falls for all policies near the change (``BESIDE``), or queries come all day.
+  Some of these no log can distinguish from a worse policy; they are counted, too.
+- *lives*: worlds of ``memlab.simulation``, whose events and user are independent of this experiment.
+- *logged*: a real log of rewards, such as a learner's reviews (``review_time``, ``review_rating``). The version name
+  changes at many times, so any alarm is false. Then later successes are thinned, which makes true falls.
 """
 
 from __future__ import annotations
@@ -53,7 +50,7 @@ _OTHER = "(lambda (activation importance) (- (* 0.2 activation) importance))"
 
 @dataclass(frozen=True)
 class Still:
-    """A world without change: ``rate`` is how often a memory is of use; the rest says how that varies."""
+    """World without a policy effect: ``rate`` of useful results, and how it varies."""
 
     rate: float
     days: int = 60
@@ -61,19 +58,19 @@ class Still:
     moods: float = 0.0
     """The standard deviation of a day's effect on the logit."""
     memory: float = 0.0
-    """How much of a mood the next day keeps (0..1)."""
+    """The autocorrelation of a day's effect with the next day (0..1)."""
     clustered: float = 0.0
-    """The standard deviation of a recall's effect on the logit, shared by what it showed."""
+    """The standard deviation of a recall's effect on the logit, shared by its results."""
     delay: float = 0.0
     """The mean delay of a judgement in days."""
     late: float = 0.0
-    """How many days later a success is told than a failure."""
+    """The extra delay of a success compared with a failure, in days."""
     drift: float = 0.0
-    """By how much the rate falls from the first day to the last, for all policies alike."""
+    """The decrease of the rate over the whole run, for all policies."""
     step: float | None = None
-    """How many days after the change of the policy the rate becomes ``low``, for all policies alike."""
+    """The day, relative to the policy change, on which the rate becomes ``low`` for all policies."""
     over: float = 0.0
-    """How many days that takes."""
+    """The duration of that decrease in days."""
     low: float = 0.3
 
 
@@ -110,7 +107,7 @@ def opened(
     alike: bool = False,
     pack: str = "associative",
 ) -> memlab.Lab:
-    """A lab of a few notes on each of four topics, of various importance unless they are ``alike``."""
+    """Open a lab with notes on four topics, of equal importance if ``alike``."""
     chance = random.Random(seed)
     lab = memlab.open(pack=pack, clock=clock)
     for topic in _TOPICS:
@@ -122,22 +119,22 @@ def opened(
 
 @dataclass(frozen=True)
 class Falling:
-    """A fall: how often what answers is of use before, and what is shown after; 0..1."""
+    """A fall of usefulness: the rates before and after the change, 0..1."""
 
     before: float = 1.0
     after: float = 0.0
     over: float = 0.0
-    """Over how many days it goes down."""
+    """The duration of the fall in days."""
     a_day: tuple[int, ...] = (1, 2, 4, 8)
-    """Recalls a day; 0 for a clock that stands."""
+    """Recalls a day; 0 if the clock does not advance."""
     every: int = 0
-    """All is judged at the end of every so many days; 0 for at once."""
+    """Days between two batches of judgements; 0 if each result is judged at once."""
     delay: float = 0.0
     """The mean delay of a judgement in days."""
     pack: str = "associative"
     worse: str = _WORSE
     limit: int = 40
-    """Judged recalls after the change."""
+    """The maximum number of judged recalls after the change."""
 
 
 _UPSIDE_DOWN = "(lambda (similarity lexical) (- (+ similarity lexical)))"
@@ -159,7 +156,7 @@ FALLS: dict[str, Falling] = {
 
 
 def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
-    """One run of *falls* or *more*."""
+    """Simulate one run of *falls* or *more*."""
     world, chance, clock = FALLS[name], random.Random(seed), memlab.ManualClock("2026-06-01")
     before, a_day = chance.randrange(40, 121), chance.choice(world.a_day)
     lab, topic = opened(clock, seed, each=4, alike=True, pack=world.pack), chance.choice(_TOPICS)
@@ -179,7 +176,7 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
             for hit in hits:
                 if began is None or not world.over:
                     rate = world.before if topic in hit.text else world.after
-                else:  # whatever is shown, it helps less and less
+                else:  # usefulness decreases for every result
                     rate = world.before + done * (world.after - world.before)
                 row = {"memory": hit, "outcome": "success" if chance.random() < rate else "fail"}
                 wait = chance.expovariate(1 / world.delay) if world.delay else 0.0
@@ -214,7 +211,7 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
 
 
 def still(seed: int, name: str) -> dict[str, Any]:
-    """One run of *nothing*."""
+    """Simulate one run of *nothing*."""
     world, chance, clock = (
         (WORLDS | BESIDE)[name],
         random.Random(seed),
@@ -259,7 +256,7 @@ def still(seed: int, name: str) -> dict[str, Any]:
 
 
 def weights(seed: int) -> dict[str, Any]:
-    """One run of *weights*."""
+    """Simulate one run of *weights*."""
     chance, clock = random.Random(seed), memlab.ManualClock("2026-06-01")
     lab = memlab.open(pack="associative", clock=clock)
     importance: list[float] = []
@@ -279,13 +276,13 @@ def weights(seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Lived:
-    """A life in ``world``, of ``memlab.simulation``: with the pack ``before`` until day 20 of 40, then ``after``."""
+    """Simulated run in ``world``: pack ``before`` until day 20 of 40, then ``after``."""
 
     world: str
     before: str
     after: str
     falls: bool | None
-    """Whether the later pack is worse; None where the world changes with it, so that no log can tell."""
+    """Whether the later pack is worse; None if the world changes at the same time."""
 
 
 _AGAINST = """(pack against "What is far from the question." :inherits memlab)
@@ -303,7 +300,7 @@ LIVES: dict[str, Lived] = {
 
 
 def life(seed: int, name: str) -> dict[str, Any]:
-    """One run of *lives*: the notices of the life, and the proposal when asked for at its end."""
+    """Simulate one run of *lives*; return its notices and its final proposal."""
     lived, notices = LIVES[name], []
     plain = memlab.Lab.feedback
 
@@ -328,7 +325,7 @@ def life(seed: int, name: str) -> dict[str, Any]:
 
 
 def logged(path: Path, share: float) -> tuple[int, int, list[int]]:
-    """*logged*: how many changes there were, after how many a fall was found, and after how many judged recalls."""
+    """Return the number of changes, of detected falls, and the judged recalls until each."""
     rows = pl.read_csv(path, try_parse_dates=True).sort("review_time")
     times, good = rows["review_time"], (rows["review_rating"] > 1).to_numpy()
     days = times.dt.epoch("us") // 86_400_000_000
@@ -352,7 +349,7 @@ def logged(path: Path, share: float) -> tuple[int, int, list[int]]:
 def fall_of(
     times: pl.Series, days: list[int], rewards: list[float], since: int, until: int
 ) -> int | None:
-    """After how many judged recalls a log is called fallen, looked at after each as ``lab.feedback`` does."""
+    """Return the judged recalls until a fall is detected, checked after each recall."""
     earned, again = Earnings(), 0.0
     for row in range(until):
         earned.add("after" if row >= since else "before", days[row], rewards[row], row)
@@ -388,11 +385,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", help="parts, with commas; falls, nothing and weights by default")
-    parser.add_argument("--worlds", help="of *more*, *beside* and *lives* only those, with commas")
-    parser.add_argument("--log", type=Path, help="the file of the part *logged*")
+    parser.add_argument("--only", help="comma-separated parts (default: falls,nothing,weights)")
     parser.add_argument(
-        "--runs", type=int, help="runs of a part; of each world of *nothing* a tenth of them"
+        "--worlds", help="comma-separated worlds of the parts more, beside and lives"
+    )
+    parser.add_argument("--log", type=Path, help="the log for the part logged")
+    parser.add_argument(
+        "--runs",
+        type=int,
+        help="runs of a part; the part nothing runs a tenth of them in each world",
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
@@ -406,20 +407,24 @@ def main() -> None:
 
 
 def _falls(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *falls*."""
     runs = pool.map(fall, range(arguments.seed, arguments.seed + (arguments.runs or 20)))
     print(f"falls: {len(runs)} runs")
     for run in runs if arguments.verbose else ():
         print("  ", run)
     delays = sorted(run["noticed"] for run in runs if run["noticed"] is not None)
-    print(f"  noticed unasked within 40 judged recalls {len(delays)} of {len(runs)}: {delays}")
+    print(
+        f"  noticed without a request within 40 judged recalls {len(delays)} of {len(runs)}: {delays}"
+    )
     for what in ("proposed", "reverted"):
-        print(f"  {what} when asked after 40: {sum(run[what] for run in runs)} of {len(runs)}")
+        print(f"  {what} on request after 40: {sum(run[what] for run in runs)} of {len(runs)}")
     print(
         f"  a notice before anything had changed: {sum(run['early'] for run in runs)} of {len(runs)}"
     )
 
 
 def _nothing(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *nothing*."""
     each = max(1, (arguments.runs or 100) // len(WORLDS))
     false = 0
     print(f"nothing: {each} runs of each world")
@@ -429,7 +434,7 @@ def _nothing(pool: Any, arguments: argparse.Namespace) -> None:
         false += len(wrong)
         notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
         print(
-            f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {each}",
+            f"  {name:<28} notices {notices}, proposals on request {proposals}, of {each}",
             flush=True,
         )
         for run in wrong if arguments.verbose else ():
@@ -438,6 +443,7 @@ def _nothing(pool: Any, arguments: argparse.Namespace) -> None:
 
 
 def _weights(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *weights*."""
     runs = pool.map(weights, range(arguments.seed, arguments.seed + (arguments.runs or 20)))
     print(
         f"weights: other numbers proposed in {sum(run['proposed'] for run in runs)} of {len(runs)} runs"
@@ -448,7 +454,7 @@ def _weights(pool: Any, arguments: argparse.Namespace) -> None:
 
 
 def chosen(worlds: Iterable[str], arguments: argparse.Namespace) -> list[str]:
-    """The worlds that ``--worlds`` names, or all."""
+    """Return the worlds that ``--worlds`` names, or all."""
     return (
         list(worlds)
         if arguments.worlds is None
@@ -457,6 +463,7 @@ def chosen(worlds: Iterable[str], arguments: argparse.Namespace) -> list[str]:
 
 
 def _more(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *more*."""
     count = arguments.runs or 20
     print(f"more: {count} runs each; judged recalls until the notice")
     for name in chosen(FALLS, arguments):
@@ -467,24 +474,26 @@ def _more(pool: Any, arguments: argparse.Namespace) -> None:
         print(
             f"  {name:<26} noticed {len(delays)} of {count}, within 40 recalls {within}, median "
             f"{delays[len(delays) // 2] if delays else '-'}, last {delays[-1] if delays else '-'}; "
-            f"within {FALLS[name].limit}; proposed when asked at the end {proposals}; too early {early}",
+            f"within {FALLS[name].limit}; proposed on request at the end {proposals}; too early {early}",
             flush=True,
         )
 
 
-def _beside(pool: Any, arguments: argparse.Namespace) -> None:
+def _print_concurrent(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *beside*."""
     count = arguments.runs or 20
     print(f"beside: {count} runs each")
     for name in chosen(BESIDE, arguments):
         runs = pool.map(partial(still, name=name), range(arguments.seed, arguments.seed + count))
         notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
         print(
-            f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {count}",
+            f"  {name:<28} notices {notices}, proposals on request {proposals}, of {count}",
             flush=True,
         )
 
 
 def _lives(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *lives*."""
     count = arguments.runs or 5
     print(f"lives: {count} runs each")
     for name in chosen(LIVES, arguments):
@@ -499,6 +508,7 @@ def _lives(pool: Any, arguments: argparse.Namespace) -> None:
 
 
 def _logged(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *logged*."""
     print("logged: a change of name at many times, and the successes after it thinned to a share")
     shares = (1.0, 0.75, 0.5, 0.0)
     for share, (changes, days, judged) in zip(
@@ -516,7 +526,7 @@ _PARTS: dict[str, Callable[[Any, argparse.Namespace], None]] = {
     "nothing": _nothing,
     "weights": _weights,
     "more": _more,
-    "beside": _beside,
+    "beside": _print_concurrent,
     "lives": _lives,
     "logged": _logged,
 }

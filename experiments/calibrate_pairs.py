@@ -1,11 +1,13 @@
-"""Fit the knots of ``PAIR_KNOTS`` in ``memlab/kernel/embedding/_calibration.py``: closeness of pairs at equal length.
+"""Fit ``PAIR_KNOTS`` in ``memlab/kernel/embedding/_calibration.py``: closeness by text length.
 
     python experiments/calibrate_pairs.py FOLDER     # FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12
 
-Random pairs of texts of one chat, of the chats that are not set aside: messages of LoCoMo, turns of BEAM, single
-sentences of BEAM. Length is the geometric mean of the characters of both. Each line holds the closeness that as many
-pairs exceed as pairs of short statements (40 to 60 characters) exceed the level of the same column. Then the share above
-the thresholds of the designs is printed, before and after. No label is read. Takes 15 seconds on one core.
+Random pairs of texts come from one chat each: messages of LoCoMo, turns of BEAM, and single sentences of BEAM. Held-out
+chats are not read. The length of a pair is the geometric mean of both lengths in characters.
+
+A column is a level of closeness that some share of pairs of short statements (40 to 60 characters) exceeds. Each row
+holds the closeness that the same share of pairs of its length exceeds. Then the share above the thresholds of the
+designs is printed, before and after. No label is read. Takes 15 seconds on one core.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ MOST = 400_000
 
 
 def chats(folder: Path) -> dict[str, list[list[tuple[str, str]]]]:
-    """Texts with their speakers, a list for each chat, by kind."""
+    """Return the texts with their speakers by kind, one list per chat."""
     groups: dict[str, list[list[tuple[str, str]]]] = {"messages": [], "turns": [], "sentences": []}
     for benchmark in read_locomo(folder / "locomo/locomo-dev5.json"):
         if benchmark.conversation.name in LOCOMO_READ:
@@ -51,7 +53,7 @@ def chats(folder: Path) -> dict[str, list[list[tuple[str, str]]]]:
 
 
 def pairs(rows: list[tuple[str, str]], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Closeness and length of random pairs; what is said twice in the same words is no pair of two things."""
+    """Return closeness and length of random pairs; identical texts are left out."""
     rows = list(dict.fromkeys(rows))
     vectors = load_embedder(None).encode([prefix_speaker(*row) for row in rows]).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -70,6 +72,7 @@ def pairs(rows: list[tuple[str, str]], rng: np.random.Generator) -> tuple[np.nda
 
 
 def main() -> None:
+    """Print the knots."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

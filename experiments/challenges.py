@@ -1,14 +1,16 @@
-"""After how many recalls does a challenge name the better pack? Real questions, a hidden user, one command.
+"""Measure after how many recalls a challenge names the better pack.
 
     python experiments/challenges.py locomo-dev5.json                    # 500 runs a pair
     python experiments/challenges.py locomo-dev5.json --runs 50
     python experiments/challenges.py locomo-dev5.json --runs 50 --design ab --recalls 4000
 
-The live pack is the default one; what it and each challenger would show for every question is asked of labs that hold
-the conversations. A run draws questions, shows by the engine's own design, and lets a user judge each item shown: a
-success with probability .9 if it is evidence, .45 beside it, .12 in its session, .02 elsewhere. ``memlab.verdict`` is
-asked for the table of one planned look and for every look. *tie*: the same heads, and a user to whom all is one.
-``recall@10`` is that of the live pack alone, ``as shown`` that of the first ten under the challenge.
+The default pack is active. Labs with the conversations give the results of it and of each challenger for every
+question. A run draws questions, shows results by the engine's own design, and simulates a user who judges each item. An
+item is a success with probability .9 if it is evidence, .45 next to evidence, .12 in its session, and .02 elsewhere.
+
+``memlab.verdict`` gives a fixed-sample test at each planned sample size and the anytime-valid test after each recall.
+*tie*: both packs show the same results, and all items are equally good. ``recall@10`` is that of the active pack;
+``as shown`` is that of the first ten results under the challenge.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ _SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 
 @dataclass(frozen=True)
 class Asked:
-    """One question: what the live pack and each challenger would show, and how likely each is a success."""
+    """One question: results of each pack, success probabilities and evidence."""
 
     live: tuple[int, ...]
     heads: dict[str, tuple[int, ...]]
@@ -55,6 +57,7 @@ class Asked:
 
 
 def ask(path: Path) -> list[Asked]:
+    """Return the results of every pack for every question of a file."""
     questions = []
     for benchmark in read_locomo(path):
         with memlab.open(pack="memlab") as lab:
@@ -97,7 +100,7 @@ def ask(path: Path) -> list[Asked]:
 
 
 class Opponent:
-    """One challenger under a design, on every recall."""
+    """One challenger under a design, drawn on every recall."""
 
     def __init__(self, name: str, design: str) -> None:
         self.name, self.design = name, design
@@ -110,7 +113,10 @@ class Opponent:
         own: Sequence[int],
         dice: np.random.Generator,
     ) -> tuple[list[int], NDArray[np.float64], str]:
-        """By the engine's draw: the items shown, the probability of each of ``items``, and what a slate says of it."""
+        """Draw as the engine does.
+
+        Returns the shown items, the probability of each of ``items``, and the challenge as a slate records it.
+        """
         at = {item: index for index, item in enumerate(items)}
         heads = [np.array([at[item] for item in head], dtype=np.int64) for head in (live, own)]
         results, _, propensity, draws, assigned = draw_challenge(
@@ -126,7 +132,7 @@ class Opponent:
 def slates(
     questions: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str
 ) -> memlab.Slates:
-    """A log of ``count`` questions under a challenge."""
+    """Simulate a log of ``count`` questions under a challenge."""
     dice = np.random.default_rng((5, seed))
     opponent = Opponent(name, design)
     decisions, candidates, exposures, feedback = [], [], [], []
@@ -166,7 +172,7 @@ def slates(
 
 
 def recall_of_ten(name: str, design: str, rounds: int = 5) -> tuple[float, float]:
-    """Fractional recall@10 of the live head, and of the first ten as shown under a challenge."""
+    """Return recall@10 of the active pack and of the first ten results under a challenge."""
     dice, opponent = np.random.default_rng(11), Opponent(name, design)
     alone, shared = [], []
     for question in _ASKED * rounds:
@@ -187,14 +193,17 @@ _ASKED: list[Asked] = []
 
 
 def keep(questions: list[Asked]) -> None:
-    """Give a worker the questions."""
+    """Store the questions in a worker process."""
     _ASKED[:] = questions
 
 
 def run(
     task: tuple[str, int, bool, str, int, float],
 ) -> tuple[dict[int, int], dict[int, int], bool]:
-    """For each look: the sign found by the sequence so far, and by one planned look; and whether it was ever wrong."""
+    """Simulate one run.
+
+    Returns the sign by each interim analysis, the sign of each fixed-sample test, and whether any sign was wrong.
+    """
     name, seed, tie, design, recalls, truth = task
     log = slates(_ASKED, name, recalls, seed, tie, design)
     verdict = memlab.verdict(log, name)[name]
@@ -213,17 +222,18 @@ def run(
 
 
 def planned(design: str) -> tuple[int, int]:
-    """The two looks that were planned: whole heads need more recalls."""
+    """Return the planned sample sizes; A/B tests need more recalls."""
     return (1000, 2000) if design == "ab" else (260, 450)
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--design", default="extra", choices=("extra", "lot", "ab"))
     parser.add_argument("--recalls", type=int, default=1000)
-    parser.add_argument("--only", default="", help="challengers, by commas")
+    parser.add_argument("--only", default="", help="comma-separated challengers")
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
     results = Results("challenges", arguments, data=[arguments.path])
@@ -239,7 +249,7 @@ def main() -> None:
     recall_header = f"{'recall@10':>11}{'as shown':>10}"
     heads = "".join(f"{f'once {look}':>11}" for look in twice) + heads
     print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'ever wrong':>12}{recall_header}")
-    # Polars' threads do not live through a fork
+    # spawn: Polars' threads do not survive a fork
     with get_context("spawn").Pool(arguments.processes, keep, (list(_ASKED),)) as pool:
         for name in (*PACKS, "words, a tie"):
             if arguments.only and name not in arguments.only.split(","):

@@ -1,15 +1,16 @@
-"""Which true changes of state each pack notices, and which pairs it wrongly takes for one.
+"""Count the changes of state that each pack notices, and its false alarms.
 
     python experiments/changes_of_state.py --pairs data/changes_of_state.jsonl [--pack companion] [--show]
     python experiments/changes_of_state.py --beam FOLDER [--held-out] [--pack companion] [--show]
 
 A line of a file of pairs is {"id", "kind": "change" or "control", "domain", "before": {"speaker", "text"}, "after":
-...}. Each pair is told to a fresh lab with linking "now", a day apart and after three unrelated messages. It counts as
-superseded where the later message takes the place of the earlier one, as flagged where an edge ``updates`` or
-``contradicts`` joins the two, else as nothing. FOLDER holds the chats of BEAM (1 ... 12): of each question of
-"knowledge_update" the two statements of the data set, and the sentences of the user's real messages that state them
-(``source_chat_ids``). Printed are counts by kind; with ``--show`` each pair that came out wrong, or on BEAM each pair,
-with the rule that fired and its certainty.
+...}. A new lab remembers each pair with linking "now", a day apart and after three unrelated messages. The result is
+*superseded* if the later message replaces the earlier one, *flagged* if an edge ``updates`` or ``contradicts`` joins
+them, else *nothing*.
+
+FOLDER holds the chats of BEAM (1 ... 12). Each question of "knowledge_update" gives two pairs: the statements of the
+data set, and the sentences of the user's messages that state them (``source_chat_ids``). Printed are counts by kind.
+``--show`` prints each wrong pair, or on BEAM each pair, with the rule that fired and its certainty.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ UNRELATED = (
 
 
 def outcome(pack: str, pair: dict[str, Any], embedder: Embedder) -> str:
-    """ "superseded", "flagged" or "nothing": what a pack makes of two messages."""
+    """Return "superseded", "flagged" or "nothing" for two messages under a pack."""
     clock = ManualClock("2026-03-01")
     kind = KINDS[pack]
     with memlab.open(pack=pack, embedder=embedder, clock=clock) as lab:
@@ -60,7 +61,7 @@ def outcome(pack: str, pair: dict[str, Any], embedder: Embedder) -> str:
 
 
 def reason(pair: dict[str, Any]) -> str:
-    """The rule that fires between the two texts, and its certainty."""
+    """Return the rule that fires between the two texts, and its certainty."""
     same = pair["before"]["speaker"] == pair["after"]["speaker"]
     comparison = compare(
         read_text(pair["after"]["text"]),
@@ -72,14 +73,14 @@ def reason(pair: dict[str, Any]) -> str:
 
 
 def read_pairs(path: Path) -> list[dict[str, Any]]:
-    """The pairs of a file, one a line."""
+    """Read pairs from a file with one pair per line."""
     return [
         json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
     ]
 
 
 def beam_pairs(folder: Path, numbers: Iterable[int]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """ "data set" or "messages", and a pair, for each question about an updated value."""
+    """Yield "data set" or "messages", and a pair, for each question about an updated value."""
     for number in numbers:
         chat = read_beam(folder / str(number))[0].conversation
         texts = {turn.ref: turn.text for turn in chat.turns if turn.role == "user"}
@@ -107,6 +108,7 @@ def beam_pairs(folder: Path, numbers: Iterable[int]) -> Iterator[tuple[str, dict
 
 
 def _pair(name: str, before: str, after: str) -> dict[str, Any]:
+    """Return a pair of one speaker."""
     sides = {
         "before": {"speaker": "user", "text": before},
         "after": {"speaker": "user", "text": after},
@@ -115,7 +117,7 @@ def _pair(name: str, before: str, after: str) -> dict[str, Any]:
 
 
 def _sentence(stated: str, messages: list[str]) -> str:
-    """The sentence of some messages that says most of a statement: its numbers count three times."""
+    """Return the sentence that shares most words with a statement; numbers count three times."""
     wanted = {stem(word): 3 if word[0].isdigit() else 1 for word in words_of(stated)}
     candidates = [
         part.strip() for message in messages for part in sentences(message) if part.strip()
@@ -133,7 +135,7 @@ def _sentence(stated: str, messages: list[str]) -> str:
 def run(
     title: str, pairs: list[dict[str, Any]], packs: list[str], embedder: Embedder, *, show: str
 ) -> None:
-    """Print the counts of some pairs by pack; ``show``: "wrong", "all" or "none"."""
+    """Print the counts of some pairs by pack; ``show`` is "wrong", "all" or "none"."""
     for pack in packs:
         outcomes = [outcome(pack, pair, embedder) for pair in pairs]
         counts = Counter(
@@ -161,6 +163,7 @@ def run(
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

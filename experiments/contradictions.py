@@ -1,13 +1,15 @@
-"""How many contradictions and updates each pack notices, on 300 labelled pairs that were written before the rules.
+"""Count the contradictions and updates that each pack notices on 300 labelled pairs.
 
     python experiments/contradictions.py [--held-back] [--beam FOLDER]
 
-``contradictions.jsonl`` holds the pairs: contradictions, updates, and as many controls (the same topic, properties of
-several values, other subjects, other times). Each pair is told to a fresh lab, the older a day before the newer; it is
-noticed where the pack links the two by ``contradicts`` or ``updates``, or lets one take the other's place. Printed are
-precision and recall with the central 95% of a bootstrap over pairs, and the share noticed by label. 200 pairs are for
-development; the 100 held back are asked with ``--held-back`` alone. ``--beam`` reads the turns of users of the BEAM
-chats: how often a statement is said to conflict with one of the 5 nearest before it, which is seldom true.
+``contradictions.jsonl`` holds contradictions, updates and as many controls: the same topic, properties with several
+values, other subjects, other times. They were written before the rules. A new lab remembers each pair, the older
+statement a day before the newer. A pair is noticed if linking joins it by ``contradicts`` or ``updates``, or supersedes
+the older one.
+
+Printed are precision and recall with the central 95% of a bootstrap over pairs, and the share noticed by label. 200
+pairs are for development; ``--held-back`` runs the other 100 alone. ``--beam`` reads the users' turns of BEAM chats,
+and counts conflicts with one of the 5 nearest earlier statements, which are rarely true.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ NOTICED = ("contradicts", "updates", "supersedes")
 
 
 def noticed(pack: str, old: str, new: str, embedder: Embedder) -> bool:
-    """Whether a pack that is told the two, one after the other, says that they conflict."""
+    """Return whether a pack links or supersedes two consecutive statements."""
     clock = ManualClock("2026-01-01")
     with memlab.open(pack=pack, embedder=embedder, clock=clock) as lab:
         lab.remember(old, kind=KINDS[pack])
@@ -48,7 +50,7 @@ def noticed(pack: str, old: str, new: str, embedder: Embedder) -> bool:
 
 
 def figures(rows: list[dict[str, Any]], is_noticed: list[bool]) -> str:
-    """Precision and recall with intervals, and the share noticed by label."""
+    """Return precision and recall with intervals, and the share noticed by label."""
     hit, right = np.array(is_noticed), np.array([row["label"] in POSITIVE for row in rows])
     draws = np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))
 
@@ -66,7 +68,7 @@ def figures(rows: list[dict[str, Any]], is_noticed: list[bool]) -> str:
 
 
 def beam(folder: Path, embedder: Embedder) -> None:
-    """Short statements of users, each beside its five nearest before it in the same chat."""
+    """Print the conflicts of users' short statements with their five nearest earlier ones."""
     noticed_count = fired = pairs = 0
     examples: list[str] = []
     for path in sorted(folder.glob("*/chat.json")):
@@ -93,7 +95,7 @@ def beam(folder: Path, embedder: Embedder) -> None:
 
 
 def _turns(chat: Any) -> list[str]:
-    """What users say, wherever it stands in the file."""
+    """Return the users' messages of a chat, at any depth of the file."""
     if isinstance(chat, dict):
         if chat.get("role") == "user" and isinstance(chat.get("content"), str):
             return [chat["content"]]
@@ -102,6 +104,7 @@ def _turns(chat: Any) -> list[str]:
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

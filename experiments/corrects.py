@@ -1,11 +1,11 @@
-"""Fit how surely a correction corrects an older statement: the constants of ``memlab/kernel/recall/_takes_over.py``.
+"""Fit the constants of ``memlab/kernel/recall/_takes_over.py``: what a correction corrects.
 
-    python experiments/corrects.py          # prints the fit, and how often the constants in use are right and wrong
+    python experiments/corrects.py          # prints the fit and the errors of the constants in use
 
 The pairs are those of ``tests/systems/correction_pairs.py`` and the development split of ``data/outdated.jsonl``. Each
-lab holds the old statements of fifteen pairs, the corrections of five of them, and five corrections of pairs whose
-statement is not there: the nearest older statement of such a correction is no evidence. Each query of a statement is
-asked, and every correction is one row beside that statement. Takes half a minute on one core.
+lab holds fifteen old statements, the corrections of five of them, and five corrections of absent statements. The
+nearest older statement of such a correction is no evidence. Each statement's query is recalled, and every correction
+gives one row together with that statement. Takes half a minute on one core.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 
 def pairs() -> dict[str, Sequence[Pair]]:
-    """Old statement, correction and query, by where they come from."""
+    """Return old statement, correction and query of each pair, by source."""
     lines = map(json.loads, (HERE / "data/outdated.jsonl").read_text(encoding="utf-8").splitlines())
     outdated = [
         (line["old"], line["new"], line["question"]) for line in lines if line["split"] == "dev"
@@ -50,7 +50,7 @@ def pairs() -> dict[str, Sequence[Pair]]:
 def rows(
     statements: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], embedder: Embedder
 ) -> Iterator[Floats]:
-    """What ``corrects`` is given of each correction and the statement asked for, and whether they belong together."""
+    """Yield the inputs of ``corrects`` for each correction and queried statement, and the label."""
     arguments: dict[str, Any] = {}
 
     def spy(*values: Any) -> Floats:
@@ -94,6 +94,7 @@ def _of_a_query(
     by: dict[int, int],
     statement: int,
 ) -> Iterator[Floats]:
+    """Yield the rows of one query."""
     allowed = _features._older(arguments["created"], arguments["speakers"])
     length = np.log(np.maximum(arguments["words"], 1.0) / _features._TYPICAL)
     nearer = (
@@ -110,6 +111,7 @@ def _of_a_query(
 
 
 def main() -> None:
+    """Print the fit."""
     embedder, chance = load_embedder(None), random.Random(0)
     tables: dict[str, Floats] = {}
     for name, pairs_of_set in pairs().items():

@@ -1,17 +1,20 @@
-"""How right the proposals of extraction are on development chats, by rule and by confidence, as a reader judged them.
+"""Measure the precision of extraction on development chats, as judged by a reader.
 
     python experiments/extraction_judged.py FOLDER [--draw N --seed TEXT [--sort fact] [--judge FILE]] [--show]
     python experiments/extraction_judged.py FOLDER --held-out
     python experiments/extraction_judged.py FOLDER --chitchat dataset.json
 
-``judgements/extraction.jsonl`` holds for each proposal that was read the chat, the number of its message, what sort it
-is, its rule, which of that rule in the message it is, and the judgement: "useful", "useless" (true, and nothing that
-anybody would ask for) or "wrong". It holds no text; FOLDER has the chats. Those that are set aside (``held_out.py``)
-are read with ``--held-out`` alone, against ``judgements/extraction-held-out.jsonl``, where "second" is what another
-reader said of a third of them. Printed are the shares by rule and by confidence, and how many proposals nobody judged.
-``--draw`` prints proposals to be judged, drawn by a seed, and ``--judge`` writes a line for each; ``--show`` prints
-those that were judged useless or wrong. Beside the chats FOLDER has PrefEval's conversations. ``--chitchat`` names
-the file of the package chitchat-dataset 0.9.0 (MIT), chats between students, of which a seed draws 760 conversations.
+``judgements/extraction.jsonl`` has one line per judged proposal: its chat, the number of its message, its sort, its
+rule, its number within that rule and message, and the judgement. A judgement is "useful", "useless" (true, but nobody
+would query it) or "wrong". The file holds no text; FOLDER has the chats and PrefEval's conversations.
+
+``--held-out`` reads the held-out chats (``held_out.py``) alone, with ``judgements/extraction-held-out.jsonl``. There
+"second" is the judgement of another reader on a third of them. Printed are the shares by rule and by confidence, and
+the number of unjudged proposals.
+
+``--draw`` prints proposals to judge, drawn by a seed, and ``--judge`` writes a line for each. ``--show`` prints the
+proposals judged useless or wrong. ``--chitchat`` names the file of the package chitchat-dataset 0.9.0 (MIT), chats
+between students, of which a seed draws 760 conversations.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ Key = tuple[str, int, str, str, int]
 
 
 def chats(folder: Path, *, held_out: bool = False) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """The development chats, or those set aside; of two people by their names, of a user and an assistant by roles."""
+    """Yield development or held-out chats; speakers are names of people, or roles."""
     locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
     for chat in read_locomo(folder / "locomo/locomo-dev5.json"):
         if chat.conversation.name in locomo:
@@ -50,7 +53,7 @@ def chats(folder: Path, *, held_out: bool = False) -> Iterator[tuple[str, list[d
 
 
 def preferences(folder: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """PrefEval's preferences and questions, a chat for each topic."""
+    """Yield PrefEval's preferences and questions, one chat per topic."""
     for path in sorted((folder / "prefeval").glob("*.json")):
         rows = json.loads(path.read_text(encoding="utf-8"))
         messages = [
@@ -62,7 +65,7 @@ def preferences(folder: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
 
 
 def chitchat(path: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """The drawn chats of the package chitchat-dataset; people by the beginning of their numbers."""
+    """Yield the drawn chats of chitchat-dataset; speakers are prefixes of their numbers."""
     every = json.loads(path.read_text(encoding="utf-8"))
     names = sorted(every)
     random.Random("chitchat split").shuffle(names)
@@ -78,13 +81,13 @@ def chitchat(path: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
 
 
 CHITCHAT_A, CHITCHAT_B = 500, 260
-"""Chats of the first half, for the rules, and of the second."""
+"""Chats of the first half, for the rules, and of the second half."""
 
 
 def proposed(
     folder: Path, *, held_out: bool = False, also: Path | None = None
 ) -> Iterator[tuple[Key, Proposed]]:
-    """Every proposal of the chats under companion, by its key; ``also``: of the file of chitchat-dataset."""
+    """Yield every proposal under companion with its key; ``also`` adds chitchat-dataset."""
     every = [chats(folder, held_out=held_out)]
     if not held_out:
         every.append(preferences(folder))
@@ -100,6 +103,7 @@ def proposed(
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

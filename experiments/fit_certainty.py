@@ -1,20 +1,24 @@
-"""Fit how probable a change of state is between two texts, and how certain that is on real chats.
+"""Fit the probability of a change of state between two texts, and its certainty.
 
-    python experiments/fit_certainty.py FOLDER            # prints what cross-validation finds
+    python experiments/fit_certainty.py FOLDER            # prints the results of cross-validation
     python experiments/fit_certainty.py FOLDER --write    # and writes memlab/kernel/verbs/linking/certainty.json
 
-FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12; only the chats for development are read. The pairs are
-``data/changes_of_state*.jsonl`` (three writers who saw no rule; pairs of one speaker), the development split of
-``contradictions.jsonl``, BEAM's updated values (its own sentences and those of the messages), and from the real chats
-every message beside its five nearest before it of the same speaker: these count as no change unless
-``data/changes_judged.jsonl`` says otherwise, which holds message numbers alone. The features are those of
-``memlab.subjects.reading.change``; the fit is a logistic regression with a penalty on squares. One real pair weighs
-``REAL``, one that was read more. The bound to flag is the score that MOST_FLAGGED of the controls of one speaker
-exceed when others were fitted; the certainty is the share of right ones among the real pairs of a like score out of
-fold, with one right and one wrong added. The certainty of a rule is the share of right ones among the same pairs.
+FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12; only the development chats are read. The pairs come from
+``data/changes_of_state*.jsonl`` (three writers who saw no rule), from the development split of
+``contradictions.jsonl``, and from BEAM's updated values. From the real chats comes every message with its five nearest
+earlier messages of the same speaker. These count as no change unless ``data/changes_judged.jsonl``, which holds message
+numbers alone, has another judgement.
 
-On the texts for development the command prints an area under the curve of 0.743 on the writers' pairs. The table that
-ships is of an earlier fit and is kept: a fit of today moves its weights by up to 0.06, and the bound to flag by 0.0004.
+The features are those of ``memlab.subjects.reading.change``; the fit is a logistic regression with an L2 penalty. One
+unread real pair has the weight ``REAL``, a read one more. The bound to flag is the held-out score that a share of
+MOST_FLAGGED of the controls of one speaker exceeds.
+
+The certainty is the share of right pairs among real pairs with a similar held-out score, with one right and one wrong
+pair added. The certainty of a rule is the share of right pairs among the pairs on which it fired.
+
+On the development texts the command prints an area under the curve of 0.743 on the writers' pairs. The shipped table
+comes from an earlier fit. A new fit changes its weights by at most 0.06 and the bound to flag by 0.0004, so it is
+kept.
 """
 
 from __future__ import annotations
@@ -43,24 +47,24 @@ WRITERS = ("changes_of_state", "changes_of_state_a", "changes_of_state_b")
 NEAREST = 5
 FOLDS = 5
 REAL = 0.03
-"""What a pair of real messages weighs that nobody read: it is taken for no change."""
+"""The weight of an unread pair of real messages, which counts as no change."""
 
 READ = 0.3
-"""What one weighs that was read, since it scored high, and is no change."""
+"""The weight of a pair that was read because it scored high, and is no change."""
 
 PENALTY = 30.0
 MOST_FLAGGED = 0.043
-"""Two of some 46 controls of one speaker, of 60."""
+"""Two of the 46 (of 60) controls that have one speaker."""
 
 FEWEST = 5
 LIKE = 0.9
-"""FEWEST more pairs are added to those of a rule, this share of them right; a rule that fired less is guessed."""
+"""The prior share of right pairs. FEWEST pairs with it are added to a rule's own, so rare rules depend on it."""
 
 Floats = NDArray[np.float64]
 
 
 class Rows:
-    """Pairs of texts, and the features of those that share what they are about."""
+    """Pairs of texts, with the features of pairs that share a subject."""
 
     def __init__(self) -> None:
         self.told: list[dict[str, float]] = []
@@ -71,12 +75,12 @@ class Rows:
         self.fold: list[int] = []
         self.pairs = 0
         self.ruled: dict[str, list[int]] = {}
-        """Of each rule how often it was right and how often it fired, on pairs that were written or read."""
+        """How often each rule was right and how often it fired, on written or read pairs."""
 
     def add(
         self, before: str, after: str, label: float, weight: float, group: str, fold: int
     ) -> None:
-        """Add a pair; ``group`` is where it is from."""
+        """Add a pair; ``group`` is its source."""
         new, old = read_text(after), read_text(before)
         ruled = by_rules(new, old, same_speaker=True, user_speaks=False)
         if new.telling and old.telling and not new.telling.strong.isdisjoint(old.telling.strong):
@@ -97,14 +101,14 @@ class Rows:
         self.pairs += 1
 
     def best(self, scores: Floats) -> Floats:
-        """The score of each pair; -inf where it has no features."""
+        """Return the best score of each pair; -inf without features."""
         best = np.full(self.pairs, -np.inf)
         best[self.pair] = scores
         return best
 
 
 def real_pairs(folder: Path) -> list[tuple[str, int, int, str, str]]:
-    """Chat, number of the later and the earlier message, and their texts."""
+    """Return chat, numbers of the later and earlier message, and both texts."""
     embedder = load_embedder(None)
     pairs = []
     for name, rows in chats(folder, held_out=False).items():
@@ -121,7 +125,7 @@ def real_pairs(folder: Path) -> list[tuple[str, int, int, str, str]]:
 
 
 def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
-    """All pairs; and of each real one the chat and the numbers of its messages, in the order of the rows."""
+    """Return all pairs, and the chat and message numbers of each real one in row order."""
     rows = Rows()
     draw = np.random.default_rng(0)
     for name in WRITERS:
@@ -159,7 +163,7 @@ def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
     for name, later, earlier, before, after in real_pairs(folder):
         judgement = judged.get((name, later, earlier), "unread")
         weight = {"right": 1.0, "wrong": READ, "unclear": 0.0, "unread": REAL}[judgement]
-        # by chats, so that no message is in two folds
+        # folds are chats, so that no message is in two of them
         rows.add(
             before, after, float(judgement == "right"), weight, "real", sum(map(ord, name)) % FOLDS
         )
@@ -168,6 +172,7 @@ def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
 
 
 def _judged() -> list[dict[str, Any]]:
+    """Read the judgements."""
     path = DATA / "changes_judged.jsonl"
     return read_pairs(path) if path.is_file() else []
 
@@ -184,6 +189,7 @@ def finite(scores: Floats) -> Floats:
 
 
 def main() -> None:
+    """Fit and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

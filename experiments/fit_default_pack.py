@@ -1,16 +1,16 @@
-"""Where the weights of the default pack come from: a fit on two kinds of conversations, each conversation held out.
+"""Fit the weights of the default pack on two kinds of conversations, with cross-validation.
 
     python experiments/fit_default_pack.py locomo-dev5.json beam100k --corrections dev5-evidence-corrections.json
 
-Every question is recalled once by a pack that reads every term, with the cut of the default pack; the slate holds the
-pool. Two models are fitted on all conversations but one, on the terms of ``recall-score``: a logistic regression (is
-this memory evidence?) and a listwise softmax (does evidence stand above the rest of its pool?). Each vector of weights
-is divided by the sum of its absolutes, and the two are added, scaled so that positive weights sum to 1. The pool of the
-conversation left out is ranked by that and by the terms with weights by hand. ``--pools FILE`` keeps the pools.
+A pack that reads every term, with the cut of the default pack, recalls every question once; the slate holds the pool.
+Two models of the terms of ``recall-score`` are fitted on all conversations but one: a logistic regression (is this
+memory evidence?) and a listwise softmax (does evidence rank first in its pool?). Each weight vector is divided by its
+L1 norm. Their sum is scaled so that positive weights sum to 1. It ranks the pools of the left-out conversation together
+with the terms that have manual weights. ``--pools FILE`` keeps the pools.
 
-Prints, of each fold and set, recall@10 and nDCG@10 under the published labels and, of LoCoMo, the corrected ones;
-differences to the pack as it stands, paired, with intervals by conversation; what each term is worth on each set (the
-same fit without it); and the weights fitted on all.
+Printed are recall@10 and nDCG@10 of each fold and set under the published labels, and for LoCoMo under the corrected
+ones. Differences to the pack ``--against`` are paired, with intervals by conversation. The loss without each term and
+the weights fitted on all data follow.
 
 No weight is fitted to a name or a phrase: the terms are scores, shares and yes-or-no features.
 """
@@ -38,11 +38,12 @@ Columns = np.ndarray
 
 
 def plain(name: str) -> Callable[[Slate], Columns]:
+    """Return a term that is the feature itself; missing values are 0."""
     return lambda slate: np.nan_to_num(slate.numbers[name])
 
 
 def spread(name: str) -> Callable[[Slate], Columns]:
-    """From 0 to 1 over the pool, as ``min-max`` has it."""
+    """Return a term that scales the feature to 0..1 over the pool, as ``min-max`` does."""
 
     def of(slate: Slate) -> Columns:
         values = slate.numbers[name]
@@ -53,23 +54,27 @@ def spread(name: str) -> Callable[[Slate], Columns]:
 
 
 def both(first: str, second: str) -> Callable[[Slate], Columns]:
+    """Return a term that is the product of two features."""
     return lambda slate: slate.numbers[first] * slate.numbers[second]
 
 
-def by_assistant(*, asked: bool) -> Callable[[Slate], Columns]:
-    """Who said it is an assistant, in a question that does or does not speak of whom it asks."""
+def by_assistant(*, to_assistant: bool) -> Callable[[Slate], Columns]:
+    """Return a term for memories of the assistant, in queries with this ``asks-you``."""
 
     def of(slate: Slate) -> Columns:
         is_assistant = np.array(
             [word == "assistant" for word in slate.words["speaker-role"]], dtype=np.float64
         )
-        return is_assistant * (slate.numbers["asks-you"] == asked)
+        return is_assistant * (slate.numbers["asks-you"] == to_assistant)
 
     return of
 
 
 def of_people(name: str) -> Callable[[Slate], Columns]:
-    """Of who is called neither user nor assistant: names in a text help among people, and cost in chats."""
+    """Return a term that is the feature for speakers who are neither user nor assistant.
+
+    Names in a text help among people, and hurt in chats with an assistant.
+    """
 
     def of(slate: Slate) -> Columns:
         people = np.array(
@@ -100,14 +105,14 @@ TERMS: dict[str, Callable[[Slate], Columns]] = {
     "says-when": plain("says-when"),
     "asks-when says-when": both("asks-when", "says-when"),
     "asks-how-many says-number": both("asks-how-many", "says-number"),
-    "assistant": by_assistant(asked=False),
-    "assistant asks-you": by_assistant(asked=True),
+    "assistant": by_assistant(to_assistant=False),
+    "assistant asks-you": by_assistant(to_assistant=True),
 }
 """The terms of ``recall-score`` as its policy computes them."""
 
 
 def overtaking(*, changed: bool) -> Callable[[Slate], Columns]:
-    """What takes over from an older statement, where the question asks what holds and names nobody."""
+    """Return a term for statements that replace older ones, in queries about the present."""
 
     def of(slate: Slate) -> Columns:
         barred = [
@@ -129,7 +134,7 @@ BY_HAND = {
     "takes over": (0.1, overtaking(changed=False)),
     "takes over, changed": (0.2, overtaking(changed=True)),
 }
-"""Terms with weights of experiments/outdated.py's development pairs: no question of these sets pays for them."""
+"""Terms with manual weights, from the development pairs of outdated.py; the questions here do not need them."""
 
 _NUMBERS = ("late", "around-lexical", "around-similarity", "names-things", "words", "takes-over")
 _FLAGS = (
@@ -145,9 +150,7 @@ ALL = f"""(pack everything "The default pack's candidates, with every feature in
 
 @dataclass
 class Pool:
-    """One question's candidates: the terms, and which of them are evidence by each of the labels; what another pack
-    reaches on it in the engine.
-    """
+    """Candidates of one question: terms, evidence under both labels, and results of the other pack."""
 
     kind: str
     conversation: str
@@ -164,7 +167,7 @@ class Pool:
 def gathered(
     kind: str, labelled: Sequence, corrections: dict, cut: str | None, against: str
 ) -> list[Pool]:
-    """Recall every answerable question with evidence, and keep its pool; ask the pack ``against`` the same."""
+    """Recall every answerable question with evidence under both packs; return the pools."""
     pools = []
     pack = ALL.format(cut=f"(defpolicy cut {cut})" if cut else "")
     for entry in labelled:
@@ -215,13 +218,14 @@ def gathered(
 
 
 def logistic(pools: list[Pool], chosen: list[int]) -> np.ndarray:
+    """Fit a logistic regression; return its weights."""
     terms = np.vstack([pool.terms[:, chosen] for pool in pools])
     evidence = np.concatenate([pool.evidence for pool in pools])
     return LogisticRegression(max_iter=1000).fit(terms, evidence).coef_[0]
 
 
 def listwise(pools: list[Pool], chosen: list[int]) -> np.ndarray:
-    """Minimises -sum over questions of [mean over evidence of s - logsumexp(s)] + w'w / 2."""
+    """Minimise -sum over questions of [mean over evidence of s - logsumexp(s)] + w'w / 2."""
     answerable = [pool for pool in pools if pool.evidence.any()]
     terms = np.vstack([pool.terms[:, chosen] for pool in answerable])
     starts = np.cumsum([0, *(len(pool.evidence) for pool in answerable)])[:-1]
@@ -242,20 +246,21 @@ def listwise(pools: list[Pool], chosen: list[int]) -> np.ndarray:
 
 
 def mean_of_both(pools: list[Pool], chosen: list[int]) -> np.ndarray:
+    """Return the mean of both fits, each with an L1 norm of 1."""
     fits = [fit(pools, chosen) for fit in (logistic, listwise)]
     return sum(weights / np.abs(weights).sum() for weights in fits) / 2
 
 
 def scaled(weights: np.ndarray) -> np.ndarray:
-    """The same order, positive weights summing to 1: the scale of the terms by hand."""
+    """Scale weights so that the positive ones sum to 1, as the manual weights assume."""
     return weights / weights[weights > 0].sum()
 
 
-# -- what came of it ------------------------------------------------------------------------------------------
+# -- metrics ---------------------------------------------------------------------------------------------------
 
 
 def judged(scores: np.ndarray, evidence: np.ndarray, gold: int) -> tuple[float, float]:
-    """Fractional recall@10 and nDCG@10 of a pool in the order of these scores, ties by id."""
+    """Return fractional recall@10 and nDCG@10 of a ranked pool; ties are in order of id."""
     top = evidence[np.argsort(-scores, kind="stable")[:10]]
     gain = (top / np.log2(np.arange(2, len(top) + 2))).sum()
     best = (1 / np.log2(np.arange(2, min(10, gold) + 2))).sum()
@@ -263,7 +268,7 @@ def judged(scores: np.ndarray, evidence: np.ndarray, gold: int) -> tuple[float, 
 
 
 def metrics(pool: Pool, scores: np.ndarray) -> tuple[float, ...]:
-    """Recall@10 and nDCG@10 under the published labels, then under the corrected ones."""
+    """Return recall@10 and nDCG@10 under the published labels, then under the corrected ones."""
     return (
         *judged(scores, pool.evidence, pool.gold),
         *judged(scores, pool.corrected, pool.corrected_gold),
@@ -273,7 +278,7 @@ def metrics(pool: Pool, scores: np.ndarray) -> tuple[float, ...]:
 def cross_validated(
     pools: list[Pool], chosen: list[int], fit: Callable = mean_of_both
 ) -> tuple[np.ndarray, dict]:
-    """Metrics of each question, ranked by the fit that did not see its conversation; and the folds' weights."""
+    """Return the held-out metrics of each question, and the folds' weights."""
     weights = {
         name: scaled(fit([pool for pool in pools if pool.conversation != name], chosen))
         for name in dict.fromkeys(pool.conversation for pool in pools)
@@ -285,11 +290,13 @@ def cross_validated(
     return np.array(rows), weights
 
 
-def shown(values: np.ndarray) -> str:
+def format_values(values: np.ndarray) -> str:
+    """Return values with four digits."""
     return " ".join(f"{value:.4f}" for value in values)
 
 
 def interval(differences: np.ndarray, conversations: list[str]) -> str:
+    """Return a mean with its interval by conversation as text."""
     estimate = cluster_interval(differences, conversations)
     return (
         ""
@@ -299,16 +306,17 @@ def interval(differences: np.ndarray, conversations: list[str]) -> str:
 
 
 def main() -> None:
+    """Run the fit."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("locomo", type=Path)
     parser.add_argument("beam", type=Path)
     parser.add_argument("--corrections", type=Path)
     parser.add_argument(
-        "--against", default="memlab", help="a pack, by name or path, that is asked in the engine"
+        "--against", default="memlab", help="a pack, by name or path, to compare with"
     )
-    parser.add_argument("--cut", help="another policy of the slot cut, from its parameters on")
+    parser.add_argument("--cut", help="a policy of the slot cut, from its parameters on")
     parser.add_argument(
-        "--pools", type=Path, help="a file of pools: read where it exists, else written"
+        "--pools", type=Path, help="a file of pools, read if it exists and written otherwise"
     )
     parser.add_argument("--no-ablation", action="store_true")
     arguments = parser.parse_args()
@@ -357,27 +365,30 @@ def report(pools: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
         metrics_by_question, weights = cross_validated(pools, everything, fit)
         for kind in kinds:
             print(
-                f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: {shown(metrics_by_question[of[kind]].mean(axis=0))}"
+                f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: "
+                f"{format_values(metrics_by_question[of[kind]].mean(axis=0))}"
             )
     against = np.array([pool.against for pool in pools])
     for kind in kinds:
         rows = of[kind]
         print(
-            f"the other pack in the engine, {kind}: {shown(against[rows].mean(axis=0))}; held out less that:"
+            f"the other pack in the engine, {kind}: {format_values(against[rows].mean(axis=0))}; "
+            "difference of the held-out fit:"
         )
         for column, what in enumerate(
             ("recall@10", "nDCG@10", "recall@10, corrected", "nDCG@10, corrected")
         ):
-            print(
-                f"  {what:<22}{interval(metrics_by_question[rows, column] - against[rows, column], conversations[rows].tolist())}"
-            )
+            difference = metrics_by_question[rows, column] - against[rows, column]
+            print(f"  {what:<22}{interval(difference, conversations[rows].tolist())}")
     for name in dict.fromkeys(conversations.tolist()):
         print(
-            f"  left out {name:<10}{shown(metrics_by_question[conversations == name].mean(axis=0))}"
+            f"  left out {name:<10}{format_values(metrics_by_question[conversations == name].mean(axis=0))}"
         )
     final = scaled(mean_of_both(pools, everything))
     spreads = np.array(list(weights.values()))
-    print(f"{'term':<28}{'weight':>8}{'folds':>18}   recall@10 and nDCG@10 that go with it, by set")
+    print(
+        f"{'term':<28}{'weight':>8}{'folds':>18}   loss of recall@10 and nDCG@10 without it, by set"
+    )
     for index, name in enumerate(names):
         low, high = spreads[:, index].min(), spreads[:, index].max()
         table.append({"term": name, "weight": final[index], "low": low, "high": high})

@@ -131,7 +131,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         print(
-            f"reading alone, {arguments.megabytes:g} MB each, messages of {arguments.words} words, best of 3, seed {arguments.seed}"
+            f"reading alone, {arguments.megabytes:g} MB each, "
+            f"messages of {arguments.words} words, best of 3, seed {arguments.seed}"
         )
         for format, path in made(
             Path(name), arguments.seed, int(arguments.megabytes * 1e6), arguments.words

@@ -80,7 +80,8 @@ def main() -> None:
         lab.remember(rows(arguments.memories, dice), linking="off")
         contexts = [sentence(dice) for _ in range(arguments.offers)]
         print(
-            f"{arguments.memories:,} memories, pack {arguments.pack}, {arguments.offers:,} offers, {arguments.pause:g} ms apart"
+            f"{arguments.memories:,} memories, pack {arguments.pack}, "
+            f"{arguments.offers:,} offers, {arguments.pause:g} ms apart"
         )
         for name, verifier in ways.items():
             spent, searched, skipped = offered(
