@@ -60,7 +60,7 @@ class Asked:
     answerable: bool
     cluster: str
     terms: tuple[float, ...] = ()
-    found: tuple[float, float] = (0.0, 0.0)
+    recalls: tuple[float, float] = (0.0, 0.0)
     """Recall of the top ten, and of the short list for unknown answers."""
     weight: float = 1.0
 
@@ -218,7 +218,7 @@ def tell_fit(queries: Sequence[Asked], fit: LogisticRegression) -> None:
             print(
                 f"  {low:.1f}-{low + 0.1:.1f}: {inside.sum():4} questions, mean {probabilities[inside].mean():.2f}, {there}"
             )
-    ten, few = np.array([query.found for query in queries])[answerable].T
+    ten, few = np.array([query.recalls for query in queries])[answerable].T
     for floor in (0.1, 0.2, 0.3, 0.4):
         below = probabilities < floor
         cost = np.where(below[answerable], ten - few, 0.0).mean()
@@ -252,7 +252,7 @@ def ask(
                     query = Asked(raw_scores(hits), question.answerable, talk.name)
                     if fit:
                         wanted = {ids[ref] for ref in question.evidence if ref in ids}
-                        query = replace(query, terms=terms(hits), found=_recalls(hits, wanted))
+                        query = replace(query, terms=terms(hits), recalls=_recalls(hits, wanted))
                     queries.append(query)
     return queries
 

@@ -7,9 +7,10 @@ answers, a third are paraphrased (see ``attribution.py``), and a third are "I do
 ``lab.agents.credits.answer`` reads them.
 
 The true reward of a result is 1 if it is evidence of an answered question, else 0. ``memlab.verdict`` judges both
-logs; missing feedback counts as not useful. Counted is how often the attributed verdict names the better side of the
-true rewards, names neither, or names the other. *corrected* is the same log after a tenth of its attributed rewards
-were judged. Its last figure is how often the planned interval covers the difference of the true rewards.
+logs; missing feedback counts as not useful. Each attributed verdict names the better side of the true rewards, the
+other side, or neither; all three are counted. The column *corrected* is for the same log after a tenth of its
+attributed rewards were judged. Its last figure is how often the planned interval covers the difference of the true
+rewards.
 """
 
 from __future__ import annotations

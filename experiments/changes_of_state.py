@@ -4,9 +4,9 @@
     python experiments/changes_of_state.py --beam FOLDER [--held-out] [--pack companion] [--show]
 
 A line of a file of pairs is {"id", "kind": "change" or "control", "domain", "before": {"speaker", "text"}, "after":
-...}. A new lab remembers each pair with linking "now", a day apart and after three unrelated messages. The result is
-*superseded* if the later message replaces the earlier one, *flagged* if an edge ``updates`` or ``contradicts`` joins
-them, else *nothing*.
+...}. A new lab remembers each pair with linking "now", a day apart and after three unrelated messages. The pair
+is *superseded* if the later message replaces the earlier one. It is *flagged* if an edge ``updates`` or ``contradicts``
+joins both. Otherwise the outcome is *nothing*.
 
 FOLDER holds the chats of BEAM (1 ... 12). Each question of "knowledge_update" gives two pairs: the statements of the
 data set, and the sentences of the user's messages that state them (``source_chat_ids``). Printed are counts by kind.

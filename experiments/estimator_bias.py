@@ -8,8 +8,8 @@ draws 5, 10 or 50 projects from it with replacement, and then new exploration it
 cover the value over the whole run.
 
 The table has the true value, the bias with its standard error, and the root mean squared error of each policy and
-estimator. *cover* is the share of intervals that cover the true value. *withheld* is the share of logs on which a gate
-was closed; these are left out of the coverage.
+estimator. The column *cover* is the share of intervals that cover the true value. The column *withheld* is the share of
+logs on which a gate was closed. These logs are left out of the coverage.
 
 - snips is the default of ``memlab.evaluate``.
 - ht is Horvitz-Thompson; missing feedback counts as 0, and the estimate is divided by the share of answers.

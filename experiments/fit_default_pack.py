@@ -131,8 +131,8 @@ def overtaking(*, changed: bool) -> Callable[[Slate], Columns]:
 
 
 BY_HAND = {
-    "takes over": (0.1, overtaking(changed=False)),
-    "takes over, changed": (0.2, overtaking(changed=True)),
+    "takes-over": (0.1, overtaking(changed=False)),
+    "takes-over, says-change": (0.2, overtaking(changed=True)),
 }
 """Terms with manual weights, from the development pairs of outdated.py; the questions here do not need them."""
 

@@ -1,11 +1,11 @@
-"""Fit the confidence of extracted facts to judged proposals, and print the table for ``english.toml``.
+"""Fit the confidence of extracted facts to judged proposals; print the table for ``english.toml``.
 
     python experiments/fit_extraction_confidence.py FOLDER --chitchat dataset.json
 
-Proposals and judgements are those of ``extraction_judged.py``; chats set aside are not read. The share of useful facts
-of a rule shrinks towards the share of its sort, which shrinks towards .5. A logistic regression on the sort and on how
-the fact was said is compared with it; both are cross-validated with whole chats left out. Printed are the mean squared
-error and the area under the curve of each, and what the table gives the facts that are not useful.
+Proposals and judgements are those of ``extraction_judged.py``, without held-out chats. The share of useful facts of a
+rule shrinks towards the share of its sort, and that towards .5. A logistic regression on the sort and the form of the
+statement is compared with it. Both are cross-validated with whole chats left out. Printed are the mean squared error
+and the area under the curve of each, and the table's confidence of facts that are not useful.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from memlab.kernel.english import lexicon
 from memlab.subjects.extraction.staged import Proposed
 
 PRIOR, OF_SORT, OF_RULE = 0.5, 4.0, 6.0
-"""The share that nothing is known of, and how many judged cases the wider share counts as."""
+"""The prior share without evidence, and the number of judged cases that the wider share counts as."""
 
 
 def sort_of(rule: str) -> str:
-    """The sort of a rule's values, or of what kind of predicate it is."""
+    """Return the sort of a rule's values, or the kind of its predicate."""
     sorts = {row[1]: row[2] for row in lexicon()["extraction"]["verbs"].values()}
     words = lexicon()["extraction"]
     if rule in sorts:
@@ -49,7 +49,7 @@ def sort_of(rule: str) -> str:
 
 
 def shares(rules: list[str], useful: np.ndarray) -> dict[str, float]:
-    """The shrunk share of each rule, and of each sort under "sort:"."""
+    """Return the shrunk share of each rule, and of each sort under "sort:"."""
     count, right = (
         Counter(rules),
         Counter(rule for rule, fine in zip(rules, useful, strict=True) if fine),
@@ -65,7 +65,7 @@ def shares(rules: list[str], useful: np.ndarray) -> dict[str, float]:
 
 
 def features(rule: str, proposal: Proposed) -> dict[str, float | str]:
-    """How a fact was said."""
+    """Return the features of the form of a statement."""
     value = str(proposal.fields.get("value", proposal.fields.get("object", "")))
     words = value.lower().split()
     return {
@@ -80,6 +80,7 @@ def features(rule: str, proposal: Proposed) -> dict[str, float | str]:
 
 
 def main() -> None:
+    """Fit and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,18 +1,19 @@
-"""Does an interval hold a truth that is known? Logs of invented worlds, evaluated as a user would.
+"""Measure whether intervals cover the true value when a log's assumptions hold or fail.
 
     python experiments/hidden_worlds.py                    # 2,000 logs a world: an hour and a half on two cores
     python experiments/hidden_worlds.py --logs 100 --only base,position
 
-Each world draws recalls of a pool of 30 under 60 users; a live policy shows the best five of its noisy scores, and two
-probes from the 25 below (so p = .08 each), unless its line says otherwise. Another policy, closer to the truth, is
-evaluated on the log. The truth is the mean reward of really showing the other policy's head, by 200,000 recalls of the
-same world. *released*: an interval was given; *cover*: the share of released intervals that hold the truth (value /
-difference); *wrong*: verdicts of the wrong side, or any verdict where the truth is a tie. Sound worlds must be covered
-at .93; in the others, what misleads must be covered or refused.
+By default a world has recalls of 60 users with a pool of 30. The active policy shows the best five of its noisy scores
+and two exploration items of the 25 below, each with probability .08. Another policy, with better scores, is evaluated
+on the log. The true value is the mean reward of showing the other policy's results, over 200,000 recalls.
 
-Where the other policy is a challenger (*challenged*, *A/B*), ``memlab.verdict`` is asked instead. In place of the value
-stands then whether the sequence holds the truth at every look at once, the running mean of what each recall's two heads
-were worth; *right* and *wrong* count verdicts at any look.
+The column *released* is the share of logs with an interval. The column *cover* is the share of released intervals that
+cover the true value or difference. The column *wrong* counts verdicts for the wrong side, or any verdict if both are
+equal. If the assumptions hold, coverage must be at least .93. If they fail, intervals must cover or be refused.
+
+If the other policy is a challenger (*challenged*, *A/B*), ``memlab.verdict`` judges the log. The column *cover v* is then
+the share of runs whose confidence sequence covers the running mean difference at all interim analyses. The columns
+*right* and *wrong* count verdicts at any interim analysis.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _SAMPLERS = {"": "logged", "extra": "challenge", "lot": "lot", "ab": "ab"}
 
 @dataclass(frozen=True)
 class World:
-    """What is drawn. ``sizes``: recalls of each user, even or Pareto; ``tie``: the other policy is as good as live."""
+    """A world: recalls per user (``sizes``), how the other policy compares (``target``), and so on."""
 
     name: str
     sound: bool
@@ -53,7 +54,7 @@ class World:
     target: str = "better"  # better, tie
     drift: bool = False
     delay: bool = False
-    silence: str = "none"  # none, random, item, outcome, clicks
+    no_answer: str = "none"  # none, random, item, outcome, clicks
     position: tuple[float, ...] = (1.0,) * 7
     redundant: bool = False
     rare: bool = False
@@ -78,17 +79,17 @@ WORLDS = (
     World("tilted probes", True, design="tilted"),
     World("taste turns, probe rate changes", True, drift=True),
     World("delayed, horizon 7d", True, delay=True, horizon="7d", missing="zero"),
-    World("missing at random, censored", True, silence="random", missing="censor"),
+    World("missing at random, censored", True, no_answer="random", missing="censor"),
     World("12 users, Pareto sizes", True, users=12, sizes="pareto"),
     World("40 users, Pareto sizes", True, users=40, sizes="pareto"),
     World("rare reward", True, rare=True),
     World("n = 200", True, recalls=200),
     World("n = 120", True, recalls=120),
-    World("missing by item, weighed", True, silence="item", missing="inverse"),
-    World("missing by item, censored", False, silence="item", missing="censor"),
-    World("missing by outcome, censored", False, silence="outcome", missing="censor"),
-    World("missing by outcome, bounds", False, silence="outcome", missing="bounds"),
-    World("clicks only, as it comes", False, silence="clicks"),
+    World("missing by item, weighed", True, no_answer="item", missing="inverse"),
+    World("missing by item, censored", False, no_answer="item", missing="censor"),
+    World("missing by outcome, censored", False, no_answer="outcome", missing="censor"),
+    World("missing by outcome, bounds", False, no_answer="outcome", missing="bounds"),
+    World("clicks only, as it comes", False, no_answer="clicks"),
     World("position bias", False, position=_BIASED),
     World("position bias, mild", False, position=(1.0, 0.95, 0.9, 0.86, 0.83, 0.8, 0.78)),
     World("redundant items", False, redundant=True),
@@ -114,7 +115,7 @@ WORLDS = (
         True,
         challenge="ab",
         recalls=1200,
-        silence="random",
+        no_answer="random",
         missing="censor",
     ),
     World("A/B, position bias", True, challenge="ab", recalls=1200, position=_BIASED),
@@ -127,7 +128,7 @@ WORLDS = (
 
 @dataclass(frozen=True)
 class Drawn:
-    """One log: arrays f64[recalls, pool] and what a user would have of it."""
+    """One log: arrays f64[recalls, pool] of scores and reward probabilities."""
 
     user: NDArray[np.int64]
     live: Floats
@@ -137,7 +138,7 @@ class Drawn:
 
 
 def draw(world: World, dice: np.random.Generator, recalls: int) -> Drawn:
-    """Recalls of a world: scores of the two policies and the chance that an item is rewarded."""
+    """Draw recalls: the scores of both policies and the reward probability of each item."""
     if world.sizes == "pareto":
         weight = dice.pareto(1.2, world.users) + 0.1
         user = np.sort(dice.choice(world.users, recalls, p=weight / weight.sum()))
@@ -161,6 +162,7 @@ def draw(world: World, dice: np.random.Generator, recalls: int) -> Drawn:
 
 
 def ranks(scores: Floats) -> NDArray[np.int64]:
+    """Return the rank of each score within its row, from 0."""
     order = np.argsort(-scores, axis=1, kind="stable")
     positions = np.empty_like(order)
     np.put_along_axis(positions, order, np.arange(scores.shape[1])[None, :], axis=1)
@@ -168,7 +170,7 @@ def ranks(scores: Floats) -> NDArray[np.int64]:
 
 
 def forbidden(world: World, drawn: Drawn, dice: np.random.Generator) -> NDArray[np.bool_]:
-    """Items of the other head that the logging system can never show."""
+    """Return the items of the other policy's results that the logging policy cannot show."""
     head = ranks(drawn.other) < world.head
     return (
         head
@@ -178,7 +180,7 @@ def forbidden(world: World, drawn: Drawn, dice: np.random.Generator) -> NDArray[
 
 
 def truth(world: World, seed: int = 99) -> tuple[float, float]:
-    """Value of the other head, and its difference to the live one, by really showing them."""
+    """Return the true value of the other policy, and its difference to the active one."""
     values = []
     for part in range(20):
         dice = np.random.default_rng((seed, part))
@@ -210,7 +212,7 @@ def earned(
     group: NDArray[Any],
     dice: Any,
 ) -> Floats:
-    """Rewards of what is shown at these places (from 0)."""
+    """Draw the rewards of items shown at these ranks (from 0)."""
     examination = np.array([*world.position, *([world.position[-1]] * worth.shape[1])])[
         np.minimum(rank_of_item, worth.shape[1] - 1)
     ]
@@ -231,23 +233,24 @@ def earned(
 
 @dataclass(frozen=True)
 class Shown:
-    """Of each candidate, f64[recalls, pool]: whether it was shown, where (from 1, 0 if not), its chance, its reward.
+    """Exposure of each candidate, f64[recalls, pool]: shown, position, probability and reward.
 
-    A reward is NaN where nobody answered. ``head`` and ``own`` are what the live policy and the other would show.
+    The position starts at 1 and is 0 for items that are not shown. A reward without feedback is NaN. ``head`` and
+    ``own`` are the results of the active and the other policy.
     """
 
     drawn: Drawn
     head: NDArray[np.bool_]
     own: NDArray[np.bool_]
-    shown: NDArray[np.bool_]
-    place: NDArray[np.int64]
+    is_shown: NDArray[np.bool_]
+    position: NDArray[np.int64]
     chance: Floats
     worth: Floats
     reward: Floats
 
 
 def sampled(chance: Floats, dice: np.random.Generator) -> NDArray[np.bool_]:
-    """Items of each row shown with their chance, as many as the chances sum to: systematic, in a random order."""
+    """Draw items by systematic sampling in random order; row sums of the chances are kept."""
     order = np.argsort(np.where(chance > 0, dice.random(chance.shape), 2.0), axis=1)
     ends = np.cumsum(np.take_along_axis(chance, order, axis=1), axis=1) - dice.random(
         (len(chance), 1)
@@ -261,7 +264,7 @@ def sampled(chance: Floats, dice: np.random.Generator) -> NDArray[np.bool_]:
 
 
 def show(world: World, seed: int) -> Shown:
-    """One log of a world."""
+    """Simulate one log of a world."""
     dice = np.random.default_rng((7, seed))
     drawn = draw(world, dice, world.recalls)
     count, _ = drawn.live.shape
@@ -294,13 +297,13 @@ def show(world: World, seed: int) -> Shown:
     spot = np.argsort(np.argsort(at, axis=1, kind="stable"), axis=1, kind="stable")
     reward = earned(world, worth, is_shown, spot, drawn.group, dice)
     answered = is_shown.copy()
-    if world.silence == "random":
+    if world.no_answer == "random":
         answered &= dice.random(rank.shape) < 0.35
-    elif world.silence == "item":
+    elif world.no_answer == "item":
         answered &= dice.random(rank.shape) < 1 / (1 + np.exp(-(drawn.live + 0.3)))
-    elif world.silence == "outcome":
+    elif world.no_answer == "outcome":
         answered &= dice.random(rank.shape) < np.where(reward > 0, 0.9, 0.35)
-    elif world.silence == "clicks":
+    elif world.no_answer == "clicks":
         answered &= reward > 0
     left = (chance > 0) & (chance < 1)
     if world.logged == "rate":
@@ -323,14 +326,14 @@ def show(world: World, seed: int) -> Shown:
 def slates_of(
     world: World, log: Shown, seed: int, challenges: list[str] | None = None
 ) -> memlab.Slates:
-    """The four tables of a log, as ``Slates.from_wide`` makes them of one frame; ``challenges`` is logged with it."""
-    count, pool = log.shown.shape
+    """Return a log as slates, with the recorded ``challenges`` if there are any."""
+    count, pool = log.is_shown.shape
     recall, item = np.repeat(np.arange(count), pool), np.tile(np.arange(pool), count)
     day = np.arange(count) / count * 60.0
     reward, answered = log.reward, ~np.isnan(log.reward)
     when = np.zeros(reward.shape)
     if world.delay:
-        # a reward comes within a week in four of five cases; what comes later is lost to the horizon
+        # four of five rewards arrive within a week; the horizon excludes later ones
         dice = np.random.default_rng((8, seed))
         late = np.where(
             dice.random(reward.shape) < 0.8,
@@ -365,9 +368,9 @@ def slates_of(
             *(pl.lit(value).alias(name) for name, value in pack_columns.items()),
             challenge=pl.Series(challenges),
         )
-    is_shown, answers = pl.Series(log.shown.ravel()), pl.Series(answered.ravel())
+    is_shown, answers = pl.Series(log.is_shown.ravel()), pl.Series(answered.ravel())
     rows = candidates.select("decision", "memory_id", "propensity").with_columns(
-        position=pl.Series(log.place.ravel())
+        position=pl.Series(log.position.ravel())
     )
     feedback = candidates.select("decision", "memory_id").filter(answers)
     feedback = feedback.with_columns(reward=pl.Series(reward[answered]))
@@ -383,13 +386,14 @@ def slates_of(
 
 
 def _times(day: Floats) -> pl.Series:
+    """Return times from days."""
     return pl.Series(_START + (day * 86_400e6).astype("timedelta64[us]")).dt.replace_time_zone(
         "UTC"
     )
 
 
 def challenged(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
-    """A log under a challenge, what its slates say of it, and what each recall's heads differ by, f64[recalls]."""
+    """Simulate a challenge; return log, recorded challenges and true differences."""
     dice = np.random.default_rng((9, seed))
     drawn, opponent = draw(world, dice, world.recalls), Opponent("other", world.challenge)
     places = ranks(drawn.live), ranks(drawn.other)
@@ -406,7 +410,7 @@ def challenged(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
     reward = np.where(
         is_shown, earned(world, drawn.worth, is_shown, spot, drawn.group, dice), np.nan
     )
-    if world.silence == "random":
+    if world.no_answer == "random":
         reward = np.where(dice.random(reward.shape) < 0.35, reward, np.nan)
     worth = [expected(world, drawn, rank) for rank in places]
     head, own = (rank < world.head for rank in places)
@@ -419,7 +423,7 @@ def challenged(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
 
 
 def expected(world: World, drawn: Drawn, rank: NDArray[np.int64]) -> Floats:
-    """f64[recalls]: the mean of ``earned``, if the head by these places is shown."""
+    """Return the expected reward of showing the top ranks, f64[recalls]."""
     head = rank < world.head
     examination = np.array(world.position)[np.minimum(rank, len(world.position) - 1)]
     worth = np.where(head, drawn.worth * examination, 0.0)
@@ -432,16 +436,16 @@ def expected(world: World, drawn: Drawn, rank: NDArray[np.int64]) -> Floats:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether an interval was released, whether it held the truth (of two kinds), the verdict, or why there is none."""
+    """One log: interval released, true values covered, verdict, and reason of a refusal."""
 
     released: bool
-    held: tuple[bool, bool] = (False, False)
+    covered: tuple[bool, bool] = (False, False)
     verdict: str = ""
     why: str = ""
 
 
 def judge(task: tuple[World, int, float, float]) -> Outcome:
-    """One log of a world, of which the value and the difference are known."""
+    """Evaluate one log of a world with known value and difference."""
     world, seed, value, gap = task
     warnings.simplefilter("ignore")
     try:
@@ -451,6 +455,7 @@ def judge(task: tuple[World, int, float, float]) -> Outcome:
 
 
 def _evaluated(world: World, seed: int, value: float, gap: float) -> Outcome:
+    """Evaluate the log of a world."""
     slates = slates_of(world, show(world, seed), seed)
     evaluation = memlab.evaluate(slates, ["other"], missing=world.missing, horizon=world.horizon)  # type: ignore[arg-type]
     row = next(entry for entry in evaluation.rows if entry.policy == "other")
@@ -463,6 +468,7 @@ def _evaluated(world: World, seed: int, value: float, gap: float) -> Outcome:
 
 
 def _verdict(world: World, seed: int, _: float, gap: float) -> Outcome:
+    """Judge the challenge of a world."""
     log, logged, worth = challenged(world, seed)
     verdict = memlab.verdict(slates_of(world, log, seed, logged), missing=world.missing)["other"]  # type: ignore[arg-type]
     if verdict.closed or verdict.planned is None:
@@ -476,18 +482,17 @@ def _verdict(world: World, seed: int, _: float, gap: float) -> Outcome:
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--logs", type=int, default=2000)
-    parser.add_argument(
-        "--only", default="", help="worlds whose name holds one of these, by commas"
-    )
+    parser.add_argument("--only", default="", help="comma-separated parts of names of worlds")
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
     results = Results("hidden_worlds", arguments)
     rows: list[dict[str, Any]] = []
     wanted = [part for part in arguments.only.split(",") if part]
     print(
-        f"{'world':<38}{'truth':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}"
+        f"{'world':<38}{'true':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}"
     )
     bad = 0
     began = time.monotonic()
@@ -503,7 +508,8 @@ def main() -> None:
             )
             out = [outcome for outcome in outcomes if outcome.released]
             cover = [
-                np.mean([outcome.held[at] for outcome in out]) if out else np.nan for at in (0, 1)
+                np.mean([outcome.covered[at] for outcome in out]) if out else np.nan
+                for at in (0, 1)
             ]
             tie = world.target == "tie"
             right = sum(

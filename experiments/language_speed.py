@@ -1,11 +1,11 @@
-"""How quick the policy language is: one command, seeded, everything in one run, as ratios to the same thing by hand.
+"""Measure the speed of the policy language as ratios to hand-written code.
 
     python experiments/language_speed.py
     python experiments/language_speed.py --runs 31 --json
 
-Columns against the same expression written by hand in Polars (the quicker of an eager and a lazy query), arrays of one
-slate against NumPy by hand, reading and checking a policy, a pack and the library, and a swap in a running lab up to
-the end of the next recall. Contenders take turns; every figure is a median. Results are compared, not only timed.
+Columns are compared with hand-written Polars (the faster of an eager and a lazy query), and arrays of one slate with
+hand-written NumPy. Also timed are reading and checking a policy, a pack and the library, and a swap in a running lab
+until the end of the next recall. Contenders alternate; every figure is a median. The results are compared, too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SCALED = (
 
 
 def by_hand() -> dict[str, tuple[str, pl.Expr]]:
-    """The policies that are timed, and what a person would write in Polars."""
+    """Return the timed policies with their hand-written Polars expressions."""
     c = pl.col
     half = (
         pl.when(c("kind") == "preference")
@@ -84,6 +84,7 @@ def by_hand() -> dict[str, tuple[str, pl.Expr]]:
 
 
 def frame(rows: int, seed: int) -> pl.DataFrame:
+    """Return random candidates."""
     dice = np.random.default_rng(seed)
     return pl.DataFrame(
         {
@@ -101,7 +102,7 @@ def frame(rows: int, seed: int) -> pl.DataFrame:
 
 
 def medians(contenders: Mapping[str, Callable[[], object]], runs: int) -> dict[str, float]:
-    """Seconds of each, the median of ``runs`` turns after one that does not count."""
+    """Return the median seconds of each contender over ``runs`` turns after a warm-up."""
     durations: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(runs + 1):
         for name, call in contenders.items():
@@ -113,7 +114,7 @@ def medians(contenders: Mapping[str, Callable[[], object]], runs: int) -> dict[s
 
 
 def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
-    """Compiled columns against Polars by hand."""
+    """Compare compiled columns with hand-written Polars."""
     timings = []
     for rows, (name, (source, expression)) in itertools.product(sizes, by_hand().items()):
         data = frame(rows, seed)
@@ -142,6 +143,7 @@ def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
 
 
 def slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
+    """Return random arrays of one slate."""
     dice = np.random.default_rng(seed)
     inputs = policy.signature.inputs
     return {
@@ -151,7 +153,7 @@ def slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
 
 
 def numpy_by_hand(inputs: Mapping[str, Any]) -> Callable[[], Any]:
-    """What the default pack's recall-score does, in NumPy: seven scaled sums and three choices, weights made equal."""
+    """Return the default pack's recall-score in NumPy, with equal weights."""
     values = list(inputs.items())
 
     def scored() -> Any:
@@ -168,7 +170,7 @@ def numpy_by_hand(inputs: Mapping[str, Any]) -> Callable[[], Any]:
 
 
 def arrays(runs: int, seed: int) -> list[dict[str, Any]]:
-    """One slate of 300 candidates, in microseconds."""
+    """Time one slate of 300 candidates, in microseconds."""
     rows = []
     default = load_pack(DEFAULT_PACK).policies["recall-score"]
     for name, policy in (
@@ -195,7 +197,7 @@ def arrays(runs: int, seed: int) -> list[dict[str, Any]]:
 
 
 def reading(runs: int) -> list[dict[str, Any]]:
-    """Text to a policy that can run, in milliseconds; every text is new unless it says cached."""
+    """Time reading a policy, in milliseconds; every text is new unless cached."""
     default = load_pack(DEFAULT_PACK).policies["recall-score"]
     slot, text = default.signature, default.source
     number = itertools.count()
@@ -219,7 +221,7 @@ def reading(runs: int) -> list[dict[str, Any]]:
 
 
 def swap(runs: int, seed: int) -> list[dict[str, Any]]:
-    """A new policy in a running lab, up to the end of the next recall, in milliseconds."""
+    """Time a new policy in a running lab until the end of the next recall, in milliseconds."""
     dice = random.Random(seed)
     words = [
         "tabs",
@@ -263,6 +265,7 @@ def swap(runs: int, seed: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
+    """Run the measurements."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

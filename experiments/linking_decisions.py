@@ -1,16 +1,17 @@
-"""Which memories linking supersedes, merges and joins on real chats, message by message.
+"""Print which memories linking supersedes, merges and joins on real chats.
 
-    python experiments/linking_decisions.py FOLDER                         # counts, the chats for development
+    python experiments/linking_decisions.py FOLDER                         # counts on the development chats
     python experiments/linking_decisions.py FOLDER --show --decision superseded
     python experiments/linking_decisions.py FOLDER --sample 60 --seed 1 --decision similar-to --pack cascade --show
     python experiments/linking_decisions.py FOLDER --held-out --judge out.jsonl
 
-FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12. Each message is remembered as a memory of the kind that the
-pack is for, with its speaker and time and linking "now", a fresh lab for each chat. Printed are the decisions for each
-pack: superseded, merged, skipped, and edges by relation, with the number of superseded, merged and skipped for 1,000
-messages. ``--show`` prints the texts of the chosen decisions; ``--judge FILE`` writes a line for each of them (data set,
-pack, message numbers, decision, certainty, and an empty judgement to fill in), without any text. ``--judged FILE`` prints the texts of
-the decisions in such a file, and its counts.
+FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12. A new lab for each chat remembers its messages with speaker,
+time and linking "now", as memories of the kind that the pack is for. Printed are the decisions of each pack
+(superseded, merged, skipped, and edges by relation), and the first three per 1,000 messages.
+
+``--show`` prints the texts of the selected decisions. ``--judge FILE`` writes a line for each, without text: data set,
+pack, message numbers, decision, certainty, and an empty judgement. ``--judged FILE`` prints the texts of the decisions
+in such a file, and its counts.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ EDGES = ("updates", "contradicts", "similar-to", "relates-to")
 
 
 def chats(folder: Path, *, held_out: bool) -> dict[str, list[dict[str, Any]]]:
-    """The messages of each chat as rows: text, speaker, at."""
+    """Return the messages of each chat as rows of text, speaker and time."""
     locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
     conversations = [
         entry.conversation
@@ -60,7 +61,7 @@ def chats(folder: Path, *, held_out: bool) -> dict[str, list[dict[str, Any]]]:
 def decide(
     pack: str, rows: list[dict[str, Any]], embedder: Embedder
 ) -> list[tuple[str, int, int, str]]:
-    """Decision, number of the later message, number of the earlier one, and why, for one chat."""
+    """Return decision, later message, earlier message and reason for one chat."""
     last = max(row["at"] for row in rows)
     with memlab.open(pack=pack, embedder=embedder, clock=ManualClock(last)) as lab:
         outcomes = lab.remember([{**row, "kind": KINDS[pack]} for row in rows], linking="now")
@@ -80,6 +81,7 @@ def decide(
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -160,7 +162,7 @@ def show(
 
 
 def show_judged(path: Path, conversations: dict[str, list[dict[str, Any]]], maximum: int) -> None:
-    """Print the decisions of a file of judgements with their texts, and the judgements by decision."""
+    """Print judged decisions with their texts, and the judgements by decision."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for line in lines:
         if line["data"] in conversations:

@@ -1,11 +1,13 @@
-"""What thresholds of .3 and .4 find: by closeness, and by the feature ``nearness``.
+"""Measure which memories pass similarity thresholds of .3 and .4.
 
     python experiments/nearness.py locomo-dev5.json
 
-Each question of LoCoMo with evidence (up to 150 a conversation) is asked of ten turns: the first of its evidence and
-nine others of its conversation, and ten of another conversation, none of which answers it. Printed are the share of
-evidence that a threshold lets through, of turns of the other conversation, and of questions for which it lets through
-any of the ten; intervals are the central 95% of a bootstrap over questions.
+The features ``closeness`` and ``nearness`` are compared. Each question of LoCoMo with evidence (up to 150 per
+conversation) is recalled from ten turns: the first of its evidence and nine others of its conversation. It is also
+recalled from ten turns of another conversation, which do not answer it.
+
+Printed are the shares that pass a threshold: evidence, turns of the other conversation, and questions for which any of
+these ten passes. Intervals are the central 95% of a bootstrap over questions.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ FEATURES = ("closeness", "nearness")
 def measured(
     question: str, turns: list[Turn], pack: Pack, embedder: Embedder
 ) -> NDArray[np.float64]:
-    """f64[turns, features] of a lab that holds these turns alone."""
+    """Return f64[turns, features] of a lab that holds only these turns."""
     with memlab.open(pack=pack, embedder=embedder) as lab:
         lab.remember(
             [{"text": turn.content, "speaker": turn.speaker} for turn in turns], linking="off"
@@ -43,6 +45,7 @@ def measured(
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,9 +1,10 @@
-"""What a probe costs and what it buys, on real conversations.
+"""Measure the cost of exploration items and the support that they give other policies.
 
     python experiments/probe_support.py locomo-dev5.json
 
-Recalls every question by the default pack with and without probes, both logged. Prints recall@10 of what was asked for,
-recall with the probe counted, and how much of another policy's ten the log could speak of: in the head or in the band.
+The default pack recalls every question with and without exploration items (probes), all logged. Printed are recall@10
+of the results, recall with the probe included, and the share of another policy's top ten that the log supports. An item
+is supported if it is among the results or can be drawn as a probe.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ OTHERS = {"bm25": "lexical", "dense": "similarity"}
 
 
 def pack(rate: float, depth: int) -> str:
+    """Return the default pack with this rate and depth of probes."""
     return (
         f"(pack probing :inherits memlab) (setting probe-rate {rate}) (setting probe-depth {depth})"
     )
 
 
 def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
-    """Mean recall of the head and of all shown, and the supported share of each other policy's ten."""
-    collected: dict[str, list[float]] = {"head": [], "shown": [], **{name: [] for name in OTHERS}}
+    """Return the recall of the results and of all shown items, and the support of each policy."""
+    collected: dict[str, list[float]] = {
+        "results": [],
+        "shown": [],
+        **{name: [] for name in OTHERS},
+    }
     for benchmark in read_locomo(path):
         with memlab.open(pack=pack(rate, depth)) as lab:
             conversation(lab, benchmark.conversation, project="p")
@@ -39,7 +45,7 @@ def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
                     question.text, project="p", limit=10, at=benchmark.conversation.end
                 )
                 gold = {ids[ref] for ref in question.evidence}
-                collected["head"].append(
+                collected["results"].append(
                     len(gold & {hit.id for hit in hits if not hit.probe}) / len(gold)
                 )
                 collected["shown"].append(len(gold & set(hits.ids)) / len(gold))
@@ -50,6 +56,7 @@ def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path)
     arguments = parser.parse_args()
@@ -62,7 +69,7 @@ def main() -> None:
         metrics = ask(arguments.path, rate, depth)
         rows.append({"rate": rate, "depth": depth, **metrics})
         print(
-            f"{rate:>5}{depth:>7}{metrics['head']:>11.3f}{metrics['shown']:>11.3f}{metrics['bm25']:>16.2f}{metrics['dense']:>17.2f}"
+            f"{rate:>5}{depth:>7}{metrics['results']:>11.3f}{metrics['shown']:>11.3f}{metrics['bm25']:>16.2f}{metrics['dense']:>17.2f}"
         )
     points = [
         {

@@ -1,13 +1,15 @@
-"""Is a statement that is put right within a long message noticed? Pairs with controls, written before any rule was.
+"""Measure whether a correction within a long message is noticed.
 
     python experiments/put_right.py [--held-back] [--list]
 
-``data/put_right.jsonl`` has 120 pairs, one a line: ``old``, then ``new``, which puts it right (``kind`` says in what),
-and the control ``beside``, a later statement near to the first that replaces nothing. Each statement stands among two
-to five asides of ``data/asides.json`` before it and as many after, half of the messages as sentences and half in one.
-A pair is told to a fresh lab of the default pack, the older message a day before: it is noticed where linking joins the
-two by ``updates``. Sixty pairs are for development; the others are asked with ``--held-back`` alone. Intervals are the
-central 95% of a bootstrap over pairs.
+``data/put_right.jsonl`` has 120 pairs with controls, one per line, written before any rule. ``new`` corrects ``old``;
+``kind`` says in what respect. The control ``beside`` is a later statement near to the first that replaces nothing. Each
+statement is surrounded by two to five asides of ``data/asides.json`` on either side. Half of the messages are several
+sentences, half are one.
+
+A new lab of the default pack remembers each pair, the older message a day earlier. A pair is noticed if linking joins
+both by ``updates``. Sixty pairs are for development; ``--held-back`` runs the others alone. Intervals are the central
+95% of a bootstrap over pairs.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def message(statement: str, seed: str, asides: list[str]) -> str:
-    """The statement among eight asides."""
+    """Return the statement among eight asides."""
     drawn = random.Random(seed)
     around = drawn.sample(asides, 8)
     position = drawn.randrange(2, 6)
@@ -38,10 +40,11 @@ def message(statement: str, seed: str, asides: list[str]) -> str:
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--held-back", action="store_true")
     parser.add_argument(
-        "--list", action="store_true", help="print what was missed, and controls that were noticed"
+        "--list", action="store_true", help="print missed pairs and noticed controls"
     )
     arguments = parser.parse_args()
     split = "held" if arguments.held_back else "dev"

@@ -1,6 +1,6 @@
-"""Draw many logs from one simulated life: its pools as they were recalled, with other probes and other feedback.
+"""Draw many logs from one simulated run, with new exploration items and new feedback.
 
-For studies of estimators: the truth stays what it is, and a log costs milliseconds.
+For studies of estimators: the true values do not change, and a log costs milliseconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STAMP = pl.Datetime("us", "UTC")
 
 @dataclass(frozen=True)
 class Pools:
-    """The pools of a life, ready to be redrawn. Arrays run over the candidates, by decision and falling score.
+    """The pools of a simulated run. Arrays are over candidates, by decision and falling score.
 
     >>> pools = Pools.of(life)                                           # doctest: +SKIP
     >>> logs = [pools.redraw(seed) for seed in range(300)]               # doctest: +SKIP
@@ -51,12 +51,12 @@ class Pools:
         floor: float = 1.0,
         explore: pl.Expr | None = None,
     ) -> Pools:
-        """The pools of a life, under the logged probabilities, or under one probe at ``rate``.
+        """Return the pools of a run with the logged probabilities, or with one probe at ``rate``.
 
-        Such a probe comes from the ``depth`` ranks below the head: i with the probability
-        ``(1 - floor) * w_i / sum(w) + floor / n``, where ``explore`` gives w, an expression over the candidates.
+        Such a probe comes from the ``depth`` ranks below the results. Item i has the probability
+        ``(1 - floor) * w_i / sum(w) + floor / n``, where the expression ``explore`` over the candidates gives w.
 
-        Raises InputError for a log of several probes: their probabilities hold for what was drawn with them.
+        Raises InputError for a log with several probes per recall, whose probabilities hold only jointly.
         """
         decisions = life.slates.decisions.sort("decision").collect()
         if "cluster" not in decisions.columns:
@@ -72,7 +72,7 @@ class Pools:
         if rate is None:
             if (decisions["sampler"] == "gumbel").any():
                 raise InputError(
-                    "Logs of several probes cannot be redrawn as they were; give a rate for one probe."
+                    "Logs with several probes per recall cannot be redrawn: set rate to draw one probe."
                 )
         else:
             for name, value in (("rate", rate), ("floor", floor)):
@@ -116,10 +116,11 @@ class Pools:
         return cls(life, decisions, candidates, start, count, propensity, utility, cluster)
 
     def redraw(self, seed: int, *, clusters: int | None = None) -> Slates:
-        """Another log of the same life: other probes, other feedback.
+        """Return another log of the same run, with other probes and other feedback.
 
-        With ``clusters`` the log has that many clusters (projects), drawn with replacement from the life's own and
-        told apart: the truth that an interval should cover is then the life's. The same seed gives the same log.
+        With ``clusters`` the log has that many clusters (projects), drawn with replacement from the run's own. Repeated
+        clusters get different names. An interval should then cover the value over the whole run. The same seed gives
+        the same log.
         """
         rng = np.random.Generator(
             np.random.Philox(np.random.SeedSequence([seed, zlib.crc32(b"redraw")]))
@@ -140,7 +141,7 @@ class Pools:
         owner = np.repeat(np.arange(len(rows)), count)
         flat = np.arange(count.sum()) - start[owner] + self.start[rows][owner]
         if clusters is not None:
-            # Lazily: of forty features an evaluation reads a few, and only those are gathered.
+            # Lazy, because an evaluation reads a few of forty features, and only those are gathered.
             decision_column = pl.Series(decisions["decision"].to_numpy()[owner])
             candidates = candidates.select(pl.all().gather(pl.lit(pl.Series(flat)))).with_columns(
                 decision=decision_column
@@ -169,6 +170,7 @@ class Pools:
         return Slates(decisions.lazy(), candidates, exposures.lazy(), feedback.lazy())
 
     def _drawn_clusters(self, number: int, rng: np.random.Generator) -> tuple[Ints, list[str]]:
+        """Draw clusters; return their decisions and names."""
         if number < 1:
             raise InputError(f"A log has at least one cluster, not {number}.")
         with_utility = self.decisions["cluster"].fill_null("").unique().sort().to_list()
@@ -188,7 +190,7 @@ class Pools:
         at: Ints,
         rng: np.random.Generator,
     ) -> pl.DataFrame:
-        """The feedback that comes before the life ends, by time."""
+        """Draw the feedback that arrives before the run ends, ordered by time."""
         reactions = self.life.world.user.react(utility, rng)
         end = int(self.life.world.events()[-1].at)
         came = reactions.answered & (at + reactions.delay <= end)
@@ -206,13 +208,13 @@ class Pools:
 
 
 def _sums(values: Floats, count: Ints) -> Floats:
-    """The sum of each segment; 0 for an empty one."""
+    """Return the sum of each segment; 0 for an empty one."""
     owner = np.repeat(np.arange(len(count)), count)
     return np.bincount(owner, weights=values, minlength=len(count)).astype(np.float64)
 
 
 def _probes(propensity: Floats, start: Ints, count: Ints, rng: np.random.Generator) -> Ints:
-    """At most one candidate of each pool, each with its own probability below 1."""
+    """Draw at most one candidate of each pool, with its own probability below 1."""
     chances = np.where(propensity < 1.0, propensity, 0.0)
     upto = np.cumsum(chances)
     before = np.concatenate([[0.0], upto])[start]
@@ -225,7 +227,7 @@ def _probes(propensity: Floats, start: Ints, count: Ints, rng: np.random.Generat
 
 
 def _positions(owner: Ints) -> Ints:
-    """1, 2, ... within each run of the same owner."""
+    """Return 1, 2, ... within each run of the same owner."""
     first = (
         np.concatenate([[True], owner[1:] != owner[:-1]])
         if len(owner)

@@ -1,21 +1,22 @@
-"""What a memory costs as it grows, beside bare indexes: one command, seeded, everything in one run, on a disk.
+"""Measure the cost of a lab as it grows, next to bare indexes.
 
     pip install 'memlab[bench]' && python experiments/scale.py locomo-dev5.json
     python experiments/scale.py locomo-dev5.json --sizes 1000000 --singles 10000 --folder labs
 
 The turns are synthetic conversations, recombined from the sentences of the given ones (see ``recombined.py``); the
-questions are real. A lab does all that memlab promises: it embeds, posts words, links turns, syncs, and a recall reads
-words, vectors and graph, applies the policy and logs what it saw. An index does one thing: it is given vectors that
-were embedded before (bm25s: the texts) and returns ten of them. Building and searching are processes of their own, and
-so is every size. With ``--folder`` the corpus, the labs and the indexes are kept, and used again by the next run.
+questions are real. A lab embeds, indexes words, links turns and syncs. A recall reads words, vectors and graph, applies
+the policy and logs. An index stores precomputed vectors (bm25s: texts) and returns ten of them.
 
-ingest      memories a second, durable; for an index what it takes to build and save it (two threads, if it has any)
-reopen      seconds until a question can be asked; modules are imported and files in the page cache
-p50, p95    milliseconds of one question; "whole" is ``lab.recall`` with its log, "one project" the same with a filter
-recall@10   share of the exact ten nearest that an index finds, or ones as near. Of several settings of its effort the
-            first that reaches ``--target`` is shown, or the one that finds most
-RSS         peak of the process that answers in MB, and as a multiple of the vectors (4 bytes a component)
-singles     ``lab.remember`` a second, one durable call each, on top of the corpus
+Building and searching are separate processes, and so is every size. With ``--folder`` the corpus, the labs and the
+indexes are stored and used again by the next run.
+
+ingest      durable memories per second; for an index including saving (two threads, if it has any)
+reopen      seconds until a query can be answered; modules are imported and files in the page cache
+p50, p95    milliseconds of one query; "whole" is ``lab.recall`` with its log, "one project" the same with a filter
+recall@10   share of the exact ten nearest, or equally near ones, that an index returns. The first effort that reaches
+            ``--target`` is shown, or the best one
+RSS         peak memory of the answering process in MB, and as a multiple of the vectors (4 bytes a component)
+singles     ``lab.remember`` calls per second, each durable, on top of the corpus
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ NAMED = {index.name: index for index in INDEXES}
 def prepare(
     path: str, folder: str, count: int, sizes: list[int], questions: int, seed: int
 ) -> dict[str, Any]:
-    """Write the corpus, its vectors, and for each size the questions and how near their exact ten are."""
+    """Write the corpus, its vectors, and the questions with their exact neighbours for each size."""
     from memlab.io.ingest import read_locomo
     from memlab.kernel.embedding import load_embedder
     from memlab.kernel.state import prefix_speaker
@@ -85,7 +86,7 @@ def prepare(
     }
     source = Recombined(read_locomo(path), seed)
     embedder = load_embedder()
-    if not _kept(where, made_of):
+    if not _has_corpus(where, made_of):
         vectors = np.lib.format.open_memmap(
             where / "vectors.npy", mode="w+", dtype=np.int8, shape=(count, embedder.dim)
         )
@@ -116,7 +117,7 @@ def prepare(
 
 
 def ingest(folder: str, size: int, lab: str) -> dict[str, Any]:
-    """Fill a lab, a batch of 2,000 at a time, and close it."""
+    """Fill a lab in batches of 2,000, and close it."""
     _imported()
     with _corpus(folder, 0, size) as rows, _bar(size, f"{size:,}: memlab, ingest") as step:
         opened = _lab(Path(lab))
@@ -135,9 +136,9 @@ def ingest(folder: str, size: int, lab: str) -> dict[str, Any]:
 
 
 def recall(folder: str, lab: str, size: int) -> dict[str, Any]:
-    """Open a lab and ask it: whole recalls with the log and without, in one project, and its index alone."""
+    """Time whole recalls with and without the log, in one project, and by the index alone."""
     plan = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
-    query_vectors = _asked(folder, size)
+    query_vectors = _read_queries(folder, size)
     _imported()
     reopen, opened = timed(_lab, Path(lab))
     first, _ = timed(opened.recall, plan[0][0], log=False)
@@ -164,14 +165,14 @@ def recall(folder: str, lab: str, size: int) -> dict[str, Any]:
     vectors = opened.io.store.state.vectors
     ran = [timed(vectors.top, query, TEN) for query in query_vectors["vectors"]]
     measures["index_p50"] = percentile_ms([seconds for seconds, _ in ran], 50)
-    measures["recall"] = _found(folder, size, [rows for _, (rows, _) in ran])
+    measures["recall"] = _recall_at_ten(folder, size, [rows for _, (rows, _) in ran])
     measures["report"] = str(opened.upkeep.index.report())
     opened.close()
     return measures
 
 
 def singles(folder: str, lab: str, size: int, count: int) -> dict[str, Any]:
-    """Remember one at a time, on top of the corpus."""
+    """Remember one memory at a time, on top of the corpus."""
     _imported()
     opened = _lab(Path(lab))
     opened.recall("a first question loads what a recall needs", log=False)
@@ -207,10 +208,10 @@ def build(folder: str, size: int, name: str) -> dict[str, Any]:
 
 
 def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
-    """Open a bare index and ask it, with more effort until it finds enough."""
+    """Query a bare index with rising effort until it reaches the target."""
     index = NAMED[name]
     plan = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
-    vectors = _unit(_asked(folder, size)["vectors"])
+    vectors = _unit(_read_queries(folder, size)["vectors"])
     queries = [text for text, _ in plan] if index.lexical else list(vectors)
     importlib.import_module(index.module)
     reopen, served = timed(index.serve, _index_path(folder, size, name), vectors.shape[1])
@@ -221,7 +222,7 @@ def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
             find(query)
         ran = [timed(find, query) for query in queries]
         seconds = [duration for duration, _ in ran]
-        share = None if index.lexical else _found(folder, size, [rows for _, rows in ran])
+        share = None if index.lexical else _recall_at_ten(folder, size, [rows for _, rows in ran])
         tried.append(
             {
                 "effort": effort,
@@ -237,7 +238,7 @@ def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
 
 
 def _imported() -> None:
-    """Load what an opening loads: an import is paid once, whatever the size."""
+    """Import the modules that opening a lab needs, so that no size pays for them."""
     import memlab
 
     with memlab.open() as passing:
@@ -246,7 +247,7 @@ def _imported() -> None:
 
 
 def _settle(lab: memlab.Lab) -> None:
-    """Wait for an index that a first recall lets build in the background."""
+    """Wait for an index that is built in the background after a first recall."""
     lab.recall("a first question", log=False)
     lab.upkeep.index.wait()
 
@@ -254,13 +255,13 @@ def _settle(lab: memlab.Lab) -> None:
 def _lab(path: Path) -> memlab.Lab:
     import memlab
 
-    # later than any turn: twenty years hold three million
+    # later than any turn: three million turns span twenty years
     return memlab.open(path, clock=memlab.ManualClock(START.replace(year=2020)))
 
 
 @contextmanager
 def _corpus(folder: str, first: int, count: int) -> Iterator[Iterator[dict[str, Any]]]:
-    """Rows ``first`` to ``first + count`` as a lab takes them."""
+    """Yield rows ``first`` to ``first + count`` in batches."""
     with (Path(folder) / "corpus.jsonl").open(encoding="utf-8") as file:
         rows = (json.loads(line) for line in islice(file, first, first + count))
         yield ({"kind": "turn", "at": at(row.pop("minute")), **row} for row in rows)
@@ -273,19 +274,21 @@ def _bar(total: int, desc: str) -> Any:
 
 
 def _unit(vectors: NDArray[Any]) -> Matrix:
+    """Return vectors with a norm of 1."""
     floats = np.asarray(vectors).astype(np.float32)
     floats /= np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9)
     return floats
 
 
-def _asked(folder: str, size: int) -> Mapping[str, NDArray[Any]]:
+def _read_queries(folder: str, size: int) -> Mapping[str, NDArray[Any]]:
+    """Read the queries of a size."""
     with np.load(Path(folder) / f"asked-{size}.npz") as arrays:
         return {name: arrays[name] for name in arrays.files}
 
 
-def _found(folder: str, size: int, rows: Sequence[Any]) -> float:
-    """Recall@10: how many of the rows found for each question are as near as the exact tenth, by their vectors."""
-    plan = _asked(folder, size)
+def _recall_at_ten(folder: str, size: int, rows: Sequence[Any]) -> float:
+    """Return the share of returned rows that are as near as the exact tenth."""
+    plan = _read_queries(folder, size)
     stored = np.load(Path(folder) / "vectors.npy", mmap_mode="r")
     shares = []
     for query, nearest, row in zip(_unit(plan["vectors"]), plan["nearest"], rows, strict=True):
@@ -298,8 +301,8 @@ def _index_path(folder: str, size: int, name: str) -> Path:
     return Path(folder) / f"{name.replace(' ', '-')}-{size}"
 
 
-def _kept(folder: Path, made_of: Mapping[str, Any]) -> bool:
-    """Whether the folder holds this corpus, or a longer one; what was built from another is forgotten."""
+def _has_corpus(folder: Path, made_of: Mapping[str, Any]) -> bool:
+    """Return whether the folder has this corpus or a longer one; delete outdated builds."""
     noted = folder / "corpus.json"
     corpus = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else {}
     if any(corpus.get(name) != made_of[name] for name in ("source", "seed")):
@@ -313,7 +316,7 @@ def _kept(folder: Path, made_of: Mapping[str, Any]) -> bool:
 
 
 def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Every size, and at each the lab and every index that is installed."""
+    """Measure the lab and every installed index at every size."""
     sizes = sorted(set(chosen.sizes))
     indexes = [index for index in INDEXES if index.name in chosen.indexes]
     out = {index.name: reason for index in indexes if (reason := missing([index.needs]))}
@@ -350,6 +353,7 @@ def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, A
 
 
 def _measured_lab(folder: Path, size: int, count: int) -> dict[str, Any]:
+    """Build or reuse a lab; measure a copy of it."""
     name = f"lab-{size}"
     about = {"folder": str(folder), "size": size}
     built = _once(folder / f"built-{name}.json", "ingest", about | {"lab": str(folder / name)})
@@ -364,7 +368,7 @@ def _measured_lab(folder: Path, size: int, count: int) -> dict[str, Any]:
 
 
 def _once(path: Path, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What a child built, from the kept folder if an earlier run did; the figures are then of that run."""
+    """Return the result of a child, or the stored result of an earlier run."""
     if path.exists():
         result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return result | {"kept": True}
@@ -376,7 +380,7 @@ def _once(path: Path, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]
 
 
 def table(comparison: Mapping[str, Any]) -> str:
-    """All sizes as text."""
+    """Return all sizes as text."""
     lines = [
         stated(comparison),
         f"recombined from {comparison['source']}, seed {comparison['seed']}, {comparison['questions']} questions; ",
@@ -406,14 +410,14 @@ def table(comparison: Mapping[str, Any]) -> str:
         ]
     if any(row.get("kept") for row in comparison["rows"]):
         lines.append(
-            "Labs or indexes were kept from an earlier run: ingest and disk are of that run."
+            "Labs or indexes of an earlier run were reused: ingest and disk are from that run."
         )
     lines += [f"{name}: {reason}" for name, reason in comparison["left_out"].items()]
     return "\n".join(lines)
 
 
 def drawing(comparison: Mapping[str, Any]) -> Figure:
-    """Cost against size: one line a system, one panel a cost."""
+    """Draw cost against size: one line per system, one panel per cost."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -423,8 +427,8 @@ def drawing(comparison: Mapping[str, Any]) -> Figure:
     colours = dict(zip([LAB, *NAMED], CYCLE, strict=False))
     marks = dict(zip([LAB, *NAMED], "os^vDPX", strict=False))
     panels = {
-        "ingest": "ingest or build, a second",
-        "p50": "one question, p50 ms (dashed: index)",
+        "ingest": "ingest or build per second",
+        "p50": "one query, p50 ms (dashed: index)",
         "recall": "recall@10 against exact",
         "reopen": "reopening, s",
         "rss": "peak memory, MB (grey: vectors)",
@@ -472,6 +476,7 @@ def drawing(comparison: Mapping[str, Any]) -> Figure:
 
 
 def main() -> None:
+    """Run the study."""
     names = list(NAMED)
     parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path, help="conversations in LoCoMo's format, to recombine")
@@ -479,10 +484,10 @@ def main() -> None:
         "--sizes",
         type=lambda text: [positive(part) for part in text.split(",")],
         default=[1_000, 10_000, 100_000, 1_000_000],
-        help="memories, with commas between",
+        help="comma-separated numbers of memories",
     )
     parser.add_argument(
-        "--folder", type=Path, help="keep the corpus, the labs and the indexes here"
+        "--folder", type=Path, help="store the corpus, the labs and the indexes here"
     )
     parser.add_argument("--questions", type=positive, default=200)
     parser.add_argument("--singles", type=positive, default=1_000)

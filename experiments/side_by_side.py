@@ -1,27 +1,30 @@
-"""memlab beside chromadb, LangGraph's store, txtai and mem0: the same conversations, vectors, machine and run.
+"""Compare memlab with chromadb, LangGraph's store, txtai and mem0.
 
     pip install 'memlab[bench]' && python experiments/side_by_side.py locomo-dev5.json beam100k
 
-Each argument is a file of LoCoMo's format or a folder of BEAM's, and a table of its own. Each system remembers every
-turn of a conversation in a new store and is asked that conversation's questions that have an answer and evidence for
-ten turns, warmed up and in the same order. All get the same text ("Ann: I moved"), the same labels beside it (ref,
-session, speaker, time) and the same 256-d vectors of memlab's embedder, computed beforehand; only the row "memlab +
-embedding" computes them itself. Each runs in a process of its own, without a network or telemetry, takes turns with the
-others, and is given the median of ``--runs``. One that is not installed is named and left out.
+Each argument is a file in LoCoMo's format or a folder of BEAM's, with a table of its own. Each system stores every turn
+of a conversation in a new store. Then it answers the conversation's questions with evidence, ten turns each, after a
+warm-up and in the same order.
 
-recall@10   share of a question's evidence among the ten, mean over questions; turn level
-nDCG@10     the same, weighed by the places in which it stands
-adds/s      the turns of a conversation in one batch, and saved; "singly": 100 turns of the first, one call each
-p50, p95    milliseconds of one question
-RSS         peak of the process in MB, its imports included; "imports" is where it stood before the first store
-disk        MB of all stores after they are closed
+All systems get the same text ("Ann: I moved"), the same labels (ref, session, speaker, time) and the same 256-d vectors
+of memlab's embedder, computed beforehand. Only the row "memlab + embedding" computes them itself. Each system runs in a
+process of its own, without a network or telemetry. Systems alternate; figures are medians over ``--runs``. A system
+that is not installed is named and left out.
 
-Searches and promises differ, and stand in the table. chromadb, LangGraph and mem0 (whose words and entities need a
-downloaded model, which is left out) rank by vectors alone, as "memlab dense" does, and txtai by vectors and words.
-memlab's default pack also weighs speakers, sessions and neighbouring turns, with weights that were fitted on
-conversations of these sets: on those its recall is not held out (docs/benchmarks.md has the value that is). "Synced"
-means that the disk was told to sync before a call returned, as a trace of system calls shows of memlab, chromadb and
-mem0 (eight times an add in the latter two); "logged" also keeps what every recall saw.
+recall@10   Share of a question's evidence in the top ten, mean over questions, turn level.
+nDCG@10     The same, weighted by rank.
+adds/s      The turns of a conversation in one saved batch. "singly": 100 turns of the first, one call each.
+p50, p95    Milliseconds of one query.
+RSS         Peak memory of the process in MB with imports. "imports" is the memory before the first store.
+disk        MB of all stores after they are closed.
+
+Searches and guarantees differ; the table names them. chromadb, LangGraph and mem0 rank by vectors alone, as "memlab
+dense" does, and txtai by vectors and words. (The words and entities of mem0 need a downloaded model, which is left
+out.) memlab's default pack also weighs speakers, sessions and neighbouring turns. Its weights were fitted on
+conversations of these sets, so its recall on them is not held out; docs/benchmarks.md has the held-out value.
+
+"Synced" means that the disk was told to sync before a call returned. A trace of system calls shows it for memlab,
+chromadb and mem0 (eight times per add in the latter two). "logged" also stores the candidates of every recall.
 """
 
 from __future__ import annotations
@@ -64,16 +67,16 @@ if TYPE_CHECKING:
     from memlab.kernel.embedding import Embedder
 
 SINGLES = 100
-"""Turns that are added one by one."""
+"""The number of turns that are added one by one."""
 WARM = 10
-"""Questions of each conversation that are asked before the clock is read."""
+"""The number of warm-up questions of each conversation."""
 MEASURES = ("recall", "ndcg", "adds", "singles", "p50", "p95", "rss", "imports", "disk")
 
 
 def prepare(
     path: str, conversations: int | None, questions: int | None, folder: str
 ) -> dict[str, Any]:
-    """Write what all systems are given: ``plan.json``, and ``vectors.npy`` of its texts."""
+    """Write the input of all systems: ``plan.json``, and ``vectors.npy`` of its texts."""
     from memlab.io.ingest import read_beam, read_locomo
     from memlab.kernel.embedding import load_embedder
     from memlab.kernel.privacy import screen
@@ -125,7 +128,7 @@ def prepare(
 
 
 def measure(system: str, folder: str, run: int) -> dict[str, Any]:
-    """One run of one system over all conversations."""
+    """Run one system once over all conversations."""
     from memlab.kernel.base.progress import bar
 
     plan = json.loads((Path(folder) / "plan.json").read_text(encoding="utf-8"))
@@ -175,29 +178,31 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
 
 
 def _added(store: Store, rows: Sequence[Row]) -> None:
+    """Time adding a batch."""
     store.add(rows)
     store.save()
 
 
 def _added_singly(store: Store, rows: Sequence[Row]) -> None:
+    """Time adding turns one by one."""
     for row in rows:
         store.add([row])
 
 
 def _warmed(opened: Callable[[Path], Store]) -> float:
-    """Open and close an empty store: imports are no part of the first batch. The memory that they take, in MB."""
+    """Open and close an empty store, which imports its modules; return the memory in MB."""
     with tempfile.TemporaryDirectory(prefix="side-by-side-") as folder:
         opened(Path(folder)).close()
     return peak_mb()
 
 
 def share(refs: Sequence[str], evidence: Sequence[str]) -> float:
-    """Fractional recall: which part of the evidence is among the first ten."""
+    """Return fractional recall@10."""
     return len(set(refs[:TEN]) & set(evidence)) / len(evidence)
 
 
 def gain(refs: Sequence[str], evidence: Sequence[str]) -> float:
-    """nDCG of the first ten."""
+    """Return nDCG@10."""
     wanted = set(evidence)
     total = sum(
         1 / math.log2(rank + 1)
@@ -210,7 +215,7 @@ def gain(refs: Sequence[str], evidence: Sequence[str]) -> float:
 def _opener(
     system: System, row_by_text: Mapping[str, int], integers: NDArray[np.int8]
 ) -> Callable[[Path], Store]:
-    """What opens a new store of a system in a folder."""
+    """Return a function that opens a new store of a system in a folder."""
     if system.name in PEERS:
         floats = integers.astype(np.float32)
         floats /= np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9)
@@ -235,7 +240,7 @@ def _opener(
 def compare(
     path: Path, *, conversations: int | None, questions: int | None, runs: int, only: Sequence[str]
 ) -> dict[str, Any]:
-    """Every system in turn, ``runs`` times: medians, ratios to memlab, and who was left out and why."""
+    """Run every system ``runs`` times; return medians, ratios to memlab, and systems left out."""
     chosen = [system for system in SYSTEMS if system.name in only]
     out = {system.name: reason for system in chosen if (reason := missing(system.needs))}
     runs_by_system: dict[str, list[dict[str, Any]]] = {
@@ -288,7 +293,7 @@ def compare(
 
 
 def table(comparison: Mapping[str, Any]) -> str:
-    """The comparison as text."""
+    """Return the comparison as text."""
     lines = [
         stated(comparison),
         f"{comparison['dataset']}: {comparison['conversations']} conversations, {comparison['turns']:,} turns, "
@@ -316,7 +321,7 @@ def table(comparison: Mapping[str, Any]) -> str:
 
 
 def drawing(comparison: Mapping[str, Any]) -> Figure:
-    """One line a system, one panel a measure."""
+    """Draw one line per system and one panel per measure."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -396,13 +401,16 @@ def drawing(comparison: Mapping[str, Any]) -> Figure:
 
 
 def main() -> None:
+    """Run the study."""
     names = [system.name for system in SYSTEMS]
     parser = Results.build_parser(__doc__)
     parser.add_argument(
-        "paths", type=Path, nargs="+", help="files of LoCoMo's format, folders of BEAM's"
+        "paths", type=Path, nargs="+", help="files in LoCoMo's format or folders of BEAM chats"
     )
-    parser.add_argument("--conversations", type=positive, help="only so many of each")
-    parser.add_argument("--questions", type=positive, help="ask each conversation at most so many")
+    parser.add_argument(
+        "--conversations", type=positive, help="maximum conversations of each data set"
+    )
+    parser.add_argument("--questions", type=positive, help="maximum questions of each conversation")
     parser.add_argument("--runs", type=positive, default=3)
     parser.add_argument(
         "--systems", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names)

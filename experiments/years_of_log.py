@@ -1,14 +1,14 @@
-"""What does a log cost that stays on for years, and does sealing change what is concluded from it?
+"""Measure the cost of a log of several years, and whether sealing changes conclusions.
 
     python experiments/years_of_log.py                        # 10,000 recalls, about two minutes
     python experiments/years_of_log.py --recalls 100000 --folder years
 
-A lab of 1,000 invented memories on a disk, drawn by a seed, is asked again and again, and each recall is judged once.
-The first ``--compared`` recalls are kept unsealed, while a challenger runs; then the log is evaluated and judged,
-sealed, and evaluated and judged again. The rest is logged as any lab logs. Sizes are those of files, in bytes a recall,
-with the events and judgements, and without the memories; times are those of the processor, of the whole process.
+A lab of 1,000 invented memories on disk, drawn by a seed, is queried repeatedly, and each recall is judged once. The
+first ``--compared`` recalls stay unsealed while a challenger runs. Then the log is evaluated and judged, sealed, and
+evaluated and judged again. The rest is logged normally.
 
-``searched`` are the bytes that a purge of one memory looks through at the end.
+Sizes are bytes of files per recall, with events and judgements and without the memories. Times are processor time of
+the whole process. ``searched`` are the bytes that a purge of one memory searches at the end.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from speed import rows, sentence
 import memlab
 import memlab.kernel.storage.store as store
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 MEMORIES = 1_000
 NEVER = 10**9
 APART = 600_000_000
-"""Microseconds between two recalls: 100,000 take two years."""
+"""Microseconds between two recalls; 100,000 recalls span two years."""
 
 clock = memlab.ManualClock("2026-01-01")
 
 
-def spent(do: Callable[[], Found]) -> tuple[float, Found]:
-    """Seconds of processor time, and what came of it."""
+def spent(do: Callable[[], Result]) -> tuple[float, Result]:
+    """Return the processor seconds and the result of a call."""
     begin = time.process_time()
     result = do()
     return time.process_time() - begin, result
 
 
 def size(folder: Path) -> int:
-    """Bytes of all files."""
+    """Return the bytes of all files."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def ask(lab: memlab.Lab, dice: random.Random, count: int) -> None:
-    """Log so many recalls, and judge one memory of each."""
+    """Log ``count`` recalls, and judge one memory of each."""
     for _ in range(count):
         clock.set(clock.now + APART)
         hits = lab.recall(sentence(dice, 8))
@@ -61,7 +61,7 @@ def ask(lab: memlab.Lab, dice: random.Random, count: int) -> None:
 
 
 def concluded(lab: memlab.Lab) -> tuple[dict[str, Any], float]:
-    """Estimates of three policies and the verdict on the challenger, as JSON, and the seconds of the estimates."""
+    """Return estimates and verdict as JSON, and the seconds of the estimates."""
     policies = [
         "memlab",
         pl.col("similarity"),
@@ -75,12 +75,13 @@ def concluded(lab: memlab.Lab) -> tuple[dict[str, Any], float]:
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--recalls", type=int, default=10_000)
     parser.add_argument("--compared", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument(
-        "--folder", type=Path, help="where the lab stays; without it, it is removed"
+        "--folder", type=Path, help="a folder to store the lab in (default: deleted)"
     )
     arguments = parser.parse_args()
     results = Results("years_of_log", arguments)

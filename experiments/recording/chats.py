@@ -1,4 +1,4 @@
-"""The labs of the data part: chats that are not in the repository, of which only digests and sums are kept."""
+"""Build the labs of the data part: chats outside the repository, stored as digests and sums only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOCOMO = ("conv-26", "conv-30", "conv-41", "conv-42", "conv-43")
 BEAM = (3, 5)
 
 CHATS: dict[str, Callable[[str, Path], Any]] = {}
-"""By name: a context manager that takes the name of a pack and the data folder, and gives the lab."""
+"""Builders by name: context managers that take a pack and the data folder, and return the lab."""
 
 
 @cache
@@ -30,8 +30,8 @@ def _locomo(folder: Path) -> dict[str, LabelledConversation]:
     }
 
 
-def _asked(labelled: LabelledConversation, pack: str) -> Iterator[Built]:
-    """Turns and questions of a chat, then the same texts as memories that are linked."""
+def _ask_and_link(labelled: LabelledConversation, pack: str) -> Iterator[Built]:
+    """Yield the turns and questions of a chat, then the same texts as linked memories."""
     talk = labelled.conversation
     clock = memlab.ManualClock(talk.end + timedelta(days=1))
     with memlab.open(pack=pack, clock=clock) as lab:
@@ -48,7 +48,7 @@ def _asked(labelled: LabelledConversation, pack: str) -> Iterator[Built]:
 def _add(name: str, read: Callable[[Path], LabelledConversation]) -> None:
     @contextmanager
     def build(pack: str, folder: Path) -> Iterator[Built]:
-        yield from _asked(read(folder), pack)
+        yield from _ask_and_link(read(folder), pack)
 
     CHATS[name] = build
 
