@@ -156,7 +156,9 @@ class Policy(Displayed):
 
     @checked
     def field(self, name: str) -> Policy:
-        """Return the policy of one field of a record: a scalar, which can be explained, drawn and ranked.
+        """Return the policy of one field of a record.
+
+        It returns a scalar, so it can be explained and drawn.
 
         Parameters
         ----------

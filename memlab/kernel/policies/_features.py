@@ -900,4 +900,4 @@ FEATURES: Registry[Feature] = Registry(
     about="description",
     check=_describe_feature_fault,
 )
-"""Every feature by name, with its type, description, unit and range: docs/policy-language.md#features."""
+"""Every feature by name, with its type, description, unit and range: docs/reference/policy-language.md#features."""

@@ -563,7 +563,7 @@ SETTINGS: Registry[Setting] = Registry(
     about="doc",
     check=_describe_setting_fault,
 )
-"""Every setting by name: docs/policy-language.md#settings. Values by pack: docs/systems.md#settings-of-each-pack."""
+"""Every setting by name: docs/reference/policy-language.md#settings. Values: docs/systems.md#settings-of-each-pack."""
 
 
 FORMER_SETTINGS: Mapping[str, tuple[str, Mapping[str, SettingValue]]] = MappingProxyType(

@@ -600,7 +600,7 @@ SLOTS: Registry[Slot] = Registry(
     known=_describe,
     check=_describe_slot_fault,
 )
-"""Every slot by name: docs/policy-language.md#slots."""
+"""Every slot by name: docs/reference/policy-language.md#slots."""
 
 
 def get_slot(name: str) -> Slot:
