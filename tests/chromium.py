@@ -1,5 +1,7 @@
-"""A browser for tests. A missing one is a reason to skip, unless MEMLAB_BROWSER is "required", as it is in continuous
-integration; else that variable is the path of a Chromium, if it is not at one of the usual places.
+"""A browser for tests.
+
+A missing browser skips the test, unless MEMLAB_BROWSER is "required", as it is in continuous integration. Otherwise the
+variable is the path of a Chromium that is not at one of the usual paths.
 """
 
 import contextlib

@@ -14,7 +14,7 @@ def _placed(letters):
 
 
 def letters(texts):
-    """A quick stand-in for an encoder: hashed character trigrams, so that texts that share words are near."""
+    """Embed texts by hashed character trigrams: quick, and texts that share words are near."""
     out = np.zeros((len(texts), 32))
     for row, text in enumerate(texts):
         padded = f"  {text.lower()}  "

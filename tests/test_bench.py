@@ -87,7 +87,7 @@ def test_the_json_has_the_agreed_shape(result):
 
 
 def relabelled(conversations, *evidence):
-    """The same questions with other evidence, in order."""
+    """Return the same questions with other evidence, in order."""
     given = iter(evidence)
     return [
         replace(

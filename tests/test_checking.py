@@ -14,7 +14,7 @@ from memlab.errors import DamagedLab, InputError, NotALab
 
 @pytest.fixture
 def folder(disk, tmp_path):
-    """A closed lab that has everything: facts, recalls, a snapshot, a backup and something after it."""
+    """Return a closed lab with facts, recalls, a snapshot, a backup and events after it."""
     with disk() as lab:
         lab.remember(["Ana likes tea", "the deploy failed", "transfer 100"], chain=True)
         lab.facts.add("Ana", "lives-in", object="Rome", confidence=0.9)

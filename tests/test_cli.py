@@ -134,7 +134,7 @@ WIDE = """query_id,memory_id,rank,clicked,p,mine,theirs
 
 @pytest.fixture
 def log(tmp_path):
-    """Two columns of scores on a log of 400 recalls: the head, and one probe drawn evenly from four."""
+    """Write a log of 400 recalls with two columns of scores: the top results, and one probe drawn from four."""
     dice, rows = random.Random(4), []
     for query in range(400):
         probe = dice.randrange(1, 5)

@@ -1,7 +1,7 @@
 """An event that declares its fields leaks nothing: to another viewer, into an export, or after a purge.
 
-A random kind of event with random nested fields is declared by an extension, and written with the ids, texts and names
-of memories that are private, or that are purged afterwards.
+An extension declares a random kind of event with random nested fields. Its events contain the ids, texts and names of
+memories that are private, or that are purged afterwards.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Values:
 
 
 def body_of(fields: Mapping[str, Field]) -> Field:
-    """The body of the event: its texts speak of the memories in ``about``."""
+    """Return the field of an event's body whose texts describe the memories in ``about``."""
     texts = ("text", "note", "label")
     own = {
         name: replace(field, of="about") if field.role in texts else field
@@ -213,7 +213,7 @@ def declare(fields: Mapping[str, Field]) -> type[Projection]:
         def load(self, dumped: Any) -> None:
             self.bodies = list(dumped)
 
-    kind = EventType(KIND, "Somebody saw memories.", body.fields)
+    kind = EventType(KIND, "A person saw memories.", body.fields)
     extend(Extension("sightings", "1.0", events=(kind,), projections=(Sightings,)))
     return Sightings
 
@@ -270,7 +270,7 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def traces(value: Any, sources: list[Source], fate: str) -> list[str]:
-    """The secrets of memories of this fate that are in a value."""
+    """Return the secrets of memories of this fate that are in a value."""
     held = "\n".join(strings(value))
     return [
         secret for one in sources if one.fate == fate for secret in one.secrets if secret in held
@@ -362,7 +362,7 @@ def test_a_prefix_and_the_rest_fold_to_the_same(
 
 
 def copy_of(state: State) -> State:
-    """The same state, with projections that were dumped and loaded."""
+    """Return the same state, with projections that were dumped and loaded."""
     for one in state.projections.values():
         dumped = one.dump()
         one.__init__()  # type: ignore[misc]

@@ -32,7 +32,7 @@ of_the_quarter = pytest.mark.parametrize("ran", [QUARTER], indirect=True, ids=["
 
 @pytest.fixture(scope="module", params=[SHORT, QUARTER], ids=["short", "quarter"])
 def ran(request, tmp_path_factory):
-    """What a run returned, and what it printed."""
+    """Run the demo; return its result and its output."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         done = run_demo(
             output=tmp_path_factory.mktemp("demo") / "page.html", full=True, world=request.param

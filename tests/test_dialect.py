@@ -41,7 +41,7 @@ PACK = """
 
 @pytest.fixture
 def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Imports a file of this text as a module, by name."""
+    """Return a function that imports a text as a module, by name."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def load(source: str, name: str) -> ModuleType:

@@ -20,12 +20,12 @@ HIDDEN = np.array([False, True, False, True])
 
 
 def visible(kind, body):
-    """The body of an event that names some of four memories, without what is hidden."""
+    """Return the body of an event that names some of four memories, without the hidden ones."""
     return VisibleBody(Event(1, 0, kind, body), HIDDEN, State(())).body
 
 
 def superseding(ids, by):
-    """A part of an event in which memories were superseded by others."""
+    """Return a part of an event in which memories were superseded by others."""
     return {"ids": ids, "columns": {"superseded_by": by}}
 
 

@@ -145,7 +145,7 @@ def write_project(module, folder):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The Python of a fresh environment in which pip has installed every extension of the page."""
+    """Return the Python of a fresh environment in which pip has installed every extension of the page."""
     folder = tmp_path_factory.mktemp("extensions")
     venv.create(folder / "environment", with_pip=False)
     python = folder / "environment" / "bin" / "python"

@@ -1,4 +1,4 @@
-"""Extensions: what may be declared, what it enters, and what happens where it is missing."""
+"""Extensions: what they may declare, where it is registered, and what happens where it is missing."""
 
 import json
 import math
@@ -320,7 +320,7 @@ def test_a_log_that_used_a_missing_extension_is_refused_by_name(tmp_path):
 
 
 def stage_of(change):
-    """A stage ``select`` that changes the ranking of memlab's own."""
+    """Return a stage ``select`` that changes the ranking of the built-in one."""
 
     def run(recall):
         own_stage("select").run(recall)
@@ -601,7 +601,7 @@ class Pins(Projection):
     events = (
         EventType(
             "notes/pin",
-            "Somebody wrote a note on a memory.",
+            "A user wrote a note on a memory.",
             {"memory": Field("memory"), "note": Field("text", of="memory")},
         ),
     )

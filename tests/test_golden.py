@@ -22,7 +22,7 @@ def frame(**columns):
 
 
 def changed(was, now, machine=HERE):
-    """The parts that differ, where the record was written here and compared on ``machine``."""
+    """Return the parts that differ, for a record written here and compared on ``machine``."""
     line = record.line_of(was, HERE)
     (*changes,) = record.compare(
         record.Record({line.name: line}, {}), {now.name: now}, machine, [line.name]
@@ -31,7 +31,7 @@ def changed(was, now, machine=HERE):
 
 
 def everywhere(was, now):
-    """The parts that differ, which are the same on both machines."""
+    """Return the parts that differ, which are the same on both machines."""
     here, elsewhere = changed(was, now), changed(was, now, ELSEWHERE)
     assert here == elsewhere
     return here

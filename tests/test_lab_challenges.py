@@ -18,7 +18,7 @@ CLOSED = '(pack closed "Lets nothing pass that was of use.") (defpolicy eligible
 
 @pytest.fixture
 def asked(lab, clock):
-    """A lab of forty notes that was asked twenty questions while words alone were a challenger."""
+    """Return a lab of forty notes with twenty recalls, during which a words-only policy was a challenger."""
     topics = ["harbour", "boat", "tide", "rope", "sail"]
     lab.remember(
         [f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)]

@@ -226,7 +226,7 @@ def test_texts_of_any_kind_and_length(lab, text):
     assert lab.edit(1, text=text).text == text
 
 
-# -- letting go and bringing back -----------------------------------------------------------------------------------
+# -- deleting and restoring -----------------------------------------------------------------------------------------
 
 
 def test_what_is_flagged_leaves_recall_and_its_succession_is_up_for_review(lab):

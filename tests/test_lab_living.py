@@ -85,7 +85,7 @@ class TestMaintain:
             assert other.memories.equals(one.memories)
 
     def test_what_came_between_the_decision_and_the_lock_is_seen(self, disk, clock, monkeypatch):
-        """Another process confirms, in the moment before the write, what this one was about to let go."""
+        """Another process confirms a memory just before the write that was about to delete it."""
         with disk(pack=QUIET) as one, disk() as other:
             one.remember(["a", "b"])
             clock.advance(days=30)
@@ -102,7 +102,7 @@ class TestMaintain:
 
             monkeypatch.setattr(upkeep, "find_transitions", once)
             one.upkeep.maintain()
-            assert calls == [0, 2, 2], "decided anew of a state that has seen the recall"
+            assert calls == [0, 2, 2], "decided again with a state that includes the recall"
             assert one.memories["status"].to_list() == ["active", "deleted"]
 
     def test_reading_only(self, disk):
@@ -257,7 +257,7 @@ class TestSchedule:
 
 
 class TestPace:
-    """Two clocks: one that may be set, and one that may stand still while the machine sleeps."""
+    """Two clocks: one that can be set, and one that may stop while the machine sleeps."""
 
     def test_a_pass_is_due_after_so_many_seconds(self):
         assert Pace(1000, 50).left(60, 1010, 60) == 50

@@ -17,7 +17,7 @@ SECRET = "ghp_" + "a1" * 20
 
 @pytest.fixture
 def chat(tmp_path):
-    """A file of so many messages, some of which say the same."""
+    """Return a function that writes a file of so many messages, some of them equal."""
 
     def written(count, name="chat.jsonl", timed=True):
         rows = [

@@ -31,7 +31,7 @@ def held(lab):
 
 @pytest.fixture
 def unscreened(monkeypatch):
-    """A lab from before the gate knew a secret."""
+    """Return a lab that was written before the gate recognised a secret."""
 
     def remember(lab, text, **fields):
         with monkeypatch.context() as patched:

@@ -66,7 +66,7 @@ WORDS = (
 
 
 def contents(file: Path) -> bytes:
-    """The bytes of a file, and what they decode to where they are compressed or lie in pages."""
+    """Return the bytes of a file, and their decompressed content."""
     data = file.read_bytes()
     if file.suffix == ".parquet":
         return data + str(pl.read_parquet(io.BytesIO(data)).to_dict(as_series=False)).encode()
@@ -100,7 +100,7 @@ def traces(folder: Path, words=WORDS) -> set[str]:
 
 
 def fill(lab, *, clock=None) -> None:
-    """A lab in which memory 1, and its correction 4, are to go; they have been everywhere."""
+    """Fill a lab in which memory 1 and its correction 4, used everywhere, are to be purged."""
     lab.remember(TEXT, **FIELDS)
     lab.remember("A fair in the town", tags=["town"], context=f"before that: {TEXT}. So he said.")
     lab.remember("Nothing of the sort", tags=["other"])
@@ -304,7 +304,7 @@ def test_a_subject_goes_under_all_its_names(disk, folder):
         lab.facts.add("Adele Quuxley", "likes", "goat cheese")
         lab.facts.add("A. Quuxley", "lives in", "Ostend")
         lab.facts.add("Bob", "likes", "tea")
-        lab.remember("Somebody saw Adele Quuxley at the fair")
+        lab.remember("Someone saw Adele Quuxley at the fair")
         lab.facts.entities.declare("Adele Quuxley", type="person", aliases=["Della"])
         lab.facts.entities.merge("A. Quuxley", "Adele Quuxley")
         lab.facts.add("della", "speaks", "Dutch")

@@ -1,4 +1,4 @@
-"""Quarantine: all that came from one place leaves recall by one event, what it displaced comes back, and back again."""
+"""Quarantine: one event hides all memories of a source and restores what they displaced; another reverses it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def as_it_was(lab):
 
 
 def fact(lab, value, **fields):
-    """What the user prefers: a fact that has one value at a time."""
+    """State the user's preference: a fact that has one value at a time."""
     about = {"subject": "Robin", "predicate": "prefers:theme", "value": value}
     return lab.remember(f"Robin prefers the theme {value}", **about, **fields)
 
 
 @pytest.fixture
 def facts(trigrams, clock):
-    """A fact, and what a web page said of it later."""
+    """Return a lab with a fact, and what a web page said about it later."""
     with memlab.open(embedder=trigrams, clock=clock, pack="factgraph") as lab:
         fact(lab, "dark", session="talk")
         clock.advance(days=1)

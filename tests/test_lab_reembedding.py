@@ -38,14 +38,14 @@ def initials(texts):
 
 
 class Gate:
-    """``initials``, which waits for the gate once it is shut; it counts the texts that it saw."""
+    """The embedder ``initials`` with a gate: while it is shut, calls wait. It counts the texts."""
 
     def __init__(self):
         self.open = threading.Event()
         self.open.set()
         self.failing = False
         self.waits = threading.Event()
-        """Somebody is at the gate, with texts at hand."""
+        """Set when a thread waits at the gate with its texts."""
         self.seen = []
 
     def __call__(self, texts):
@@ -71,7 +71,7 @@ def small(monkeypatch):
 
 @pytest.fixture
 def shut():
-    """An embedder whose gate is shut, and the gate."""
+    """Return an embedder whose gate is shut, and the gate."""
     gate = Gate()
     embedder = named(gate)
     gate.open.clear()
@@ -178,7 +178,7 @@ def test_the_newest_come_first_and_a_timeout_ends_it(tmp_path, clock, small, shu
 
 
 def test_nobody_mixes_two_models(tmp_path, clock, small, shut):
-    """One who had the lab open is told; one who comes with either model sees only vectors of that which is in use."""
+    """A writer with the lab open is told; a writer with either model sees only vectors of the one in use."""
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=letters, clock=clock) as before:

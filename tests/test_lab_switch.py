@@ -101,7 +101,7 @@ def test_it_is_logged_reversible_and_in_the_past(noted, clock):
     ]
     noted.agents.switch_off("api", reason="again")
     noted.agents.switch_on()
-    assert noted.io.store.journal.head == then + 1, "what is so already is not written"
+    assert noted.io.store.journal.head == then + 1, "an unchanged switch is not written"
     noted.agents.switch_off()
     assert noted.agents.switched_off()["project"].to_list() == [None, "api"]
     noted.agents.switch_on()
@@ -168,7 +168,7 @@ def test_from_the_command_line(tmp_path, run, json_of):
 
 
 def elsewhere(host="vectors.example.com"):
-    """An embedder that says where it sends texts, and keeps what it was sent."""
+    """Return an embedder that names the host it sends texts to, and records them."""
 
     def embed(texts):
         embed.sent += texts

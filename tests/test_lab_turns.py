@@ -27,7 +27,7 @@ def cascade(trigrams, clock):
 
 
 def taken(turns, *contexts):
-    """What comes up for each context, by the ids that the turn after it gives."""
+    """Return the ids that are offered for each context in the turn after it."""
     found = []
     turns.offer(contexts[0])
     for context in (*contexts[1:], "zzzz qqqq"):

@@ -55,7 +55,7 @@ def replaced(path, text):
 
 
 def settled(watch):
-    """What looks in a row find: two, or more where the file is empty."""
+    """Check the file until nothing changes: twice, or more often if the file is empty."""
     return next(filter(None, (watch.look() for _ in range(30))), None)
 
 
@@ -130,7 +130,7 @@ class TestSaving:
 
 
 class TestLooking:
-    """One look at a time."""
+    """One check at a time."""
 
     @pytest.fixture
     def watch(self, lab, file):

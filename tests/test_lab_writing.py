@@ -139,7 +139,7 @@ class TestHear:
 
 
 class TestWhoseMemoriesAreCompared:
-    """``admit`` reads the nearest memory that whoever will see the new one sees: nobody else's private ones count."""
+    """``admit`` reads the nearest memory that every viewer of the new one can see: private ones of others do not count."""
 
     NEW = '(pack news "What is near something known is not new." :inherits {}) (setting admit-threshold 0.5)'
     ADMIT = "(defpolicy admit [nearest] (if (> nearest 0.95) 0 1))"

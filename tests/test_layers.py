@@ -42,7 +42,7 @@ MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
 
 @cache
 def imports(module: str) -> tuple[tuple[str, str], ...]:
-    """The modules of memlab that a module imports, each with the name that is taken from it."""
+    """Return the modules of memlab that a module imports, each with the imported name."""
     return tuple(_imports(module))
 
 
@@ -61,14 +61,14 @@ def _imports(module: str) -> Iterator[tuple[str, str]]:
 
 
 def package_of(module: str) -> str:
-    """What may share private names: a package of memlab, or the folder of a subject."""
+    """Return what may share private names: a package of memlab, or the folder of a subject."""
     home = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
     parts = home.split(".")
     return ".".join(parts[: 4 if parts[1:3] == ["kernel", "verbs"] else 3])
 
 
 def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Modules left once those that nothing imports, and those that import nothing, are taken away again and again."""
+    """Return the modules in cycles: those left after removing, repeatedly, modules without importers or imports."""
     left = {module: set(found) for module, found in graph.items()}
     while True:
         imported = {found for others in left.values() for found in others}

@@ -112,7 +112,7 @@ def test_a_function_is_named_by_its_module_and_what_is_around_it():
 
 @pytest.fixture
 def reach(tmp_path):
-    """Three tests: one narrow and one broad that reach ``f``, and one of the same file that does not."""
+    """Write three tests: a narrow and a broad one that reach ``f``, and one in the same file that does not."""
     tests = [
         "tests/a.py::narrow",
         "tests/a.py::beside",

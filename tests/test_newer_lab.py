@@ -35,7 +35,7 @@ with memlab.open(sys.argv[1]) as lab:
 
 @pytest.fixture(scope="module")
 def later(tmp_path_factory):
-    """The folder of an unpacked wheel of a later version: another number, another format of the journal."""
+    """Return the folder of an unpacked wheel with a later version and a later format of the journal."""
     if importlib.util.find_spec("hatchling") is None:
         pytest.skip("hatchling, which builds the wheel, is not installed: pip install hatchling")
     tree, built = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")

@@ -13,7 +13,7 @@ WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village",
 
 @pytest.fixture
 def lived(lab, clock):
-    """A lab in which much happened between its recalls, and the decisions of those recalls."""
+    """Return a lab with many changes between its recalls, and the decisions of those recalls."""
     dice = np.random.default_rng(3)
     decisions = []
     for day in range(12):

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.parametrize("name", NAMES)
 
 @pytest.fixture
 def folder(name, tmp_path):
-    """A copy of the lab that the version wrote."""
+    """Copy the lab that the version wrote."""
     target = tmp_path / "agent.memlab"
     with zipfile.ZipFile(LABS / f"{name}.zip") as packed:
         packed.extractall(target)
@@ -31,23 +31,23 @@ def folder(name, tmp_path):
 
 @pytest.fixture
 def said(name):
-    """What the version said of it."""
+    """Return what the version reported about the lab."""
     return json.loads((LABS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def opened(folder, **more):
-    """The lab a day after its last event: under the pack companion it has forgotten all within the year."""
+    """Open the lab a day after its last event, because the pack companion forgets everything within a year."""
     return memlab.open(folder, clock=memlab.ManualClock("2026-01-06"), **more)
 
 
 def rows_of(frame, *, like):
-    """The rows of a frame as JSON has them, in the columns that the version knew."""
+    """Return the rows of a frame as JSON has them, in the columns of the older version."""
     columns = list(like[0])
     return json.loads(json.dumps(frame.select(columns).to_dicts(), default=datetime.isoformat))
 
 
 def check_same(lab, said):
-    """The lab is what the version that wrote it says."""
+    """Check that the lab is what the version that wrote it reports."""
     assert rows_of(lab.memories, like=said["memories"]) == said["memories"]
     edges = rows_of(lab.edges, like=said["edges"])
     # the column tags had no edges yet
@@ -97,7 +97,7 @@ def test_it_is_written_on_and_opened_again(folder, said):
 
 
 def test_the_journal_alone_is_enough(folder, said):
-    """Snapshots of earlier formats are left aside; what they hold stands in the journal."""
+    """Snapshots of earlier formats are ignored; their content is in the journal."""
     for kept in sorted(folder.rglob("*"), reverse=True):
         if kept.name != "journal.db":
             kept.rmdir() if kept.is_dir() else kept.unlink()

@@ -1,4 +1,4 @@
-"""The attacks of tests/campaigns/poisoning.py in short: what a quarantine gives back, and what it cannot."""
+"""The attacks of tests/campaigns/poisoning.py in short: what a quarantine restores, and what it cannot."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_pack_that_reinforces_nothing_answers_so_even_where_the_planted_were_r
 
 
 def test_what_was_decided_in_the_presence_of_what_was_planted_stays(month, trigrams):
-    """Facts that were told while a planted one stood for the true one have no edge to it; all are there again."""
+    """Facts told while a planted one replaced the true one have no edge to it, so all of them are restored."""
     after = month.lived(
         "factgraph", ["near_duplicates"], quarantined=True, embedder=trigrams, logged=False
     )

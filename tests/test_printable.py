@@ -1,4 +1,4 @@
-"""Nothing that a memory holds steers the terminal of whoever looks at it: every command, every representation."""
+"""No text of a memory can control the reader's terminal: every command, every representation."""
 
 import ast
 import json

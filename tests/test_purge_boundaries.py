@@ -1,4 +1,4 @@
-"""What a purge takes for a trace of what is gone, and what it says of a difference."""
+"""Which strings a purge treats as traces of a purged text, and how it reports a difference."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""What the README shows runs as it stands there."""
+"""The README's examples run unchanged."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The reference has an entry for every public name, and every entry says in its first line what it is about."""
+"""The reference has an entry for every public name, and the first line of every entry describes it."""
 
 import contextlib
 import dataclasses
@@ -57,7 +57,7 @@ INTERNAL = {
 
 
 def found(dotted):
-    """The object that a dotted name stands for."""
+    """Return the object with a dotted name."""
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
         try:
@@ -78,7 +78,7 @@ ENTRIES = dict(entries())
 
 
 def members(cls):
-    """The public methods and properties of a class, as they stand there."""
+    """Return the public methods and properties that a class defines."""
     for name, value in vars(cls).items():
         function = next(
             (
@@ -93,7 +93,7 @@ def members(cls):
 
 
 def classes():
-    """The public classes of memlab by name."""
+    """Return the public classes of memlab by name."""
     for file in sorted(Path(memlab.__file__).parent.rglob("*.py")):
         parts = file.relative_to(Path(memlab.__file__).parents[1]).with_suffix("").parts
         if "__main__" not in parts:
@@ -110,7 +110,7 @@ def classes():
 
 
 def returned():
-    """The classes that ``Lab`` returns, and what those return."""
+    """Return the classes that ``Lab`` returns, and the classes that those return."""
     by_name = dict(classes())
     todo, seen = [Lab, Attribution, Explanation, PolicyDiff, Watch, Why], set()
     while todo:
@@ -181,7 +181,7 @@ def test_every_column_of_a_lab_is_documented():
 
 
 def attributes(cls):
-    """The names in the section ``Attributes`` of a docstring; none without one."""
+    """Return the names in the section ``Attributes`` of a docstring, empty without one."""
     match = re.search(
         r"^Attributes\n-+\n(.*?)(?=\n\n\S|\Z)", inspect.getdoc(cls) or "", flags=re.M | re.S
     )

@@ -41,7 +41,7 @@ def folder(disk, tmp_path):
 
 @pytest.fixture(scope="module")
 def left(trigrams, tmp_path_factory):
-    """A lab with a write-ahead log that a killed process left."""
+    """Write a lab with a write-ahead log, as a killed process leaves it."""
     path = tmp_path_factory.mktemp("killed") / "agent.memlab"
     made(
         functools.partial(
@@ -56,7 +56,7 @@ def left(trigrams, tmp_path_factory):
 
 @pytest.fixture
 def killed(left, tmp_path):
-    """A copy of it, where ``disk`` opens it."""
+    """Copy the killed lab to the path where ``disk`` opens it."""
     return Path(shutil.copytree(left, tmp_path / "agent.memlab"))
 
 

@@ -38,7 +38,7 @@ def alike(one, other):
 
 @pytest.fixture
 def folder(disk, tmp_path):
-    """A closed lab of seven recalls, none of them sealed."""
+    """Return a closed lab of seven recalls, none of them sealed."""
     with disk() as lab:
         lab.remember(SAID)
         ask(lab)
@@ -261,7 +261,7 @@ def test_a_purge_changes_the_question_and_no_segment(disk, folder):
 
 @pytest.fixture
 def old(disk, folder, clock):
-    """An open lab with 42 recalls, of which 40 are sealed and older than those that follow."""
+    """Return an open lab with 42 recalls, the 40 older ones sealed."""
     with disk() as lab:
         ask(lab, QUERIES * 5)
         lab.io.store.seal(every=10)

@@ -98,7 +98,7 @@ def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatc
 
 @pytest.mark.parametrize("where", ["exclusive", "reading", "writing"])
 def test_a_block_that_an_interrupt_left_open_holds_up_nobody(where):
-    """The interrupt falls on the way out of a block, before its lock is given back, and its traceback is kept."""
+    """The interrupt occurs at the end of a block, before its lock is released, and its traceback is kept alive."""
     code = getattr(Store, where).__wrapped__.__code__
     seen: set[tuple[int, int]] = set()
 

@@ -230,7 +230,7 @@ class TestPurge:
 
     @pytest.fixture
     def asked(self, lab: memlab.Lab) -> memlab.Lab:
-        """The same recall by each, and what each then says was not found; the memory that answers is purged."""
+        """Run the same recall as each viewer, with the gaps that each sees; purge the memory that answers."""
         lab.remember("In Ghent Zanzibarov keeps 17 quokkas", creator="bob", project="zoo")
         lab.remember("Ann also saw Zanzibarov with 17 quokkas", project="zoo", **SECRET)
         lab.remember("The horse eats oats", creator="bob")

@@ -70,7 +70,7 @@ def test_openai_agents_keeps_a_conversation(agents, lab):
 
     @agents.function_tool
     def weather(city: str) -> str:
-        """The weather in a city."""
+        """Return the weather in a city."""
         return f"Snow in {city}"
 
     model = Scripted()

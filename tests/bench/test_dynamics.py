@@ -1,4 +1,4 @@
-"""Conversations that are lived beside the same ones that are stored."""
+"""Benchmark conversations that are replayed through an agent, next to stored ones."""
 
 from datetime import UTC, datetime, timedelta
 

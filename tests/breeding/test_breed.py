@@ -61,7 +61,7 @@ def size(of: Policy) -> int:
 
 
 def check(parent: Policy, child: Offspring, most: int) -> None:
-    """What holds for every offspring."""
+    """Check the invariants of every offspring."""
     made = child.policy
     again = compile_policy(made.source, made.signature, name=made.name, helpers=made.helpers)
     assert again.with_params({name: p.value for name, p in made.params.items()}) == made

@@ -1,19 +1,19 @@
-"""Damage every file of a lab, in every way, and look: is anything wrong that nobody is told of?
+"""Damage every file of a lab in every way, and check that no damage goes unreported.
 
     python -m tests.campaigns.damage                                    # 1,000 damages
     python -m tests.campaigns.damage --cases 100 --only snapshots --seed 3
 
-Two labs with whatever a lab can have are made once, as the death of their process leaves them: a log that was not
-moved into the database, a snapshot, backups, an index. In a copy, one file (or one folder) is
-damaged: one bit flipped, 512 bytes zeroed, the end cut off, all of it deleted, or replaced by the same file of an
-earlier state or of another lab. Flips and zeros leave the time of modification alone, as a bad disk does. Then the
-copy is opened and all of it read, its backups too; ``lab.io.check()`` is asked; it is closed, opened and read again.
+Two labs that use every feature are written once, as the death of their process leaves them: with a log that was not
+merged into the database, a snapshot, backups and an index. In a copy, one file or one folder is damaged. The damage is
+one flipped bit, 512 zeroed bytes, a truncated end, a deletion, or a replacement by the same file of an earlier state or
+of another lab. Flips and zeros keep the time of modification, as a bad disk does. The copy is then opened and read
+completely, its backups too, and ``lab.io.check()`` is called. It is closed, opened and read again.
 
-    harmless    all is as in the undamaged lab
-    told        something is not, and a warning, an error of memlab or ``check`` said so before
-    silent      something is not, and nothing was said
+    harmless    everything equals the undamaged lab
+    told        something differs, and a warning, an error of memlab or ``check`` reported it before
+    silent      something differs, and nothing was reported
     raw         an error from outside memlab's tree, or the interpreter died
-    unmended    a file that can be made anew from the journal was damaged, and not all is as before, though it was told
+    unmended    a file that can be rebuilt from the journal was damaged, was reported, and is still not as before
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Setting:
 
 
 def make(home: Path, *, names: Sequence[str] = ("small", "indexed")) -> tuple[Setting, ...]:
-    """The labs, in ``home``: a small one of everything, and one that is large enough for an index."""
+    """Write the labs into ``home``: a small one that uses every feature, and one large enough for an index."""
     with low_thresholds():
         builds = {"small": _small, "indexed": _indexed}
         return tuple(_setting(home, name, builds[name]) for name in names)
@@ -117,7 +117,7 @@ def _indexed(path: Path, seed: int, earlier: Path) -> None:
 
 
 def _written_after(lab: memlab.Lab, seed: int) -> None:
-    """What only the log has when the process is killed."""
+    """Write the events that only the log has when the process is killed."""
     for text in texts(4, first=400, seed=seed):
         lab.remember(text)
     lab.recall(QUESTIONS[0])
@@ -185,7 +185,7 @@ def _from_other(case: Case, target: Path) -> None:
 
 
 def _put(source: Path | None, target: Path) -> None:
-    """A folder is put beside what it replaces, which goes: its own name says of which state it is."""
+    """Put a folder in the place of another, which is deleted. Its own name says which state it is from."""
     assert source is not None
     if source.is_dir():
         shutil.rmtree(target)
@@ -195,7 +195,7 @@ def _put(source: Path | None, target: Path) -> None:
 
 
 def _same(file: str, lab: Path) -> Path | None:
-    """The file of another lab that has the same place: of the same name, or else one that differs in numbers only."""
+    """Return the file of another lab with the same name, or with a name that differs in numbers only."""
     if (lab / file).exists():
         return lab / file
     wanted = re.sub(r"[0-9a-f]{6,}|\d+", "*", file)
@@ -223,7 +223,7 @@ def cases(settings: Sequence[Setting], count: int, *, seed: int, only: str = "")
             kind = Case(0, setting, file, "flip", 0).kind
             if only in kind and (path.is_file() or path.parent == setting.lab):
                 by_kind[kind].append((setting, file))
-    # half of what a lab cannot make anew again lies in two files, so these come oftener
+    # half of what a lab cannot rebuild is in two files, so these are drawn more often
     kinds = [
         kind
         for kind in by_kind
@@ -252,7 +252,7 @@ def _possible(setting: Setting, file: str, damage: str) -> bool:
 
 @dataclass
 class _Session:
-    """One opening: what was read, what was said until then, and what was raised that should not be."""
+    """One opening: what was read, the reports up to then, and the errors that should not occur."""
 
     values: dict[str, str] = field(default_factory=dict)
     told: dict[str, str] = field(default_factory=dict)
@@ -359,7 +359,7 @@ def _judged(case: Case, before: list[_Session], after: list[_Session]) -> Ran:
 
 
 def _gone(case: Case, name: str) -> bool:
-    """A backup that was deleted, or whose folder holds other ones, is seen by whoever looks for it."""
+    """Return whether the damage is a deleted or replaced backup, which a person notices without a report."""
     return name.startswith("backups/") and case.file == "backups"
 
 
@@ -367,7 +367,7 @@ def _gone(case: Case, name: str) -> bool:
 
 
 def _work(pipe: Connection, home: Path) -> None:
-    """Do what is asked: a case, or None for an undamaged copy of a setting."""
+    """Run a case, or read an undamaged copy of a setting if the case is None."""
     with low_thresholds():
         while True:
             setting, case = pipe.recv()

@@ -1,20 +1,20 @@
-"""Does "acknowledged" mean durable? Kill a writing process at random moments, or cut the power, and look.
+"""Check that "acknowledged" means durable: kill a writing process at random moments, or cut the power.
 
     python -m tests.campaigns.durability                 # 100 runs of each case; prints a table
     python -m tests.campaigns.durability --runs 10 --seed 7 --case power
     python -m tests.campaigns.durability --workload package.module
 
-A child writes and acknowledges each write over a pipe; SIGKILL ends it at a random moment. After a *kill*, the
-directory is opened as it is. After a *power cut* what is opened is the disk that `powercut.c` kept: only bytes that
-were synced (and, in the strict case, only names whose directory was). The two cases without sync are controls: they
-must lose something, or the experiment sees nothing.
+A child process writes and acknowledges each write over a pipe; SIGKILL ends it at a random moment. After a *kill*, the
+directory is opened as it is. After a *power cut*, the disk that `powercut.c` kept is opened: only bytes that were synced
+(and, in the strict case, only names whose directory was synced). The two cases without sync are controls. They must
+lose something; otherwise the experiment measures nothing.
 
 A workload is a module with two functions. ``write`` runs until it is killed; ``check`` reports what is missing.
 
     def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str) -> None
     def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bool) -> Verdict
 
-``acknowledge(number, durable)`` is called after a write returned; ``synchronous`` is FULL, or less for a control.
+``acknowledge(number, durable)`` is called after a write returned. ``synchronous`` is FULL, or weaker for a control.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def run_case(
     workload: str = "tests.campaigns.durability",
     shim: Path | None = None,
 ) -> Tally:
-    """``runs`` children one after another; the seed decides what each writes and how long it lives.
+    """Run ``runs`` children, one after another; the seed decides what each writes and when it is killed.
 
     Every second one lives on from its first acknowledged write, so that on a slow machine, too, something is at stake.
     """
@@ -222,7 +222,7 @@ def _run(
 
 
 def _restore(disk: Path, target: Path) -> None:
-    """The tree that is found after the cut. A name without synced bytes is an empty file; see powercut.c for modes."""
+    """Write the tree that exists after the cut. A name without synced bytes is an empty file; see powercut.c."""
     target.mkdir()
     names = disk / "names"
     for directory, folders, files in os.walk(names):

@@ -1,4 +1,4 @@
-"""Mutants as edits of a syntax tree: named by module and function, found by the shape of the old code.
+"""Mutants as edits of a syntax tree: named by module and function, located by the shape of the old code.
 
     [[mutant]]
     at = "memlab.subjects.identity:Identity.place"
@@ -7,8 +7,8 @@
     breaks = "A reader never writes to a project that is not its own (docs/howto/agents.md)."
 
 ``old`` is an expression or a statement. It matches code of the same syntax tree, whatever its spacing, line breaks and
-quotes, within the function, the class, or the whole module where ``at`` has no colon. ``nth`` (from 1) chooses among
-several matches. ``new`` is any code, several lines included; "pass" removes a statement.
+quotes. The search covers the function, the class, or the whole module if ``at`` has no colon. ``nth`` (from 1) chooses
+among several matches. ``new`` is any code, several lines included; "pass" removes a statement.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How much of what is secret the privacy gate finds, and how much it redacts of what is not.
+"""Measure the recall of the privacy gate on secrets, and its false redactions in ordinary code.
 
-    python -m tests.campaigns.find_secrets                     # as reported: other phrases and numbers than in development
-    python -m tests.campaigns.find_secrets --develop           # the phrases and numbers it was written with
+    python -m tests.campaigns.find_secrets                     # as reported: phrases and numbers not used in development
+    python -m tests.campaigns.find_secrets --develop           # the phrases and numbers of development
 
-Prints the share of credentials of which nothing is left, pooled, for each kind and for each disguise; then what is
-redacted of every line of five large installed packages, each of which is looked at by eye.
+Prints the share of credentials that are redacted completely: pooled, for each kind and for each disguise. Then it
+prints every redaction in five large installed packages, to be judged by eye.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def lines_of(package: str) -> Iterator[tuple[Path, int, str]]:
 
 
 def false_redactions(package: str) -> tuple[int, list[tuple[str, str, str]]]:
-    """How many lines there are, and what is redacted in them: where, as what, and what it was."""
+    """Return the number of lines of a package, and each redaction in them: position, kind and text."""
     lines = list(lines_of(package))
     redacted = []
     for (path, number, line), screening in zip(

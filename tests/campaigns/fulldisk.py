@@ -1,4 +1,4 @@
-"""Take away the room on the disk while a lab is used, and look: is it told as an error of memlab, is anything lost?
+"""Fill the disk while a lab is in use, and check that memlab raises its own errors and loses nothing.
 
     python -m tests.campaigns.fulldisk                          # 20 limits for each operation
     python -m tests.campaigns.fulldisk --limits 5 --only purge
@@ -189,7 +189,7 @@ def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) ->
 
 @contextlib.contextmanager
 def _mounted(folder: Path, room: int) -> Iterator[Path]:
-    """A disk of its own with so much room."""
+    """Mount a disk of its own with ``room`` bytes."""
     folder.mkdir(exist_ok=True)
     size = f"size={3_000 + room // 1024}k"
     subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True)
@@ -230,13 +230,13 @@ def _live(
 def _look(
     folder: Path, tally: Tally, where: str, home: Path, acknowledged: tuple[int, int]
 ) -> None:
-    """With room again: is all there that was acknowledged?"""
+    """Return what is wrong once there is room again: acknowledged events and memories must all be present."""
     memories, events = acknowledged
-    anew = without_derived(folder, home / "anew")
+    rebuilt = without_derived(folder, home / "rebuilt")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            with patience(60), opened(folder) as lab, opened(anew) as other:
+            with patience(60), opened(folder) as lab, opened(rebuilt) as other:
                 if len(lab) < memories or lab.log.height < events:
                     tally.note(
                         "lost",

@@ -1,12 +1,12 @@
-"""Hostile and honest texts against the policy language: one command, seeded, a table at the end.
+"""Fuzz the policy language with hostile and honest texts: one command, seeded, a table at the end.
 
     python -m tests.campaigns.fuzz_language --inputs 1000000 --processes 2 --seed 1 --out findings
 
-A share of the inputs are random valid programs (``tests/language/grammar.py``); the others are mutations of those, of
-the packs that ship and of the corpus of attacks, and what reached a new edge of the language's code is mutated again.
-Each text is read and checked under an audit hook, with canaries in reach; what is valid is run on a row, and a sample
-on columns and arrays over special values. A finding is written to ``--out`` in a minimal form. The status is 1 if any
-text
+A share of the inputs are random valid programs (``tests/language/grammar.py``). The others are mutations of those, of
+the shipped packs and of the corpus of attacks. An input that reached a new edge of the language's code is mutated
+again. Each text is read and checked under an audit hook, with canaries in reach. A valid one is run on a row, and a
+sample on columns and arrays over special values. A finding is written to ``--out`` in a minimal form. The status is 1
+if any text
 
 * raised anything but a ``PolicyError`` or an ``InputError``, or stopped the process,
 * made Python open, import, compile or execute something, or touched a canary,
@@ -34,7 +34,7 @@ from tests.campaigns.fuzzing.tally import Finding, Tally, kind_of
 def table(
     tally: Tally, slow: list[tuple[float, str, str]], unique: dict[str, Finding], seconds: float
 ) -> str:
-    """What happened, for a reader."""
+    """Return the table of results for a reader."""
     counts = collections.Counter(f.what for f in tally.findings)
     each = collections.Counter(f.what for f in unique.values())
     lines = [

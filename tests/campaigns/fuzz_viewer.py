@@ -1,13 +1,13 @@
-"""Private means private: two labs, one with what somebody else keeps private, read by every public reader.
+"""Check that private memories stay private: two labs, one with another user's private acts, read by every public reader.
 
     python -m tests.campaigns.fuzz_viewer [--lives 40] [--seed 0] [--steps 40]
 
 A life is a seeded series of public verbs: remembering, facts, links, recalls as a viewer, feedback, verdicts, edits,
-letting go, purges, entities, clusters, upkeep, consolidation, several packs. It is lived twice, at the same instants:
-once without and once with what Ann does in private in between, in the same projects and sessions, on the same subjects,
-with links to what others see. Then each public reader of ``lab.at(viewer=...)`` is asked of both, and what was answered
-on the way is compared as well. Ids, events and edges are renamed by their order; numbers agree to 1e-12. What is
-printed are the differences of each reader; there should be none. The recall of planted answers is printed for both.
+deletions, purges, entities, clusters, upkeep, consolidation, several packs. It runs twice at the same instants: once
+without and once with the private acts of Ann. These use the same projects, sessions and subjects, and link to memories
+that others see. Then each public reader of ``lab.at(viewer=...)`` is called on both labs, and the answers during the
+runs are compared as well. Ids, events and edges are renamed by their order; numbers agree to 1e-12. The command prints
+the differences of each reader, of which there should be none, and the recall of planted answers for both.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Lived:
 
 
 def written(seed: int, *, steps: int, pack: str | None = None) -> Script:
-    """A life by its seed."""
+    """Return the script of a life by its seed."""
     return _Writer(seed, pack).script(steps)
 
 
@@ -237,7 +237,7 @@ class _Writer:
         elif verb == "purge":
             self._add("purge", at, False, key=self._of(self.shared or known))
         elif verb in ("merge", "split"):
-            # whoever merges sees all, and so could merge what nobody else has heard of
+            # a user who merges sees everything, and so could merge names that nobody else knows
             named = sorted(self.named)
             self._add(
                 verb, at, False, names=[self._of(named), self._of(named)], key=self._of(self.facts)
@@ -304,7 +304,7 @@ class _Writer:
 
 
 def lived(script: Script, *, private: bool, folder: Path | None = None) -> Lived:
-    """A lab with this life; ``private``: with what Ann does as well."""
+    """Run a life in a lab; with ``private``, run the acts of Ann as well."""
     clock = memlab.ManualClock(START)
     lab = memlab.open(folder, pack=script.pack, clock=clock, seed=7)
     life = Lived(lab, {}, [])
@@ -389,7 +389,7 @@ def _split(life: Lived, step: Step) -> Any:
 
 
 def _quietly(done: object) -> None:
-    """What the whole lab's owner is told is no viewer's answer."""
+    """Ignore what the owner of the whole lab is told: it is no viewer's answer."""
 
 
 def _upkeep(life: Lived, step: Step) -> None:
@@ -440,7 +440,7 @@ class Names:
     folder: Path
 
     def some(self, most: int) -> list[int]:
-        """A few memories, by id."""
+        """Return the ids of a few memories."""
         return [
             id
             for id, place in self.memories.items()
@@ -705,7 +705,7 @@ NOT_READ = {
 
 
 def public_names() -> set[str]:
-    """The public names of a lab, and of its accessors: ``facts.entities.declare``."""
+    """Return the public names of a lab and its accessors, such as ``facts.entities.declare``."""
     with memlab.open() as lab:
         return {"agents", *_names_of(lab, "")}
 
@@ -740,7 +740,7 @@ def _turned(lab: memlab.Lab) -> Any:
 
 
 def _as_agents(lab: memlab.Lab) -> Any:
-    """What agents see of it: of another viewer's lab, nothing."""
+    """Return the lab as agents see it; None for another viewer's lab."""
     agents = [lab.agents(name, session="s1") for name in ("carol", "bob")]
     return [
         [
@@ -847,7 +847,7 @@ def _recall_of(lab: memlab.Lab) -> float:
 
 
 def _plain(value: Any, names: Names) -> Any:
-    """A value of an answer as lists and words, with ids renamed."""
+    """Return a value of an answer as lists and words, with ids renamed."""
     if isinstance(value, pl.DataFrame):
         return {name: _column(name, value[name].to_list(), value, names) for name in value.columns}
     if isinstance(value, Mapping):

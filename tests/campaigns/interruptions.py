@@ -1,14 +1,16 @@
-"""Interrupt a lab at every line of what it does, and look: is the live lab whole, and is the one on disk?
+"""Interrupt a lab at every line of its operations, and check the open lab and the files on disk.
 
     python -m tests.campaigns.interruptions                              # every line of each operation: about an hour
     python -m tests.campaigns.interruptions --only fold --most 100       # 100 lines of one operation, drawn by the seed
     python -m tests.campaigns.interruptions --signals 200                # and 200 signals at random instants each
 
-An operation is traced once, which gives the lines of memlab that it comes to. Then, for each of these lines, it is done
-again on a copy of the same lab and a KeyboardInterrupt is raised there, the first time that it is reached. Signals
-come from a timer instead, at any instruction, as Ctrl-C does. The lab that was interrupted must then be what its
-journal says: equal to the journal folded from its beginning, with the operation done or not begun; the next
-memory has the next id; and what is opened from the disk is the same, with and without what is made of the journal.
+An operation is traced once, which lists the lines of memlab that it reaches. For each of these lines it then runs on a
+copy of the same lab, and a KeyboardInterrupt is raised the first time the line is reached. Signals come from a timer
+instead, at any instruction, as Ctrl-C does.
+
+Afterwards the lab must be what its journal says: equal to the journal folded from its beginning, with the operation done
+or not begun. The next memory has the next id. The lab that is opened from the disk is the same, with and without the
+files that are derived from the journal.
 """
 
 from __future__ import annotations
@@ -70,11 +72,11 @@ class Operation:
 
 
 def _nothing(done: object) -> None:
-    """What an operation returns is of no interest here."""
+    """Ignore the result of an operation."""
 
 
 def _written_elsewhere(lab: memlab.Lab) -> None:
-    """What there is to fold: another handle writes an event of every kind that the usual verbs write."""
+    """Write an event of every usual kind through another handle, so that there is something to fold."""
     with opened(_path(lab), hours=LATER) as other:
         _write_much(other)
 
@@ -254,7 +256,7 @@ def _signalled(after: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _nothing_collected() -> Iterator[None]:
-    """What is raised while garbage is collected is nobody's to catch: the labs of earlier tries go at other times."""
+    """Collect no garbage, because an interrupt inside a collection cannot be caught: earlier labs are freed elsewhere."""
     gc.disable()
     try:
         yield
@@ -268,7 +270,7 @@ Seen = tuple[Any, ...]
 
 
 def _seen(lab: memlab.Lab) -> Seen:
-    """What is compared: quicker than a whole picture, and all that is folded into rows."""
+    """Return what is compared: quicker than a whole picture, and everything that is folded into rows."""
     return (
         lab.memories.write_ndjson(),
         lab.edges.write_ndjson(),
@@ -351,7 +353,7 @@ class _Look:
             self.faults["live"] = f"{', '.join(unlike)} not {what}"
 
     def _disk(self) -> Seen:
-        anew = without_derived(self.folder, self.folder.parent / "anew")
+        rebuilt = without_derived(self.folder, self.folder.parent / "rebuilt")
         with opened_by_either(self.folder, hours=LATER) as lab:
             seen = _seen(lab)
             sound, named = checked(lab)
@@ -359,7 +361,7 @@ class _Look:
                 self.faults["disk"] = "; ".join(named)
             if _events(lab)[: len(self.before)] != self.before:
                 self.faults["lost"] = "events that were acknowledged"
-        with opened_by_either(anew, hours=LATER) as lab:
+        with opened_by_either(rebuilt, hours=LATER) as lab:
             if unlike := _unlike(seen, _seen(lab)):
                 self.faults["disk"] = f"{unlike} differ from a fold from scratch"
         return seen
@@ -390,7 +392,7 @@ class Tally:
 
 
 def lines_of(operation: Operation, base: Path, scratch: Path) -> list[Place]:
-    """The lines of memlab that the operation comes to, each once, in order."""
+    """Return the lines of memlab that the operation reaches, each once, in order."""
     lab = opened(copied(base, scratch / "lab"), hours=LATER)
     reached: dict[Place, None] = {}
     operation.first(lab)
@@ -403,7 +405,7 @@ def lines_of(operation: Operation, base: Path, scratch: Path) -> list[Place]:
 def _interrupted(
     operation: Operation, base: Path, scratch: Path, by: contextlib.AbstractContextManager[None]
 ) -> dict[str, str] | None:
-    """What is wrong after one interruption; None if it did not come in time."""
+    """Return the faults after one interruption; None if it did not come in time."""
     folder = copied(base, scratch / "lab")
     lab = opened(folder, hours=LATER)
     before = _events(lab)

@@ -1,14 +1,15 @@
-"""Kill a lab's process while it does something, open the lab, and look: is anything lost, halved or left behind?
+"""Kill a lab's process during an operation, open the lab, and check that nothing is lost, halved or left behind.
 
     python -m tests.campaigns.kill_points                       # 20 kill points in each of 15 operations
     python -m tests.campaigns.kill_points --points 4 --only purge --seed 3
 
-A child does the steps of one operation and acknowledges each over a pipe. ``kill -9`` ends it at a random instant (of
-a duration that was measured first), or, for the other half of the points, when it comes to a random line of memlab. The
-same steps were done once without killing, with a picture of the lab after each. What is opened after the kill must
-be equal to the picture after the last acknowledged step, or after the one that was under way; equal to what a copy
-without snapshots, slates and indexes is folded to from the journal; and sound. What was purged is in no byte of it,
-no draft is left, and it can be written.
+A child process runs the steps of one operation and acknowledges each over a pipe. For half of the points, ``kill -9``
+ends it at a random instant of a duration that was measured first. For the other half it dies at a random line of memlab.
+
+The same steps ran once without a kill, with a picture of the lab after each. The lab that is opened after the kill must
+equal the picture after the last acknowledged step, or after the step under way. It must equal the fold of the journal
+in a copy without snapshots, slates and indexes; and it must be sound. No byte of it holds purged text, no draft is
+left, and it can be written to.
 """
 
 from __future__ import annotations
@@ -275,7 +276,7 @@ def _reference(operation: Operation, base: Path, scratch: Path) -> list[_After]:
 
 
 class _Trial:
-    """One kill: what is wrong with the lab that it left."""
+    """One kill, and the faults of the lab that it left."""
 
     def __init__(self, operation: Operation, folder: Path, done: int, afters: list[_After]) -> None:
         self.operation, self.folder, self.done = operation, folder, done
@@ -307,8 +308,8 @@ class _Trial:
                 self.faults["unsound"] = "; ".join(named)
             purged = lab.memories.filter(pl.col("status") == "purged")["id"].to_list()
         with opened_by_either(scratch) as lab:
-            anew = _look(lab)
-        self._compare(now, anew)
+            rebuilt = _look(lab)
+        self._compare(now, rebuilt)
         if self.operation.purges and (found := self._bytes_of(purged)):
             self.faults["bytes"] = found
         with opened_by_either(self.folder) as lab:
@@ -320,8 +321,8 @@ class _Trial:
             if self.operation.name == "index build":
                 lab.upkeep.index.rebuild()  # also waits for a builder that outlived its parent
 
-    def _compare(self, now: _After, anew: _After) -> None:
-        if differ := [name for name in now.picture if now.picture[name] != anew.picture[name]]:
+    def _compare(self, now: _After, rebuilt: _After) -> None:
+        if differ := [name for name in now.picture if now.picture[name] != rebuilt.picture[name]]:
             self.faults["differ"] = f"{', '.join(differ)} differ from a fold from scratch"
         if not any(_begins(now.events, known.events) for known in (self.before, self.after)):
             self.faults["lost"] = (
@@ -334,7 +335,7 @@ class _Trial:
             self.faults["half"] = f"{', '.join(_unlike(now, nearest))} of neither before nor after"
 
     def _between(self, now: _After) -> bool:
-        """Some events of a step that writes several."""
+        """Return whether the lab has some, not all, of the events of a step that writes several."""
         return (
             len(self.before.events) < len(now.events) < len(self.after.events)
             and _begins(now.events, self.before.events)

@@ -2,15 +2,16 @@
 
     python -m tests.campaigns.lives --lives 2000 --seed 1
 
-A life is some thirty steps on a lab in a directory: every verb that writes, readers in between, Ctrl-C at a random line
-of memlab, SIGKILL at one, openings, a backup put back. Texts, names, tags, notes and questions are the same few
-strings, so that what is purged is the beginning of a name and the whole of another. Where a life opens its lab again,
-and at its end, the live lab, the lab opened from its files, and a copy of its journal folded from the first event must
-tell the same: frames, registers, slates, history of policies, vectors. After every purge, what was not purged must be
-what it was.
+A life is about thirty steps on a lab in a directory. Steps are every verb that writes, readers in between, Ctrl-C or
+SIGKILL at a random line of memlab, openings, and a restored backup. Texts, names, tags, notes and queries use the same
+few strings, so that a purged string is the beginning of one name and the whole of another.
 
-The status is 1 if a lab could not be opened, told something else, raised an error outside of memlab's tree, or hung.
-Each such fault is printed with the fewest steps that show it, and the command that takes them again.
+At each opening and at the end, three labs must tell the same: the open lab, the lab opened from its files, and a copy
+of its journal folded from the first event. Compared are frames, registers, slates, the history of policies and vectors.
+After every purge, the rest must be unchanged.
+
+The status is 1 if a lab could not be opened, differed, raised an error outside of memlab's tree, or hung. Each fault is
+printed with the fewest steps that show it, and the command that repeats them.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _KINDS = {
 
 
 def fewest(found: Lived, without: Iterable[str]) -> Lived:
-    """The same trouble with steps left out, halves first."""
+    """Return the same trouble with steps left out, halves first."""
     key, best, tries = found.troubles[0].key, found, 0
     stopped = found.troubles[0].step
     steps = [step for step in found.steps if stopped is None or step <= stopped]
@@ -63,7 +64,7 @@ def fewest(found: Lived, without: Iterable[str]) -> Lived:
 
 
 def table(lives: Sequence[Lived], seconds: float) -> str:
-    """What happened, for a reader."""
+    """Return the table of results for a reader."""
     kinds = collections.Counter(trouble.kind for life in lives for trouble in life.troubles)
     counts = {
         "lives": len(lives),

@@ -1,22 +1,22 @@
-"""Mutations as the measure of tests: change one piece of memlab at a time, and see whether a test fails.
+"""Mutation testing: change one piece of memlab at a time, and check that a test fails.
 
     python -m tests.campaigns.mutants map                                  # which functions each test reaches
     python -m tests.campaigns.mutants draw drawn.toml --seed 1 --count 200 memlab.kernel.privacy memlab.subjects.purge
     python -m tests.campaigns.mutants check mutants.toml                   # does each mutant match one piece of code?
     python -m tests.campaigns.mutants run mutants.toml                     # caught or survived, and how long it took
 
-``map`` runs the quick suite once under a tracer (some minutes) and keeps the result under WORK. The map of another tree
-serves as well: it decides only which tests run first.
+``map`` runs the quick suite once under a tracer (some minutes) and stores the result under WORK. The map of another tree
+works as well, because it decides only which tests run first.
 
-A list is a TOML file, written by hand or by ``draw`` (its form is in ``edits.py``): for each mutant the function, the
-old code, the new code, and the documented sentence that the change breaks. A mutant with ``equivalent = "reason"`` is
+A list is a TOML file, written by hand or by ``draw``; ``edits.py`` defines its form. Each mutant has the function, the
+old code, the new code, and the documented sentence that the change breaks. A mutant with ``equivalent = "reason"`` does
 not run.
 
 ``run`` copies the working tree to WORK for each of its processes and applies one mutant at a time. It runs the tests
-that reach the changed function, the most specific first: a few seconds' worth of them, and where these pass the others,
-up to ``--seconds`` of tests as the map measured them. It stops at the first failure. Results are kept in LIST.jsonl
-beside the list, so that a run that was interrupted goes on where it stopped; ``--again`` runs everything again. A
-survivor was run against the tests counted beside it, and no others.
+that reach the changed function, the most specific ones first, for a few seconds. If these pass, the others follow, up
+to ``--seconds`` of tests by the times of the map. It stops at the first failure. Results are stored in LIST.jsonl next
+to the list, so that an interrupted run can be continued; ``--again`` runs everything again. A survivor passed the tests
+that are counted in its result, and no others.
 
 The command needs the environment of the tests. WORK is ``~/.cache/memlab-mutants`` or the variable MEMLAB_MUTANTS.
 """
@@ -71,7 +71,7 @@ _FAILED, _NONE_LEFT = 1, 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one mutant: ``by`` names the test that failed, ``tests`` counts those that were run."""
+    """The result of one mutant: ``by`` names the failed test, ``tests`` counts the tests that ran."""
 
     id: str
     at: str

@@ -89,7 +89,7 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def wif(rng: random.Random) -> str:
-    """A Bitcoin key in the wallet import format: version, 32 bytes, four check bytes, in base 58."""
+    """Return a Bitcoin key in the wallet import format: version, 32 bytes, four check bytes, in base 58."""
     data = b"\x80" + rng.randbytes(32)
     data += hashlib.sha256(hashlib.sha256(data).digest()).digest()[:4]
     number, text = int.from_bytes(data, "big"), ""

@@ -1,14 +1,14 @@
-"""The tests under ten seeds of Hypothesis and on two kinds of processor: one command, a table at the end.
+"""Run the tests under ten seeds of Hypothesis and on two kinds of processor: one command, a table at the end.
 
     python -m tests.campaigns.steady_tests
     python -m tests.campaigns.steady_tests --seeds 3 --thorough tests/graph tests/index -k property
 
-What follows the options goes to pytest. The first seed of a processor runs every test, the others the property tests,
-for a seed is of no account to the rest; ``--thorough`` draws ten times the examples. The second processor is this one
-without what newer ones add: NumPy's vector instructions beyond its baseline and OpenBLAS's kernels, so that sums,
-exponentials and products are rounded in another order. The seeds are shared out between the two unless ``--each`` asks
-for all of them on both. The status is 1 if any test failed anywhere; it is named with the seed and the processor that
-show it.
+Arguments after the options go to pytest. The first seed of a processor runs every test; the others run the property
+tests, because a seed does not matter to the rest. ``--thorough`` draws ten times the examples. The second processor is
+this one without newer features: NumPy's vector instructions beyond its baseline and OpenBLAS's kernels. Sums,
+exponentials and products are therefore rounded in another order. The seeds are divided between the two processors unless
+``--each`` runs all of them on both. The status is 1 if any test failed anywhere; each failure is printed with its seed
+and processor.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 def processors() -> dict[str, dict[str, str]]:
-    """What the environment says to NumPy and OpenBLAS for each kind of processor."""
+    """Return the environment variables for NumPy and OpenBLAS, by kind of processor."""
     beyond = [name for name in built.__cpu_dispatch__ if built.__cpu_features__.get(name)]
     older = {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1"}
     return {"this one": {}, "an older one": {**older, "NPY_DISABLE_CPU_FEATURES": " ".join(beyond)}}
@@ -41,7 +41,7 @@ def processors() -> dict[str, dict[str, str]]:
 def run_tests(
     seed: int, environment: Mapping[str, str], arguments: Sequence[str]
 ) -> tuple[dict[str, int], list[str], str]:
-    """Counts, the tests that failed, and what pytest said, of one run with nothing remembered from another."""
+    """Return the counts, the failed tests and the output of one pytest run without a cache."""
     with tempfile.TemporaryDirectory(prefix="memlab-steady-") as folder:
         variables = {**os.environ, **environment, "HYPOTHESIS_STORAGE_DIRECTORY": folder}
         options = ["-q", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}"]

@@ -29,7 +29,7 @@ STATIC = Path(widgets.__file__).parent / "static"
 
 @pytest.fixture
 def agent(tmp_path):
-    """A lab on disk, with the shipped embedder, as an agent leaves it."""
+    """Write a lab to disk with the shipped embedder, as an agent leaves it."""
     with memlab.open(tmp_path / "agent.memlab") as lab:
         lab.remember(["The user prefers tabs", "<b>Deploys</b> go out </script> on Tuesdays"])
         lab.feedback(lab.recall("tabs or spaces?")[0], "success")
@@ -38,7 +38,7 @@ def agent(tmp_path):
 
 @pytest.fixture
 def viewed(agent):
-    """Starts ``memlab view`` as a process: its address."""
+    """Start ``memlab view`` as a process and return its address."""
     started = []
 
     def start(*words):
@@ -94,7 +94,7 @@ class Tab:
         return await asyncio.wait_for(self.socket.read_message(), 60)
 
     def read(self):
-        """The next frame: what it says, and its buffers."""
+        """Return the message and the buffers of the next frame."""
         frame = self.runner.run(self._frame())
         assert frame is not None, self.socket.close_reason
         size = int.from_bytes(frame[:4], "big")
@@ -117,7 +117,7 @@ class Tab:
                 return data["content"]
 
     def trait(self, name):
-        """What a trait is set to next."""
+        """Return the next value of a trait."""
         while True:
             data, _ = self.read()
             if data["method"] == "update" and name in data["state"]:

@@ -15,7 +15,7 @@ def counts(texts):
 
 
 def of_matrix(matrix):
-    """An embedder that gives the rows of a matrix, after three ones for the first texts it sees."""
+    """Return an embedder that gives the rows of a matrix, after three ones for the first texts."""
     return lambda texts: (
         matrix[: len(texts)]
         if len(texts) <= len(matrix)

@@ -160,7 +160,7 @@ def shipped():
 
 @pytest.fixture
 def tiny(tmp_path):
-    """A model of four words in any dtype."""
+    """Return a function that writes a model of four words in a dtype."""
 
     def make(name, vectors, **config):
         folder = tmp_path / name

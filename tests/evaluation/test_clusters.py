@@ -1,4 +1,4 @@
-"""Uncertainty over clusters: the jackknife with Student's t, and intervals of what is known within bounds."""
+"""Uncertainty over clusters: the jackknife with Student's t, and intervals of partially identified values."""
 
 import itertools
 
@@ -58,7 +58,7 @@ def test_the_jackknife_of_a_ratio_leaves_out_one_cluster_after_another():
 
 
 def bell_mccaffrey(sizes):
-    """The degrees of freedom by the definition: traces of products of whole matrices over all observations."""
+    """Compute the degrees of freedom by definition: traces of products of whole matrices over all observations."""
     total = int(sum(sizes))
     design = np.ones((total, 1))
     hat = design @ design.T / total
@@ -188,7 +188,7 @@ def test_benjamini_and_hochberg_are_scipys(p):
 
 
 def between(low, high):
-    """The means of two columns, of which the errors differ, shifted to lie around these values."""
+    """Return two bounds that lie around these values: means of columns with different errors."""
 
     def statistics(sums):
         means = sums.sum(axis=0) / sums[:, 0].sum()

@@ -12,13 +12,13 @@ SHAPE = {"clusters": 40, "recalls": 40, "pool": 20, "limit": 5, "depth": 8, "rat
 
 
 def read(reward, dice):
-    """What an attribution makes of them that overlooks two in five uses, and sees one in seven where there was none."""
+    """Simulate an attribution that misses two uses in five and sees one in seven where there was none."""
     seen = dice.random(len(reward)) < np.where(reward > 0, 0.6, 0.15)
     return np.where(seen, 0.8, 0.0) + 0.2 * dice.random(len(reward))
 
 
 def log_of(world, judged, *, kept=True, seed=5):
-    """The log of a world in which this share of what was read was judged as well, and both were kept."""
+    """Return the log of a world in which a share of the attributed items is judged as well, and both are kept."""
     dice = np.random.default_rng(seed)
     table = world.frames()["feedback"]
     true = table["reward"].to_numpy()

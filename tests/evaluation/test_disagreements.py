@@ -22,7 +22,7 @@ def ev():
 
 
 def distance(one, other):
-    """The sum over items of |1/rank - 1/rank|, 0 where a policy would not show it."""
+    """Return the sum over items of |1/rank - 1/rank|, where an item that is not shown counts 0."""
     ranks = [{item: rank for rank, item in enumerate(head, 1)} for head in (one, other)]
 
     def gain(item, place):

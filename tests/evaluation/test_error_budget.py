@@ -13,7 +13,7 @@ from memlab.science.evaluation.parts import level_of
 
 
 def with_second(slates, *, after, name="c", live="a"):
-    """The same log in which another challenger, that shows what the live pack shows, joins after some recalls."""
+    """Return the log with another challenger, equal to the live pack, that joins after some recalls."""
 
     def joined(number, text):
         if number < after:
@@ -32,7 +32,7 @@ def with_second(slates, *, after, name="c", live="a"):
 
 
 def first(slates, count):
-    """The log as it was after so many recalls."""
+    """Return the log as it was after ``count`` recalls."""
     tables = slates.decisions, slates.candidates, slates.exposures, slates.feedback
     return Slates(*(table.filter(pl.col("decision") < count) for table in tables))
 

@@ -122,7 +122,7 @@ def test_bounds_decide_when_even_the_worst_case_is_better():
         below=pl.Series((score - 0.01 * world.rank).ravel())
     )
     ev = evaluate(world.slates(**frames), ["below"])
-    # a quarter of it could not have been shown; the other three quarters earn 1 where the head earns 0
+    # a quarter of it could not have been shown; the other three quarters earn 1 where the logged top-k earns 0
     assert row(ev, "below").measured.unsupported == 0.25
     assert row(ev, "below").verdict == "better"
     assert row(ev, "below").difference.low == pytest.approx(3.0)

@@ -1,4 +1,4 @@
-"""Every wanted memory is in one place, and it is the one where it was lost."""
+"""Every wanted memory is assigned to one position in the pipeline: the stage that lost it."""
 
 import json
 

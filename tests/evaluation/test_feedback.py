@@ -1,4 +1,4 @@
-"""From feedback to rewards: horizons, silence, repeats, and what is refused by name."""
+"""From feedback to rewards: horizons, missing feedback, repeats, and errors that name their cause."""
 
 from datetime import UTC, datetime, timedelta
 

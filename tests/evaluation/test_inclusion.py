@@ -1,4 +1,4 @@
-"""Inclusion-weighted values: against loops, against vw-estimators, and against the truth by enumeration."""
+"""Inclusion-weighted values: against loops, against vw-estimators, and against an enumeration of all outcomes."""
 
 import itertools
 
@@ -16,7 +16,7 @@ sures = st.lists(st.floats(0, 1), max_size=5)
 
 
 def arm(rows=(), sure=(), *, unsupported=0, silent=0.0):
-    """The totals of an arm: ``rows`` (shown, propensity, reward) were left to chance, ``sure`` are certain rewards."""
+    """Return the totals of an arm: ``rows`` of random items (shown, propensity, reward), and ``sure`` rewards."""
     weights = [1 / chance if shown else 0.0 for shown, chance, _ in rows]
     earned = sum(weight * reward for weight, (_, _, reward) in zip(weights, rows, strict=True))
     found = {

@@ -17,7 +17,7 @@ def read(**changed):
 
 
 def altered(name, row, **values):
-    """A table with some values of one row replaced."""
+    """Return a table with some values of one row replaced."""
     frame = WORLD.frames()[name]
     for column, value in values.items():
         series = frame[column].to_list()

@@ -1,4 +1,4 @@
-"""What versions earned while they were live: bounds that hold at every look, and falls that are steps."""
+"""What versions earned while they were active: bounds valid at every interim analysis, and drops that are steps."""
 
 import numpy as np
 import polars as pl

@@ -22,9 +22,9 @@ HEAD, BAND = 5, 10
 
 
 def world(eta, *, recalls=800, seed=0, probes=1, places="random", worth=0.55):
-    """A log of head and probes whose items earn what they are worth, times k^-eta; and the truth of three policies.
+    """Return a log whose items earn their reward times position^-eta, and the true values of three policies.
 
-    ``plain`` logged, ``better`` is nearer to the truth, ``turned`` shows the head of ``plain`` from its end.
+    ``plain`` logged; ``better`` is nearer to the true rewards; ``turned`` shows the results of ``plain`` in reverse.
     """
     dice = np.random.default_rng(seed)
     pool = HEAD + BAND
@@ -192,7 +192,7 @@ def test_the_test_of_places_finds_what_is_there_and_little_else(seeds):
 
 @pytest.mark.parametrize(("logs", "most"), [(10, 2), pytest.param(50, 6, marks=pytest.mark.slow)])
 def test_a_value_under_position_bias(logs, most):
-    """Values and differences hold the truth; without position= the gate is closed."""
+    """Values and differences cover the true ones; without ``position=`` the gate is closed."""
     off = {name: [] for name in ("plain", "better", "turned", "better - plain", "turned - plain")}
     missed = dict.fromkeys(off, 0)
     for seed in range(logs):
@@ -228,7 +228,7 @@ def test_without_position_bias_it_changes_little():
         assert one.policy == other.policy
         assert other.value.low < truth[other.policy] < other.value.high
         assert one.value.value == pytest.approx(other.value.value, abs=0.15)
-    # what stands elsewhere in the head is worth the same, and no longer cancels
+    # an item at another position of the top-k has the same reward, and no longer cancels
     turned = evaluate(slates, ["plain", "turned"], baseline="plain", position=True).rows
     gap = next(row.difference for row in turned if row.difference)
     assert gap.low < 0 < gap.high

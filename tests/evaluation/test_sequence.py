@@ -1,4 +1,4 @@
-"""Confidence sequences: against an independent package, against the truth at every look, and at their edges."""
+"""Confidence sequences: against an independent package, against the true value at each analysis, and at their edges."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_a_fine_mixture_is_confseqs_gamma_exponential_one(excess, variance, tune
 
 @given(st.floats(-0.999, 50), st.floats(0.01, 0.99))
 def test_the_factor_is_never_below_that_of_empirical_bernstein(deviation, rate):
-    """For any deviation from what was expected that is not below -1: the exponent of the one less that of the other."""
+    """The exponent of one minus that of the other, for any deviation from the expectation of at least -1."""
     bernstein = (
         rate * deviation - float(rate_penalty(np.array([rate]), np.array([1.0]))[0]) * deviation**2
     )
@@ -112,7 +112,7 @@ def test_large_slates_among_small_ones_leave_the_truth_as_seldom():
 
 
 def test_one_large_slate_does_not_set_the_range_of_all_that_follow():
-    """It costs about its own share; alone it may be worth 50 of what others are worth 5 of."""
+    """The slate costs about its own share, although its reward may be 50 where the others reach 5."""
     dice, first = np.random.default_rng(13), {5: [], 50: []}
     for _ in range(20):
         for most, found_at in first.items():
@@ -157,7 +157,9 @@ def test_a_difference_is_found_within_little_more_than_twice_the_recalls_of_one_
         found = sequence(values, floor=np.full(1200, -5.0), ceiling=np.full(1200, 5.0))
         apart = np.flatnonzero(found.low > 0)
         first.append(apart[0] if len(apart) else np.inf)
-    assert np.quantile(first, 0.8) < 2.3 * 312  # 312 recalls give one look a power of .8
+    assert (
+        np.quantile(first, 0.8) < 2.3 * 312
+    )  # a fixed-sample test with 312 recalls has a power of .8
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=60))

@@ -1,4 +1,4 @@
-"""What a verdict makes of items that nobody answered, and what it says where no number of recalls would tell."""
+"""Verdicts where items have no feedback, and where no number of recalls would be enough."""
 
 import polars as pl
 import pytest
@@ -8,7 +8,7 @@ import memlab
 
 
 def half_answered():
-    """A challenge whose feedback was given for every second of its items."""
+    """Return a challenge in which every second item has feedback."""
     slates = challenged("ab")
     chosen = (pl.col("decision") + pl.col("memory_id") // 2) % 2 == 0
     return memlab.Slates(

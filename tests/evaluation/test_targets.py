@@ -16,7 +16,7 @@ WORLD = World(clusters=3, recalls=4, pool=8, limit=2, depth=3, seed=4)
 
 
 def logged_by(pack, embedder="the embedder"):
-    """The fingerprints that a recall under a pack leaves."""
+    """Return the fingerprints that a recall under a pack leaves."""
     return {"embedder": embedder} | dict(pack.fingerprints(embedder))
 
 

@@ -12,7 +12,7 @@ RECALLS, PARTS = 400, 40
 
 
 def turned(log):
-    """The value of a policy that shows the usual head from its end: it rests on what the places take."""
+    """Estimate the value of a policy that reverses the usual top-k, which depends on the position effects."""
     found = evaluate(log, ["turned"], position=True)
     return next(row.value for row in found.rows if row.policy == "turned")
 

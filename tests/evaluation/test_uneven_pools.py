@@ -10,7 +10,7 @@ from memlab.science.evaluation.parts import Balance
 
 
 def log_of(sizes, *, sampler):
-    """A log that shows each candidate by chance, and of each candidate its recall, its place and what was drawn."""
+    """Log each candidate with a random propensity; return the recall, position and draw of each candidate as well."""
     dice = np.random.default_rng(4)
     recall = np.repeat(np.arange(len(sizes)), sizes)
     place = np.concatenate([np.arange(size) for size in sizes])

@@ -23,7 +23,7 @@ UNTESTED = ["position", "redundancy"]
 
 
 def position_bias(seed=0, recalls=400, pool=12, limit=3):
-    """A wide table in which an item earns less further down, as somebody would export it."""
+    """Return a wide table, as a user would export it, in which an item earns less further down."""
     dice = np.random.default_rng(seed)
     quality = dice.normal(size=(recalls, pool))
     old = quality + dice.normal(0, 1.5, (recalls, pool))
@@ -125,7 +125,7 @@ def test_tune_names_untested_gates(biased):
 
 
 def state_of(name, state):
-    """A gate in a state, with the words that the library gives it."""
+    """Return a gate in a state, with the texts of the library."""
     if state == "closed" or name in ("propensities", "clusters", "answered probes"):
         facts = Facts(0.5, 1, 100, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0)
     else:

@@ -1,4 +1,4 @@
-"""Verdicts on invented logs of a challenge: what is chance in a place, blocks that belong together, large heads."""
+"""Verdicts on simulated logs of a challenge: random positions, blocks that belong together, long result lists."""
 
 import json
 import re
@@ -19,9 +19,9 @@ SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 def challenged(
     design, *, recalls=300, limits=None, seen=None, gain=0.4, users=None, seed=0, within=False
 ):
-    """The live pack shows the first items by number, the challenger every second of them, whose rewards are better.
+    """Simulate a challenge: the live pack shows the first items, the challenger every second one, with better rewards.
 
-    ``limits`` (int[recalls]) are heads of other sizes than 4, ``seen`` how often each place is looked at.
+    ``limits`` (int[recalls]) are result counts other than 4; ``seen`` is how often each position is looked at.
     With ``within`` the challenger shows all but the last of what the live pack shows.
     """
     dice, pack = np.random.default_rng(seed), memlab.load_pack("companion")
@@ -145,7 +145,7 @@ def test_recalls_that_belong_together_enter_as_one():
 
 
 def with_challenge(slates, change):
-    """The log with every challenge's text changed."""
+    """Return the log with the text of every challenge changed."""
     decisions = slates.decisions.collect()
     texts = pl.Series([change(text) for text in decisions["challenge"]])
     decisions = decisions.with_columns(challenge=texts).lazy()

@@ -66,7 +66,7 @@ _FIELDS = {
 
 @st.composite
 def memories(draw):
-    """What ``remember`` takes."""
+    """Draw the arguments of ``remember``."""
     count = draw(st.integers(1, 5))
     return [
         {"text": draw(words)}
@@ -115,7 +115,7 @@ def lives(draw):
 
 
 def lived(rows, change, *, embedder, clock, pack=None):
-    """A lab in memory that has lived so."""
+    """Return a lab in memory with this history."""
     lab = memlab.open(embedder=embedder, clock=clock, pack=pack)
     lab.remember(rows)
     with lab.io.store.writing() as tx:

@@ -1,4 +1,4 @@
-"""A file that is wrong is refused whole, with the place of what is wrong; nothing in it is ever run."""
+"""A faulty file is refused completely, with the position of the fault; nothing in a file is ever executed."""
 
 import json
 import random

@@ -22,7 +22,7 @@ TEXTS = [
 
 @pytest.fixture
 def pair(tmp_path, clock, trigrams):
-    """A lab and its copy, each open, with one clock."""
+    """Return a lab and its copy, both open, with one clock."""
     with memlab.open(tmp_path / "a", clock=clock, embedder=trigrams) as lab:
         for text in TEXTS:
             lab.remember(text, linking="off")
@@ -37,7 +37,7 @@ def pair(tmp_path, clock, trigrams):
 
 
 def texts(lab):
-    """What is in use."""
+    """Return the texts of active memories."""
     frame = lab.memories
     return sorted(frame.filter(frame["status"].is_in(["active", "staged", "confirmed"]))["text"])
 

@@ -1,4 +1,4 @@
-"""Messages in all forms in which agents keep them are read by one reader, whoever asks."""
+"""One reader reads messages in all forms in which agents keep them, for every caller."""
 
 import pytest
 

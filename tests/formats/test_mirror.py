@@ -1,4 +1,4 @@
-"""A readable copy beside the lab: names that every system takes, only what changed, nobody else's files."""
+"""A readable copy next to the lab: names that every system accepts, only what changed, no foreign files."""
 
 import json
 import time

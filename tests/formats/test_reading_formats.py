@@ -1,4 +1,4 @@
-"""Each format by a short file or object of it: what becomes of it, and what is said of it."""
+"""Each format, by a short file or object: the memories that are read from it, and the report."""
 
 import json
 from dataclasses import dataclass, field

@@ -47,7 +47,7 @@ def by_weight(batch):
 
 
 def plain_spread(graph, energy, steps, threshold, mode):
-    """The definition, one edge at a time: {row: (activation, received, hops)}."""
+    """Spread activation by definition, one edge at a time: {row: (activation, received, hops)}."""
     activation, received = dict(energy), dict.fromkeys(energy, 0.0)
     hops = dict.fromkeys(energy, 0)
     last = sorted(energy)

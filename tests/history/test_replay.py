@@ -10,7 +10,7 @@ from tests.displays import html_of
 
 @pytest.fixture
 def month(lab, clock):
-    """A month of a life: a talk, questions about it, what came of them, a correction."""
+    """Fill a lab with a month of use: a conversation, queries about it, feedback, and a correction."""
     lab.remember(
         [
             {"text": f"I like {what}", "session": "1", "ref": what}

@@ -24,7 +24,7 @@ k1s, bs = st.floats(0, 3), st.floats(0, 1)
 
 
 def indexed(corpus):
-    """Some rows in segments and the rest unsorted, as after a while."""
+    """Index some rows in segments and leave the rest unsorted, as after a while of use."""
     words = Words(None)
     words.append([" ".join(document) for document in corpus[: len(corpus) // 2]])
     words.seal()
@@ -40,7 +40,7 @@ def spread_out(rows, values, size):
 
 @pytest.fixture(params=["all are scored", "some are left out"])
 def way(request, monkeypatch):
-    """The thresholds of sizes, which no small corpus meets."""
+    """Lower the size thresholds, which no small corpus reaches."""
     if request.param == "some are left out":
         monkeypatch.setattr("memlab.kernel.index._matches._FEW", -1)
         monkeypatch.setattr("memlab.kernel.index._matches._BOUND_FROM", 1)

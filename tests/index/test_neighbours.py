@@ -34,7 +34,7 @@ def made(rows=2 * BLOCK + 100, seed=0):
 
 
 def built(folder, vectors, rows=None, kind="annoy"):
-    """A base made in this process: what the builder does, without waiting for it to start."""
+    """Build a base in this process, as the builder does, without waiting for a child process."""
     rows = len(vectors) // BLOCK * BLOCK if rows is None else rows
     folder.mkdir(exist_ok=True)
     spool = folder / ".draft-vectors"
@@ -44,14 +44,14 @@ def built(folder, vectors, rows=None, kind="annoy"):
 
 @functools.cache
 def _kept(rows, kind):
-    """The files of a base of the first rows of ``made()``: two builds are the same bytes, so one is enough."""
+    """Return the files of a base of the first rows of ``made()``. Builds are deterministic, so one is enough."""
     with tempfile.TemporaryDirectory() as folder:
         built(Path(folder), made(), rows, kind)
         return {item.name: item.read_bytes() for item in Path(folder).iterdir()}
 
 
 def with_base(folder, rows=2 * BLOCK, kind="annoy"):
-    """A folder that holds a base of the first rows of ``made()``."""
+    """Return a folder with a base of the first rows of ``made()``."""
     folder.mkdir()
     for name, data in _kept(rows, kind).items():
         (folder / name).write_bytes(data)

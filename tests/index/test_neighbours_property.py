@@ -27,7 +27,7 @@ step = st.one_of(
 
 
 class World:
-    """Vectors and their index, and beside them a plain matrix and a plain mask."""
+    """Vectors and their index, next to a plain matrix and a plain mask."""
 
     def __init__(self, folder, kind, seed):
         self.folder, self.kind = folder / "neighbours", kind
@@ -83,7 +83,7 @@ class World:
         if how == "flip":
             held = bytearray(index.read_bytes())
             held[int(self.chance.integers(len(held)))] ^= 255
-            index.unlink()  # a new file, not the mapped one under the feet of whoever uses it
+            index.unlink()  # a new file, because a reader may have mapped the old one
             index.write_bytes(held)
         elif how == "cut":
             held = index.read_bytes()

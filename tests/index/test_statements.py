@@ -1,4 +1,4 @@
-"""Statements that a later text makes anew: what is noticed, what is left alone, and what a question asks of it."""
+"""Statements that a later text replaces: which are noticed, which are not, and which a query asks about."""
 
 import pytest
 from hypothesis import given
@@ -39,7 +39,7 @@ def test_a_statement_within_a_long_message_is_made_anew(old, new):
         # other things
         ("Our bakery sells 220 loaves a day.", "Our bakery sells 80 croissants a day."),
         ("My visa expires on 12 March.", "My passport expires on 20 October."),  # of something else
-        ("I do 25 push-ups.", "My sister does 40 push-ups."),  # of somebody else
+        ("I do 25 push-ups.", "My sister does 40 push-ups."),  # of another person
         # still so
         (
             "Our bakery sells 220 loaves a day.",

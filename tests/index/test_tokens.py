@@ -61,7 +61,7 @@ def test_equal_to_reading_one_character_at_a_time(text):
 
 
 def slow_words(text):
-    """Runs of signs with a space or without one between their words; of the latter, pairs and Han."""
+    """Split a text at spaces, and text without spaces into characters; pairs of the latter for Han."""
     signs = []
     for one in text:
         if one.isalnum():

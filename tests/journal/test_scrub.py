@@ -18,7 +18,7 @@ SECRET = "quokkas in the shed"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A journal of 300 long texts, of which number 7 is to go, written in several writes and closed in between."""
+    """Write a journal of 300 long texts in several sessions; number 7 is the one to purge."""
     folder = tmp_path / "lab"
     for first in range(1, 301, 100):
         with Journal.open(folder) as journal, journal.write() as tx:

@@ -1,4 +1,4 @@
-"""What a write says it has stored is what a reader then finds: so nobody need read back what they wrote."""
+"""A write returns exactly what a reader then finds, so callers need not read back what they wrote."""
 
 import numpy as np
 import pytest

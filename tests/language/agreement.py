@@ -1,8 +1,8 @@
-"""Whether the back ends agree on a policy: the judge of the fuzzer and of the random tests.
+"""Decide whether the back ends agree on a policy, for the fuzzer and the random tests.
 
 A row and a column agree on every bit. NumPy rounds exp, log, log1p, tanh and pow differently, and a difference in the
-last place may choose another branch later; so an array is compared with the graph walked value by value twice, once
-with C's functions and once with NumPy's, and must agree with one of the two within 1e-12.
+last place may choose another branch later. So an array is compared with the graph evaluated value by value twice, once
+with C's functions and once with NumPy's. It must agree with one of the two within 1e-12.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BLANK = {"num": (0.0, float), "bool": (False, bool), "str": ("", object)}
 
 
 def bits(value: object) -> object:
-    """A value by its bits: signed zeros differ, every NaN is one."""
+    """Return a key for the bits of a value: signed zeros differ, all NaNs are equal."""
     if isinstance(value, dict):
         return {name: bits(v) for name, v in value.items()}
     if isinstance(value, float):
@@ -62,7 +62,7 @@ def arrays_of(rows: Sequence[dict[str, Any]], inputs: Iterable[Input]) -> dict[s
 
 
 def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
-    """What the back ends disagree on over a slate of rows, or None."""
+    """Return how the back ends disagree over a slate of rows, or None."""
     inputs = policy.signature.inputs.values()
     if "tail-n" in policy.signature.inputs:
         rows = [{**row, "tail-n": float(len(rows))} for row in rows]
@@ -125,7 +125,7 @@ _NUMPY = {name: _numpy(name) for name in INEXACT}
 
 
 def _walked(root: Node, rows: Sequence[dict[str, Any]], policy: Policy) -> list[Any]:
-    """The graph node by node and value by value, with NumPy's functions where its rounding differs."""
+    """Evaluate the graph node by node and value by value, with NumPy's functions where its rounding differs."""
     found: dict[int, list[Any]] = {}
     for node in reachable(root):
         args = [found[a.index] for a in node.args]

@@ -34,13 +34,13 @@ LISTS = {"x": [0.5, 2.0, 1.0], "y": [9.0, 1.0, 3.0], "p": [True, False, True]}
 
 
 def named(error: Exception) -> str:
-    """The name of an error, which has a message of a readable length."""
+    """Return the name of an error, and check that its message has a readable length."""
     assert 0 < len(str(error)) < 2_000
     return type(error).__name__
 
 
 def outcome(text: str, slot: str) -> str:
-    """What becomes of a text: the name of an error, or of what it is."""
+    """Return the name of the error that a text raises, or the type of the result."""
     try:
         policy = compile_policy(text, SLOTS[slot])
         if slot == "list" and over_slate(policy.root):

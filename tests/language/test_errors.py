@@ -26,7 +26,7 @@ def error(source: str, signature: Signature = SLOT, **options) -> PolicyError:
 
 
 def marked(found: PolicyError) -> str:
-    """The text that the caret stands under."""
+    """Return the text above the caret."""
     line = found.source.split("\n")[found.line - 1]
     return line[found.column - 1 : found.end_column]
 

@@ -25,7 +25,7 @@ def policy(source: str, **options) -> Policy:
         "(fn [x y kind] (let [a (+ x 1) b (* a y)] (if (= kind (quote fact)) (/ b 3) a)))",
         "(fn [x y kind] (let [a (+ x 1) b (* a y)] (if (= kind #[[fact]]) (/ b 3) a)))",
         '(fn [x y kind] (let [a (+ x 1) b (* a y)] #_ (ignored form) (if (= kind "fact") (/ b 3) a)))',
-        '(defpolicy any-name [x y kind] "What it is for." (let [a (+ x 1) b (* a y)] (if (= kind "fact") (/ b 3) a)))',
+        '(defpolicy any-name [x y kind] "A docstring." (let [a (+ x 1) b (* a y)] (if (= kind "fact") (/ b 3) a)))',
     ],
 )
 def test_spelling_does_not_change_the_source(same: str) -> None:

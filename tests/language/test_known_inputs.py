@@ -11,7 +11,7 @@ ROWS = 50
 
 
 def columns(policy, dice, known):
-    """An array for each input, and one value for those that are known."""
+    """Return an array for each input, and one value for each known input."""
     found = {}
     for name in policy.inputs:
         kind = FEATURES[name].type if name in FEATURES else "num"

@@ -26,7 +26,7 @@ SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("s", "str")])
 
 
 def doubling(levels: int) -> str:
-    """Each let doubles the one before: exponential for whoever expands it, linear here."""
+    """Each let doubles the one before: exponential for a reader that expands it, linear here."""
     bindings = " ".join(f"a{i} (+ a{i - 1} a{i - 1})" for i in range(1, levels))
     return f"(fn [x] (let [a0 x {bindings}] a{levels - 1}))"
 

@@ -88,7 +88,7 @@ def test_recall_score(
 
 
 def explore(tail_n: int, acts: list[float], accs: list[float]) -> int:
-    """The original, in Python."""
+    """Run the original in Python."""
     if tail_n > 2:
         under_explored = [i for i in range(len(acts)) if accs[i] < 5]
         return under_explored[0] if under_explored else -1

@@ -23,7 +23,7 @@ UNKNOWN_TO_HY = ("#t", "#f", "\r", "\\r", "#_")
 
 
 def of_hy(model: object) -> object:
-    """A model of Hy as nested tuples; names in one spelling, numbers as float64."""
+    """Convert a model of Hy to nested tuples; names in one spelling, numbers as float64."""
     if isinstance(model, hy.models.Expression | hy.models.List):
         return type(model).__name__, [of_hy(item) for item in model]
     if isinstance(model, hy.models.Integer | hy.models.Float):

@@ -15,7 +15,7 @@ KEY = "sk-" + "Q3EGSIBUKDA7LMNPq3egsibukda7lmnp"
 
 
 def asked(answer, **given):
-    """What comes of one question to a server that answers so."""
+    """Send one request to a server that gives this answer, and return the result."""
     with serving(answer) as (url, _):
         return LanguageModel(url, "small", **given).ask("Answer.", "What?")
 
@@ -157,7 +157,7 @@ def test_a_huge_answer_is_not_read_to_its_end():
 
 
 def endless(beginning):
-    """A server that goes on sending a little, so that no read of it ever waits long."""
+    """Serve an answer that never ends, a little at a time, so that no single read times out."""
 
     def answer(body, handler):
         handler.wfile.write(beginning)

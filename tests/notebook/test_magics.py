@@ -20,7 +20,7 @@ from tests.displays import html_of
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[InteractiveShell]:
-    """A shell with nothing loaded, and no trace of it afterwards."""
+    """Yield a shell with nothing loaded, and remove every trace of it afterwards."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "displayhook", sys.displayhook)
@@ -34,7 +34,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Interactiv
 
 @pytest.fixture
 def hy(shell: InteractiveShell) -> Callable[[str], Any]:
-    """Runs a cell of Hy as a notebook does."""
+    """Return a function that runs a cell of Hy as a notebook does."""
 
     def run(cell: str) -> Any:
         result = shell.run_cell(f"%%hy\n{cell}")
@@ -111,7 +111,7 @@ def test_unloading_takes_the_magic_away(shell: InteractiveShell) -> None:
 
 @pytest.fixture
 def cell(shell: InteractiveShell) -> Callable[[str], Any]:
-    """Runs a cell as a notebook does, beside one lab of three memories."""
+    """Return a function that runs a cell as a notebook does, with one lab of three memories."""
     shell.run_cell(
         "import memlab\n"
         "lab = memlab.open()\n"
@@ -301,7 +301,7 @@ def test_labs_are_completed(
 
 
 def _completed(shell: InteractiveShell, typed: str) -> list[str]:
-    """What is offered at the end of a cell, as a notebook asks for it."""
+    """Return the completions at the end of a cell, as a notebook requests them."""
     with provisionalcompleter():  # the call by which a kernel answers a notebook
         return [one.text for one in shell.Completer.completions(typed, len(typed))]
 

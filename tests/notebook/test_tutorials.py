@@ -13,7 +13,7 @@ ORIGINALS = Path(__file__).parents[2] / "notebooks"
 
 @pytest.fixture
 def started(monkeypatch):
-    """What was started in place of JupyterLab, which ends with status 0."""
+    """Record what is started in place of JupyterLab, which ends with status 0."""
     calls = []
 
     def run(words, check):

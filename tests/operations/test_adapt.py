@@ -20,7 +20,7 @@ WORDS = ["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"]
 
 @pytest.fixture
 def agent(trigrams, clock):
-    """A lab whose user finds important memories helpful nine times of ten, and others once."""
+    """Return a lab whose user finds important memories helpful nine times of ten, and others once."""
     with memlab.open(embedder=trigrams, clock=clock, pack=PACK) as lab:
         chance = random.Random(0)
         texts = [f"{chance.choice(WORDS)} and {chance.choice(WORDS)} {n}" for n in range(12)]
@@ -128,7 +128,7 @@ SAME = "(fn [activation importance] (* 2 (+ (* 0.6 activation) (* 0.02 importanc
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))]
 )
 def test_harder_questions_roll_back_nothing(agent, clock, seed):
-    """Two versions that rank alike, and a user who is pleased with .75 and then with .55 of what is shown."""
+    """Two versions rank alike; the user is pleased with .75, later with .55 of the results."""
     live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.75, seed=seed)
     agent.policies.install("recall-score", SAME)
     live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.55, seed=seed + 100)

@@ -30,7 +30,7 @@ def remember(lab):
 
 
 def live(lab, clock, days):
-    """A judged recall a day; the notices that came."""
+    """Run one judged recall a day, and return the notices."""
     notices = []
     for _ in range(days):
         clock.advance(days=1)

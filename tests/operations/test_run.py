@@ -163,7 +163,7 @@ class TestDecay:
         assert agent.policies.pack.settings["base-half-life"] == 30
 
     def test_a_half_life_halves_what_is_left(self, agent, clock):
-        """recency = 0.5^(days / half-life), in the log of a recall."""
+        """The log of a recall has ``recency`` = 0.5^(days / half-life)."""
         agent.remember("tabs")
         agent.upkeep.operations.run("(decay! 10)")
         clock.advance(days=20)

@@ -29,7 +29,7 @@ UNSAID = {
 
 
 def decisions(pack, slot, rows):
-    """The decisions of a slot for rows of values by name, once by columns, by arrays and row by row.
+    """Return the decisions of a slot for rows of values: by columns, by arrays and row by row, which must agree.
 
     A record gives a dict a row: the fields that the policy may update.
     """
@@ -55,7 +55,7 @@ def decisions(pack, slot, rows):
 
 
 def decide(pack, slot, **values):
-    """The decision for one row; underscores stand for hyphens."""
+    """Return the decision for one row; underscores in names become hyphens."""
     return decisions(
         pack, slot, [{name.replace("_", "-"): value for name, value in values.items()}]
     )[0]

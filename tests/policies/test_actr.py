@@ -27,7 +27,7 @@ decays = st.one_of(st.just(0.5), st.floats(0.05, 0.95))
 
 
 def features(uses, *, seed=0.0, received=0.0):
-    """What the engine gives of a memory with uses of these ages, in days."""
+    """Return the features of a memory with uses of these ages, in days."""
     uses = sorted(uses)
     latest = [*uses[:LATEST], *[None] * (LATEST - len(uses[:LATEST]))]
     return {
@@ -58,7 +58,7 @@ def petrov(uses, decay=0.5, latest=LATEST):
 
 
 def pyactup_base_level(uses, *, decay=0.5, latest=LATEST, now=None):
-    """What pyactup makes of a chunk with uses of these ages when its time is `now`.
+    """Return the base level that pyactup computes for a chunk with uses of these ages at the time `now`.
 
     pyactup 2.2.5 puts the *time* of the earliest use that it keeps where Petrov's formula has its *age*, so that its
     answer depends on where time begins. The two are one number when `now` is twice that age, and then it computes the
@@ -143,7 +143,7 @@ class TestBaseLevel:
 
 @pytest.fixture(scope="module")
 def candidates():
-    """A slate of 200 memories: uses, match with the question, what neighbours send."""
+    """Return a slate of 200 memories: uses, match with the query, activation from neighbours."""
     chance = np.random.default_rng(4)
     histories = [sorted(np.exp(chance.uniform(-8, 7, chance.integers(1, 20)))) for _ in range(200)]
     return [
@@ -274,7 +274,7 @@ class TestInALab:
 
     @pytest.fixture
     def lived(self, trigrams, clock):
-        """A lab after some weeks, the instants of every memory's uses, and a last recall."""
+        """Return a lab after some weeks, the instants of every memory's uses, and a last recall."""
         with memlab.open(embedder=trigrams, clock=clock, pack="actr") as lab:
             uses = {}
             for i in range(40):

@@ -208,7 +208,7 @@ def logs(draw):
 
 
 def slowly(since, live, asked, said):
-    """The same counts, one event after the other."""
+    """Compute the same counts one event after the other."""
     counts = [
         dict.fromkeys(
             ("recalls", "shown", "judged", "success", "fail", "probes", "probe_judged"), 0

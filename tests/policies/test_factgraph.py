@@ -124,7 +124,7 @@ class TestLifeCycle:
     )
     @pytest.mark.parametrize("access", [0, 1, 2])
     def test_the_day_on_which_a_staged_fact_is_retracted(self, confidence, source, access):
-        """confidence * source * usage * 0.95 ** weeks = 0.2, solved for the weeks beyond the first."""
+        """Solve 0.2 = confidence * source * usage * 0.95 ** weeks for the weeks beyond the first."""
         now = confidence * SOURCE[source] * (1 + 0.5 * math.log10(access + 1))
         day = 7 + 7 * math.log(0.2 / now) / math.log(0.95)
         fact = LIVING | {

@@ -43,7 +43,7 @@ def scheduler(parameters=DEFAULT_PARAMETERS):
 
 
 def policy(slot, parameters=DEFAULT_PARAMETERS):
-    """A slot's policy with these weights, w0 to w20."""
+    """Return a slot's policy with these weights, w0 to w20."""
     found = PACK.policies[slot]
     return found.with_params({name: parameters[int(name[1:])] for name in found.params})
 

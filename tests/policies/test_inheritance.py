@@ -1,4 +1,4 @@
-"""What a pack inherits, and what it does not because it belongs to a policy that the pack has otherwise."""
+"""What a pack inherits, and what it does not because its own policy for the slot replaces it."""
 
 from memlab.kernel.policies import load_pack
 

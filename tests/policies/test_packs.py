@@ -1,4 +1,4 @@
-"""Packs: what a file gives, what it inherits, what its hash covers, and how it fails."""
+"""Packs: the contents of a file, inheritance, what the hash covers, and errors."""
 
 import pytest
 

@@ -65,7 +65,7 @@ def test_another_vocabulary_has_another_number():
 
 
 def fold(kind, texts, body):
-    """The versions after the default pack and one event more."""
+    """Fold the versions after the default pack and one more event."""
     versions = VersionLog()
     shelf = {"default": DEFAULT, **texts}
     versions.fold(Event(1, 0, "use", {"sources": ["default"]}), shelf.__getitem__)
@@ -156,7 +156,7 @@ def test_every_event_with_a_text_says_its_vocabulary(disk, tmp_path):
 
 
 def _with(registry, name):
-    """The declarations of a registry, one of them in its second version."""
+    """Replace a declaration of a registry by a second version."""
     items = [replace(item, version=2) if item.name == name else item for item in registry.values()]
     return Registry(registry.noun, items, about="doc")
 

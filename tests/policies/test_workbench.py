@@ -125,7 +125,7 @@ class TestWriting:
         assert decisions("workbench", "link", rows) == [expected(row) for row in rows]
 
     def test_confidence_grows_with_retrieval_and_drops_when_it_is_wrong(self):
-        """The numbers are this pack's own: a twentieth of what is missing, and half of what there is."""
+        """The numbers are this pack's own: a twentieth of the distance to 1, and half of the value."""
         rows = every(outcome=["recalled", "success", "fail", "rejected"], confidence=[0.5, 1.0])
         expected = [0.525, 1, 0.525, 1, 0.25, 0.5, 0.25, 0.5]
         assert [

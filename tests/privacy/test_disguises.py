@@ -1,4 +1,4 @@
-"""Disguises: a token is found in each, where it stands in the text itself, within bounds of depth and bytes."""
+"""Disguises: a token is found in each at its position in the original text, within bounds of depth and bytes."""
 
 from __future__ import annotations
 

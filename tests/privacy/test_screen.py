@@ -1,4 +1,4 @@
-"""The privacy gate: what it takes out, what it lets through, and what it costs."""
+"""The privacy gate: what it redacts, what it accepts, and its cost."""
 
 from __future__ import annotations
 

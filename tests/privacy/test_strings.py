@@ -137,7 +137,7 @@ LIKE_A_TOKEN = "eaaace310cf4883acf70b8db7d9576a5" + "9e9c6a6935c2230ffa3270be083
 
 
 def nested(path: tuple[str, ...], value: Any) -> Any:
-    """A body in which names lead to the value."""
+    """Return a body in which a path of names leads to the value."""
     for name in reversed(path):
         value = {"x" if name == "*" else name: value}
     return value

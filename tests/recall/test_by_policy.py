@@ -124,7 +124,7 @@ def test_a_log_alone_does_not_say_what_it_would_have_shown():
 
 
 def slow_mmr(scores, cosines, weight, count):
-    """The order by definition: every step looks at all pairs."""
+    """Return the order by definition: every step compares all pairs."""
     taken = []
     while len(taken) < count:
         worth = [
@@ -139,7 +139,7 @@ def slow_mmr(scores, cosines, weight, count):
 
 
 def slow_novelty(matrix, taken, place):
-    """What least squares leaves of a unit vector beside those that were taken, squared."""
+    """Return the squared residual of a unit vector after least squares on the selected vectors."""
     unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     if not taken:
         return 1.0

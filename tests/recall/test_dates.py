@@ -1,4 +1,4 @@
-"""Dates in a question: each way of naming one, against a search through all days for those that it can mean."""
+"""Dates in a query: each way of naming a date, against a search through all days that it can mean."""
 
 import math
 from datetime import UTC, date, datetime, timedelta
@@ -31,7 +31,7 @@ def micros(day, hour=0):
 
 
 def asked(text, today=TODAY, newest=None):
-    """The spans as (first day, last day)."""
+    """Return the spans as (first day, last day)."""
     spans = named_dates(text, micros(today, 15), None if newest is None else micros(newest, 8))
     return [
         tuple(date(1970, 1, 1) + timedelta(instant // DAY) for instant in (start, end - 1))
@@ -108,7 +108,7 @@ def test_a_date_without_a_year_is_one_that_memories_know():
 
 
 def last_day(today, fits):
-    """The last day up to today that fits, found by trying."""
+    """Return the last day up to today that fits, by trying each."""
     return next(day for back in range(4000) if fits(day := today - timedelta(back)))
 
 
@@ -119,7 +119,7 @@ def days(today, fits):
 
 @st.composite
 def phrases(draw, today):
-    """A date in words, and the days that it means, found by trying each."""
+    """Draw a date in words, and the days that it means, found by trying each."""
     day = draw(st.dates(date(1900, 1, 1), date(2199, 12, 30)))
     month, number = MONTHS[day.month - 1], draw(st.sampled_from([f"{day.day}", f"{day.day}th"]))
     if draw(st.booleans()):

@@ -17,7 +17,7 @@ def pack(*forms, seeds=3, steps=1):
 
 
 def reached(lab, query, **more):
-    """What only spreading found, with what arrived there."""
+    """Return the memories that only spreading reached, with their activation."""
     slate = lab.recall(query, log=False, **more).slate
     return {
         int(id): received

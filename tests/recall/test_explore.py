@@ -143,7 +143,7 @@ def test_the_original_list_policy_explores_what_was_rarely_used():
     floor = trial.number("probe-floor")
     result = choose(trial, of, of.scores, limit=3, chance=generator(0, 1))
     share = result.propensity / trial.number("probe-rate")
-    # below the three shown, the first that was used fewer than five times stands at position 5
+    # below the three results, the first item that was used fewer than five times is at position 5
     assert share[5] == pytest.approx(1 - floor + floor / 5)
     assert share[[3, 4, 6, 7]] == pytest.approx(floor / 5)
 

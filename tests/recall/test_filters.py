@@ -215,7 +215,7 @@ def test_the_memories_around_one_in_its_session_are_those_that_take_part(lab, co
 
 @pytest.fixture
 def stages(lab):
-    """A memory in each status that there is a verb for, and of each visibility."""
+    """Return a lab with a memory in each status that a verb can set, and of each visibility."""
     lab.remember([{"text": f"goat {number}"} for number in range(3)])
     lab.forget(2)
     return lab

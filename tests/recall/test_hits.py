@@ -1,4 +1,4 @@
-"""What a recall shows, and what it says of itself: why one stands above another, why one is not there."""
+"""What a recall returns and explains: why one memory ranks above another, and why one is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a later memory made anew falls for questions about that, and for no others."""
+"""A statement that a later memory replaced ranks lower for queries about it, and for no others."""
 
 import pytest
 

@@ -240,7 +240,7 @@ def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
 
 def test_late_is_the_same_in_parts_and_whole(lab):
     """What a value is does not depend on what else is in the pool: products are exact in any order."""
-    turns = [f"The {word} stands in the {other}" for word in WORDS for other in WORDS]
+    turns = [f"The {word} is in the {other}" for word in WORDS for other in WORDS]
     many = asked([(text, None, None) for text in turns], "boat harbour running")
     few = asked([(text, None, None) for text in turns[:1]] * len(turns), "boat harbour running")
     assert few.numbers["late"][0] == few.numbers["late"][-1]
@@ -317,7 +317,7 @@ def test_unless_it_is_given_the_best_by_seed_and_received_are_scored():
 
 
 def test_a_word_that_only_asks_is_not_missed():
-    """No text has "much", and rents are known all the same; what is asked of nothing is not."""
+    """No text has "much", and rents are known all the same; a query about nothing is not known."""
     with memlab.open() as lab:
         lab.remember([{"text": "Rent is 950 euros"}, {"text": "The rent went up to 1010 euros"}])
         assert lab.recall("How much is the rent?").known > 0.5
@@ -378,7 +378,7 @@ def test_around_follows_sessions(batches):
             )
 
 
-# -- what takes over, and what is known -----------------------------------------------------------------------------
+# -- replaced statements, and the chance of an answer --------------------------------------------------------------
 
 
 def test_the_later_statement_leads_where_the_question_asks_what_holds():
@@ -414,7 +414,7 @@ def test_a_correction_rises_to_what_it_corrects_whatever_is_asked():
 def test_what_is_merely_old_loses_nothing():
     with memlab.open() as lab:
         for day, text in enumerate(
-            ("The boiler stands in the cellar.", "I like tea.", "My bicycle is red.")
+            ("The boiler is in the cellar.", "I like tea.", "My bicycle is red.")
         ):
             lab.remember(text, at=START + timedelta(days=day))
         slate = lab.recall("Where is the boiler?", log=False).slate
@@ -477,7 +477,7 @@ def test_what_is_known_is_told_only_under_the_score_that_it_was_calibrated_for()
         assert ask().known is None
         assert "likely" not in repr(ask())
         assert "likely" not in html_of(ask())
-        lab.policies.install("known", calibrated, reason="calibrated anew")
+        lab.policies.install("known", calibrated, reason="calibrated again")
         assert ask().known is not None, "who installs another score installs what is known of it"
         lab.policies.rollback("recall-score")
         lab.policies.install("known", calibrated)

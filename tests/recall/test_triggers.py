@@ -14,7 +14,7 @@ patterns = st.text(alphabet="abA*. ", min_size=1, max_size=6).filter(str.strip)
 
 
 def as_regex(trigger, text):
-    """The same pattern in a language that is anything but safe."""
+    """Match the same pattern by a regular expression, which has no time bound."""
     low = trigger.lower()
     parts = [re.escape(part) for part in low.split("*")] if low.strip("*") else [re.escape(low)]
     return re.search(".*".join(parts), text.lower(), re.DOTALL) is not None

@@ -45,7 +45,7 @@ HOSTILE = (
 
 @pytest.fixture
 def served(lab):
-    """Passes a message of a view on to a server of the lab, with the official client, in a thread of its own."""
+    """Return a function that forwards a message of a view to a server of the lab in a thread, with the official client."""
     server = lab_server(lab, viewer="user:ada")
 
     async def ask(method, params):
@@ -61,7 +61,7 @@ def served(lab):
 
 @pytest.fixture
 def host(browser, served):
-    """Opens a page of the server in a host, beside the answer of a tool: the page of the host, and the app's frame."""
+    """Return a function that opens a page of the server in a host with the answer of a tool, and returns page and frame."""
     contexts, faults = [], []
 
     def opened(name, given=None, result=None):
@@ -112,7 +112,7 @@ def test_a_recall_is_explained_and_judged_by_a_click(lab, shown):
     drawn = first.locator("td.value").all_inner_texts()
     explained = lab.recall("tabs or spaces?", log=False)[0].explain()
     assert len(drawn) == len(explained.terms)
-    assert lab.memories["success"].sum() == 0  # nothing is written before somebody clicks
+    assert lab.memories["success"].sum() == 0  # nothing is written before the user clicks
     # a click of a script is none
     first.get_by_role("button", name="It misled").evaluate("button => button.click()")
     first.get_by_role("button", name="It helped").click()

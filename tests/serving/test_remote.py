@@ -61,7 +61,7 @@ def address(process):
 
 @contextmanager
 def served(folder, *words):
-    """The address of a real server, and its process."""
+    """Yield the address of a real server, and its process."""
     with serving(folder, "--http", "--json", *words) as process:
         yield address(process), process
 
@@ -297,7 +297,7 @@ def caught_from(call, *given):
 
 
 def on_sending(monkeypatch):
-    """An event that is set when a request is sent and its answer is waited for."""
+    """Return an event that is set when a request was sent and its answer is pending."""
     sent, wait = threading.Event(), HTTPConnection.getresponse
     monkeypatch.setattr(HTTPConnection, "getresponse", lambda self: (sent.set(), wait(self))[1])
     return sent
@@ -310,7 +310,7 @@ def free_port():
 
 @contextmanager
 def lying(answer, context=None):
-    """A server whose every POST is answered by ``answer(handler)``; gives its lab and what it was sent."""
+    """Run a server that answers every POST by ``answer(handler)``; yield its lab and the requests."""
     heard = []
 
     class Handler(BaseHTTPRequestHandler):

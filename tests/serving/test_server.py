@@ -20,7 +20,7 @@ TOOLS = ["remember", "recall", "forget", "feedback", "context"]
 
 
 def talk(lab, script, **how):
-    """What a scripted client, a coroutine function, returns; it is given the official client."""
+    """Run a scripted client, a coroutine function that is given the official client, and return its result."""
 
     async def run():
         async with Client(lab_server(lab, **how)) as client:
@@ -30,7 +30,7 @@ def talk(lab, script, **how):
 
 
 def call(lab, tool, arguments, **how):
-    """The answer of one call, as it came."""
+    """Return the unprocessed answer of one call."""
 
     async def session(client):
         return await client.call_tool(tool, arguments)
@@ -39,7 +39,7 @@ def call(lab, tool, arguments, **how):
 
 
 def done(lab, tool, arguments, **how):
-    """The structured answer of a call that was not refused."""
+    """Return the structured answer of a call that must succeed."""
     answer = call(lab, tool, arguments, **how)
     assert not answer.is_error, answer.content[0].text
     return answer.structured_content
@@ -53,7 +53,7 @@ def refused(lab, tool, arguments, **how):
 
 
 def text(lab, uri, **how):
-    """What there is to read at an address; MCPError where nothing is."""
+    """Return the text of a resource; raise MCPError if there is none."""
 
     async def session(client):
         try:
@@ -469,7 +469,7 @@ def test_a_host_of_apps_finds_the_page_of_a_recall_and_others_lose_nothing(lab):
 
 
 def pages(lab, script, **how):
-    """What a scripted host of MCP Apps returns: a coroutine function that is given the official client."""
+    """Run a scripted host of MCP Apps, a coroutine function that is given the official client."""
 
     async def run():
         async with Client(lab_server(lab, **how), extensions=APPS) as client:
@@ -497,7 +497,7 @@ def test_the_schemas_of_tools_are_as_agents_know_them(lab):
 
 
 def undescribed(schema):
-    """A schema without the descriptions of its arguments, of which the next test says where they come from."""
+    """Remove the descriptions of arguments from a schema; the next test checks them."""
     fields = {
         name: {key: value for key, value in field.items() if key != "description"}
         for name, field in schema["properties"].items()

@@ -101,7 +101,7 @@ def status(url, body=None, **headers):
 
 
 def status_of_size(url, size, **headers):
-    """The answer to a request that says how long its body will be, and does not send it."""
+    """Return the status for a request that announces the size of its body and does not send it."""
     where = urllib.parse.urlsplit(url)
     asked = http.client.HTTPConnection(where.netloc)
     asked.putrequest("POST", where.path)

@@ -42,7 +42,7 @@ class Agent:
 
 
 def work(folder, day):
-    """What a coroutine function returns that is given an agent, connected to a process of its own until then."""
+    """Run a coroutine function with an agent that is connected to a server process of its own."""
     words = ["-m", "memlab", "serve", str(folder), "--project", "shop", "--viewer", "agent:coder"]
 
     async def connected():

@@ -9,7 +9,7 @@ SINGLE = """(pack single "Five memories and one probe from the next twenty." :in
 
 
 def small(name, **more):
-    """A fortnight of one of the worlds."""
+    """Return a fortnight of one of the worlds."""
     world = WORLDS[name]
     given = {
         "days": 14,

@@ -1,4 +1,4 @@
-"""A life's pools can be logged again under other chance: the design is exact, the truth stays."""
+"""A run's pools can be logged again under another random design: the design is exact, the true values stay."""
 
 import sys
 from pathlib import Path

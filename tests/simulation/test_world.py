@@ -88,7 +88,7 @@ def test_neither_the_pack_nor_the_feedback_changes_what_happens(change):
 
 
 def test_each_concern_has_its_own_chance():
-    """More talk beside the point leaves the questions, their times and what they mean as they are."""
+    """More off-topic messages leave the questions, their times and their meaning unchanged."""
     quiet, loud = (split(small("differs", messages_per_day=said)) for said in (12, 40))
     assert len(loud[0]) > 2 * len(quiet[0])
     assert [(one.at, one.text, one.project) for one in quiet[1]] == [

@@ -30,7 +30,7 @@ names = st.sampled_from(["similarity", "age-days", "before-coverage", "x"])
 
 @st.composite
 def slates(draw, decision=None, least=0, features=names, sampler=None):
-    """A slate of up to 8 candidates whose fields agree with one another."""
+    """Draw a slate of up to 8 candidates whose fields agree with one another."""
     ids = sorted(draw(st.sets(st.integers(1, 10**12), min_size=least, max_size=8)))
     count = len(ids)
     sampler = sampler or draw(st.sampled_from(["deterministic", "probe", "gumbel"]))
@@ -94,7 +94,7 @@ def slates(draw, decision=None, least=0, features=names, sampler=None):
 
 
 def recalled(dice, decision, *, sampler=None, least=0):
-    """A slate whose numbers come from ``dice``: quicker to draw than ``slates``, and as various in shape."""
+    """Draw a slate with numbers from ``dice``: faster than ``slates``, and as varied in shape."""
     count = int(dice.integers(least, 9))
     ids = np.sort(dice.choice(50, count, replace=False) + 1)
     values = np.round(dice.normal(size=count), 1)
@@ -185,19 +185,19 @@ def recalls(*, fewest=1, most=5, **how):
 
 
 def logs(**how):
-    """A log as memlab writes it."""
+    """Draw a log as memlab writes it."""
     return recalls(**how).map(
         lambda logged: Slates.of(logged, judged(np.random.default_rng(len(logged)), logged))
     )
 
 
 def frames(log):
-    """The four tables of a log, by name."""
+    """Return the four tables of a log by name."""
     return {name: getattr(log, name).collect() for name in TABLES}
 
 
 def plain(decision=1, *, ids=(1, 2, 3), shown=(1,), **fields):
-    """A small slate whose candidates score 0.9, 0.8, ... in the order of their ids."""
+    """Return a small slate whose candidates score 0.9, 0.8, ... in the order of their ids."""
     slate = Slate(
         at=1_770_000_000_000_000 + decision * DAY,
         query="tabs?",

@@ -20,7 +20,7 @@ quick = examples(40, quick=10)
 
 
 def valid(**how):
-    """A log of memlab's own whose every decision had at least two candidates and showed something."""
+    """Draw a log of memlab's own in which every decision had two or more candidates and a result."""
     return logs(least=2, **how)
 
 

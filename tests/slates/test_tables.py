@@ -19,7 +19,7 @@ quick = examples(40, quick=10)
 
 
 def slowly(logged):
-    """The tables of slates, a frame a slate and a dict a row."""
+    """Build the tables of slates with a frame for each slate and a dict for each row."""
     pools = [
         slate.frame.with_columns(decision=pl.lit(slate.decision, dtype=pl.Int64)).select(
             "decision", *slate.frame.columns

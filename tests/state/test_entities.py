@@ -296,7 +296,7 @@ def test_a_merge_and_its_split_change_nothing(events, data):
 
 @pytest.mark.parametrize("into", [(1, 0), (0, None), (7, None), (-1, None)])
 def test_entities_that_are_merged_in_a_circle_are_refused(into):
-    """A file may say so, and whoever looked for the last one would look for ever."""
+    """A file may declare such a circle, and a search for the last entity of it would never end."""
     entities = Entities()
     entities.fold(Event(1, 0, "entity", {"name": "Ada"}))
     entities.fold(Event(2, 0, "entity", {"name": "Grace"}))

@@ -36,7 +36,7 @@ class Shelf:
 
 
 def happened(given):
-    """The journal of these batches, and the texts it refers to."""
+    """Return the journal of these batches, and the texts it refers to."""
     events = [
         SimpleNamespace(
             seq=1, at=0, kind="embedder", body={"fingerprint": "f", "name": "e", "dim": 4}

@@ -76,7 +76,7 @@ def changes(count):
 
 @st.composite
 def lives(draw):
-    """A journal that could have happened, and its texts."""
+    """Draw a possible journal, and its texts."""
     shelf = Shelf()
     events = [Event(1, 0, "embedder", {"fingerprint": "f", "name": "e", "dim": DIM})]
     for at in range(1, draw(st.integers(1, 12))):

@@ -17,13 +17,13 @@ def declared():
         {"said": Field("text", of="about"), "by": Field("word"), "count": Field("number")}
     )
     body = mapping_field({"about": Field("memory"), "walks": said})
-    extend(Extension("walks", "1.0", events=(EventType(KIND, "Somebody walked.", body.fields),)))
+    extend(Extension("walks", "1.0", events=(EventType(KIND, "A person walked.", body.fields),)))
     yield
     forget_extension("walks")
 
 
 def visible(about, said):
-    """What is left of two walks where the second memory is hidden."""
+    """Return what is visible of two walks where the second memory is hidden."""
     walks = {"said": said, "by": "foot", "count": [3, 4]}
     event = Event(1, 0, KIND, {"about": about, "walks": walks})
     return VisibleBody(event, np.array([False, True]), State(())).body["walks"]

@@ -1,4 +1,4 @@
-"""Clusters: scikit-learn's HDBSCAN is what they are checked against, and brute force is what joins them."""
+"""Clusters: compared with scikit-learn's HDBSCAN, and their joins with brute force."""
 
 import numpy as np
 import pytest

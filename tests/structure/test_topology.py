@@ -16,7 +16,7 @@ JOINS = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(1
 
 
 def graph(joins, nodes=12):
-    """The same graph twice: Edges, and networkx with the weights of parallel edges added up."""
+    """Return the same graph twice: as Edges, and in networkx with the weights of parallel edges summed."""
     edges, simple = Edges(), networkx.Graph()
     joins = [(one, other, tenth / 10) for one, other, tenth in joins if one != other]
     if joins:

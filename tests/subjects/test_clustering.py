@@ -22,7 +22,7 @@ BREAD = [f"Sourdough loaf {n} rises overnight in the bakery" for n in range(10)]
 
 
 def fond(pack, **settings):
-    """A pack with other settings."""
+    """Return a pack with other settings."""
     text = "\n".join(
         f"(setting {name.replace('_', '-')} {value})" for name, value in settings.items()
     )
@@ -30,7 +30,7 @@ def fond(pack, **settings):
 
 
 def membership(lab):
-    """The name of the cluster of each memory that is in one, by id."""
+    """Return the name of the cluster of each clustered memory by id."""
     edges = lab.edges.filter(pl.col("relation") == "in-cluster")
     return dict(zip(edges["source"], edges["to"], strict=True))
 
@@ -245,7 +245,7 @@ class TestUpkeep:
 
 
 class TestAnotherEmbedder:
-    """Centroids are of one embedder's vectors: under another they gain nobody until they are found anew."""
+    """Centroids belong to one embedder's vectors: under another they gain no member until they are recomputed."""
 
     def test_names_outlive_the_embedder_and_centroids_do_not(self, tmp_path, trigrams, clock):
         def shifted(texts):

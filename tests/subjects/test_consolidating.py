@@ -53,7 +53,7 @@ def rows(count=10, **fields):
 
 
 def content_of(lab):
-    """The memories but for the instant of their last change, and the edges."""
+    """Return the memories without the time of their last change, and the edges."""
     return lab.memories.drop("changed"), lab.edges
 
 

@@ -1,4 +1,4 @@
-"""Corrections as decisions: who stands in whose place, what was joined to it, and which status was before."""
+"""Corrections as decisions: which memory supersedes which, what merged into it, and the status before."""
 
 from dataclasses import dataclass, field
 from typing import Any

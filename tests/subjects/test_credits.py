@@ -98,7 +98,7 @@ def test_the_same_answer_twice_changes_nothing(lab):
 
 def test_of_several_answers_the_greatest_credit_counts(lab):
     hits = lab.recall("Who approves deploys?")
-    lab.agents.credits.answer("Somebody called Bob, on Wednesday.", hits)
+    lab.agents.credits.answer("Someone called Bob, on Wednesday.", hits)
     best = credits(lab.agents.credits.answer("Priya Natarajan does.", hits))[3]
     lab.agents.credits.answer("A fellow named Smith, I think.", hits)
     rows = feedback(lab)

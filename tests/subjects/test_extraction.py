@@ -1,4 +1,4 @@
-"""Facts of what is said: what is asserted, whose it is, and where it stands; and that no text is too much for it."""
+"""Facts extracted from messages: assertion, owner and position; and no text exceeds the limits."""
 
 import json
 import time

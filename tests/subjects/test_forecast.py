@@ -39,7 +39,7 @@ KINDS = [
 
 
 def alone(name):
-    """A pack in which no memory is compared with another: what time does is all that happens."""
+    """Return a pack in which memories are not compared, so that time alone changes them."""
     return f'(pack {name}-alone :inherits {name}) (setting linking "off")'
 
 

@@ -32,7 +32,7 @@ def answer(facts=(), memories=()):
 
 
 def extracted(lab, said, made, **given):
-    """What comes of messages if each is answered with these bytes."""
+    """Return the facts extracted from messages if the model answers each with these bytes."""
     with serving(lambda body, _: made) as (url, _):
         return lab.agents.extract(said, model=LanguageModel(url, "small", retries=0), **given)
 

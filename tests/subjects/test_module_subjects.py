@@ -36,7 +36,7 @@ def written(folder, files):
 
 @pytest.fixture
 def modules(lab, tmp_path):
-    """The files and tests of each module."""
+    """Return the files and tests of each module."""
 
     def scanned(files):
         frame = lab.agents.modules.scan(written(tmp_path / "k", files), project="k").frame

@@ -31,7 +31,7 @@ SHOP = {
     "Makefile": "test: build\n\tpytest\nbuild:\n\tpython -m build\nVERSION := 1\n",
     "CONTRIBUTING.md": "- A change has a test that fails without it.\n- short\n```\n- not a rule, an example\n```\n",
     "shop/__init__.py": '"""A shop for tea."""',
-    "shop/cart/__init__.py": '"""Carts: what somebody is about to buy. And more."""',
+    "shop/cart/__init__.py": '"""Carts: what a customer is about to buy. And more."""',
     "shop/cart/prices.py": "from shop.stock import levels\nfrom ..stock.levels import left\n",
     "shop/stock/levels.py": "import json",
     "shop/stock/orders.py": "import shop.cart.prices",
@@ -68,7 +68,7 @@ class TestScan:
         found = lab.agents.modules.scan(shop, project="shop")
         assert column(found, "description") == {
             "shop": "A shop for tea.",
-            "shop/cart": "Carts: what somebody is about to buy.",
+            "shop/cart": "Carts: what a customer is about to buy.",
             "shop/stock": "2 files of Python.",
             "shop/web": "2 files of Python.",
             "tests": "1 file of Python.",
@@ -291,7 +291,7 @@ class TestWhatALabKnows:
         found = lab.agents.modules.scan(shop, project="<b>")
         assert repr(found) == "<ModuleMap <b>, version 1: 5 modules, 5 shallow>"
         assert "<b>" not in html_of(found).replace("&lt;b&gt;", "")
-        assert "shop/cart: Carts: what somebody is about to buy.\n" in found.text
+        assert "shop/cart: Carts: what a customer is about to buy.\n" in found.text
         assert "test: pytest" in found.text
 
 

@@ -34,7 +34,7 @@ OLD_WORDS, NEW_WORDS = (
 
 
 def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[PairedState, np.ndarray]:
-    """A lab's memories and these, which are not stored."""
+    """Return the pairs of a lab's memories with these rows, which are not stored."""
     state, now = lab.io.store.state, lab.io.store.clock()
     texts = [row["text"] for row in rows]
     names = {name for row in rows for name in row} - {"text"}
@@ -59,7 +59,7 @@ def met(lab: memlab.Lab, rows: list[dict[str, Any]], *, count: int = 3) -> Candi
 
 
 def ids(found: Candidates, row: int) -> list[int]:
-    """The ids that one new row is compared with, nearest first."""
+    """Return the ids that one new row is compared with, nearest first."""
     return (found.old[found.new == row] + 1).tolist()
 
 

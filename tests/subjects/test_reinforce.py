@@ -43,7 +43,7 @@ FIELDS = {
 
 @pytest.fixture
 def opened(trigrams, clock):
-    """Opens a lab with the notes under a pack, given by name or by a policy for ``reinforce``."""
+    """Return a function that opens a lab with the notes under a pack, or under a policy for ``reinforce``."""
 
     def begin(pack, **columns):
         if pack.startswith("(defpolicy"):

@@ -1,4 +1,4 @@
-"""What a purge puts in the place of names, and what it leaves: nothing is cut that something is known by."""
+"""Replacement of names by a purge: texts stay as long as their meaning does not depend on a purged name."""
 
 import numpy as np
 import polars as pl
@@ -170,7 +170,7 @@ NAMES = ["Q", "Qo", "Qol", "Quol", "Quoll", "Quolle"]
 def test_a_name_of_four_letters_or_more_goes_from_an_expression_that_filtered_a_recall(
     lab, name, field
 ):
-    """Of three letters or fewer it stands in too many words to tell of anybody."""
+    """A name of three letters or fewer is part of too many words to identify a person."""
     lab.remember("tabs or spaces", **{field: name})
     lab.remember("spaces or tabs")
     hits = lab.recall("tabs", where=(pl.col(field) == name) | pl.col(field).is_null())

@@ -1,4 +1,4 @@
-"""What takes the place of what, whatever the policies of linking say: one place is taken once, by what holds it."""
+"""Which statement supersedes which, whatever the policies of linking say: each value has one successor."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_what_is_told_late_and_does_not_stay_has_no_edge(decided: str) -> None:
 
 
 def words(count: int, letter: str) -> str:
-    """A text of so many characters, of words that no other letter has."""
+    """Return a text of ``count`` characters whose words no other letter has."""
     text = " ".join(f"{letter}{number:03d}" for number in range(count))
     return text[:count].rstrip().ljust(count, letter)
 

@@ -1,4 +1,4 @@
-"""What time does to memories: one pass against one memory at a time, and what passes never do."""
+"""Decay and expiry: a pass against one memory at a time, and changes that no pass makes."""
 
 import math
 import tempfile
@@ -26,7 +26,7 @@ LIVE = tuple(word for word in STATUSES if word != "purged")
 
 
 def alone(name):
-    """A pack in which no memory is compared with another: what time does is all that happens."""
+    """Return a pack in which memories are not compared, so that time alone changes them."""
     return f'(pack alone :inherits {name}) (setting linking "off")'
 
 
@@ -74,7 +74,7 @@ def memories(draw):
 
 @pytest.fixture(scope="module")
 def opened(trigrams):
-    """A lab in memory with these memories, some of them recalled."""
+    """Return a lab in memory with these memories, some of them recalled."""
 
     def fresh(pack, rows, uses=()):
         lab = memlab.open(embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=pack)
@@ -87,7 +87,7 @@ def opened(trigrams):
 
 
 def one_at_a_time(lab, pack, id, now):
-    """What the pack's policies make of one memory, row by row: the status and the label that it has afterwards."""
+    """Apply the pack's policies to one memory, row by row; return its status and label afterwards."""
     state, row = lab.io.store.state, id - 1
     status, label = state.names["status"].value_at(row), state.names["label"].value_at(row)
     changed = int(state.numbers["changed"].values[row])

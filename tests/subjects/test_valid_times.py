@@ -48,7 +48,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def told(order: list[dict[str, Any]], *, how: str) -> dict[int, list[tuple[str, str, str]]]:
-    """What held on each day, of a history told in this order."""
+    """Return the valid values of each day, for a history told in this order."""
     with memlab.open(pack="factgraph", clock=memlab.ManualClock(NOW)) as lab:
         if how == "many":
             lab.remember(order)

@@ -37,8 +37,9 @@ EDGE = {"has-tag": 0.8, "in-cluster": 0.6, "supersedes": 0.9}
 
 
 def topics(texts):
-    """Vectors on given axes: half of each is what it is about, so that texts on one topic are near (0.5) and no more;
-    the other half is its own.
+    """Embed texts on given axes: half of a vector is its topic, so texts on one topic have a similarity of 0.5.
+
+    The other half is the text's own.
     """
     out = np.zeros((len(texts), 256))
     for row, text in enumerate(texts):
@@ -69,7 +70,7 @@ MEMORIES = [
         "tags": ["style"],
         "provenance": "user-corrected",
     },
-    # 4-6: how things go out; the fifth stands in the place of the fourth
+    # 4-6: how things go out; the fifth supersedes the fourth
     {"text": "Deploy on any day", "kind": "fact", "provenance": "inferred"},
     {"text": "Never deploy on friday", "kind": "correction", "provenance": "user-corrected"},
     {
@@ -258,7 +259,7 @@ class TestConfidence:
 
 class TestAfterEachRetrieval:
     def test_a_life_of_verdicts_and_feedback(self, lab, clock):
-        """Accesses, confidence, strength and the weights between what passed, counted beside the lab."""
+        """Accesses, confidence, strength and the weights between results, compared with counts outside the lab."""
         chance = np.random.default_rng(5)
         access, confidence, strength = (
             dict.fromkeys(range(1, 11), value) for value in (0.0, 0.6, 1.0)

@@ -1,4 +1,4 @@
-"""What a coding assistant's memory makes of trust that was given, and of a verifier that rejects what was found."""
+"""The pack cascade with feedback and with a verifier that rejects results: how trust changes."""
 
 import pytest
 

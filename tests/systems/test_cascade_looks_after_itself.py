@@ -25,7 +25,7 @@ def lab(clock):
 
 
 def offered(turns, *contexts):
-    """What comes up for each of the contexts."""
+    """Return the memories that are offered for each of the contexts."""
     found = []
     for context in contexts:
         turns.offer(context)

@@ -1,13 +1,13 @@
-"""Two weeks with an assistant that knows its user: what it keeps, what pales, and what is gone in the end.
+"""Two weeks with an assistant that knows its user: which memories stay, which fade, and which are deleted.
 
     lab = memlab.open("friend.memlab", pack="companion")
     lab.remember("The user's name is Ada", kind="personal")              # a user fact: does not fade
     lab.remember("We laughed about the goat", kind="event")              # an agent's memory: 100, then less every day
-    lab.upkeep.schedule()                                                       # notes what changed, every four hours
+    lab.upkeep.schedule()                                                # records changes every four hours
 
-A memory loses max(2, 5 - 0.03 emotional weight) of its strength a day since it was last recalled; a recall adds 5 to
-what is left. It is vivid from 80 on, clear from 50, hazy from 20, then a fragment, and at 0 it is softly deleted. The
-ledger here does that arithmetic on its own; every pass has to find what the ledger says, and nothing else.
+A memory loses max(2, 5 - 0.03 emotional weight) of its strength for each day since its last recall; a recall adds 5.
+It is vivid from 80 on, clear from 50, hazy from 20, then a fragment, and at 0 it is softly deleted. The ledger in this
+file does that arithmetic independently. Every pass must find exactly what the ledger says.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Entry:
 
 
 class Friend:
-    """A lab with its companion, the ledger beside it, and a clock that goes from pass to pass."""
+    """A lab under the pack companion, its ledger, and a clock that advances from pass to pass."""
 
     def __init__(self, embedder):
         self.clock = memlab.ManualClock(MONDAY)
@@ -117,7 +117,7 @@ def story(trigrams):
 
 
 def when(days):
-    """The pass that notes what happens so many days after the first Monday morning."""
+    """Return the time of the pass that notices an event ``days`` after the first Monday morning."""
     passes = days * DAY / PASS
     return (int(passes) if passes == int(passes) else int(passes) + 1) * PASS / DAY
 

@@ -30,7 +30,7 @@ PREDICATES = ("lives-in", "works-at", "uses", "status")
 
 
 def _word(number):
-    """A word that stands nowhere else."""
+    """Return a word that is used nowhere else."""
     letters = "bcdfghklmnprstvz"
     return (
         "qu"
@@ -40,7 +40,7 @@ def _word(number):
 
 
 def _edited(pack, seed, edits):
-    """A lab in which memories were remembered and corrected, and the words that nobody should meet any more."""
+    """Return a lab with remembered and corrected memories, and the words that must not appear any more."""
     chance, clock = random.Random(seed), memlab.ManualClock("2026-06-01")
     lab = memlab.open(pack=pack, clock=clock)
     number, held, gone = seed * 4096 % 60_000, [], []
@@ -86,7 +86,7 @@ def _edited(pack, seed, edits):
 
 
 def _met(lab, words):
-    """Where one of the words stands in what the present tells."""
+    """Return where the lab shows one of the words at present."""
     said = {}
     now = lab.memories.filter(
         ~pl.col("status").is_in(["superseded", "deprecated", "retracted", "deleted"])

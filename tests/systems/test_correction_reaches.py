@@ -1,7 +1,7 @@
 """A corrected memory is nowhere in its old words: no context, profile, narrative, recall, tag, summary or export.
 
-Each trial remembers something with a word that nothing else has, corrects it to another such word, and looks for the
-old word wherever a lab shows what it knows now. A thousand trials under all eight packs run with ``pytest -m slow``.
+Each trial remembers a text with a unique word, corrects it to another unique word, and searches for the old word
+wherever a lab shows its present knowledge. A thousand trials under all eight packs run with ``pytest -m slow``.
 """
 
 import json
@@ -71,7 +71,7 @@ class Trial:
             template = f"{template} in src/{{}}/run.py"
             return self.remember(template.format(one, one), kind=kind, **fields), other.format(two)
         if self.random.random() < 0.3:
-            fields |= {"summary": f"About {one}", "context": f"somebody said {one}"}
+            fields |= {"summary": f"About {one}", "context": f"a colleague said {one}"}
         return self.remember(template.format(one), kind=kind, **fields), other.format(two)
 
     def remember(self, text, **fields):
@@ -172,7 +172,7 @@ class Trial:
         return self.lab.memories.filter(pl.col("status").is_in(RECALLABLE))
 
     def close(self, folder):
-        """What is made later of all that is there: summaries and exports."""
+        """Check what is derived from all memories later: summaries and exports."""
         lab = self.lab
         self.clock.advance(days=400)
         lab.upkeep.consolidation.run(older_than_days=1, keep=0)

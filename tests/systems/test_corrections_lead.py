@@ -18,7 +18,7 @@ def pairs(request):
 
 
 def remembered(lab, pairs, project=None):
-    """The ids of the corrections; the statements were told a month earlier."""
+    """Remember the statements and, a month later, their corrections; return the ids of the corrections."""
     for old, _, _ in pairs:
         lab.remember(old, at=START, project=project)
     later = START + timedelta(days=30)
@@ -99,7 +99,7 @@ def test_only_a_correction_corrects_and_never_what_is_later():
 
 @pytest.fixture
 def told():
-    """The bundled conversation, in which Noor drinks coffee at first and has quit it in the end."""
+    """Return the bundled conversation, in which Noor drinks coffee at first and quits it in the end."""
     (labelled,) = read_locomo(CONVERSATION)
     talk = labelled.conversation
     with memlab.open(clock=memlab.ManualClock(talk.end + timedelta(days=1))) as lab:

@@ -16,7 +16,7 @@ facts by relevance alone: of three that are as sure and as new, the first told c
 
 
 def told(name, pack, clock):
-    """A lab that was told the story of a design, one memory a day, and the pairs of query and memory id."""
+    """Return a lab that was told the story of a design, one memory a day, and the pairs of query and memory id."""
     lab = memlab.open(pack=pack, clock=clock)
     asked = []
     for row in getattr(stories, name.upper()):

@@ -49,7 +49,7 @@ def test_a_life_of_facts(lab, clock):
     assert 0.5 < 0.95 ** (63 / 7) < 1, "no clamp is reached"
     assert lab.facts.frame()["relevance"].to_list() == pytest.approx([weight])
 
-    # a city said with less confidence stands beside the old one
+    # a city stated with less confidence stays next to the old one
     clock.advance(days=1)
     doubted = lab.facts.add("ada lovelace", "lives-in", object="Bonn", confidence=0.9)
     assert (status(lab, rome), doubted.status) == ("confirmed", "staged")

@@ -17,7 +17,7 @@ def workbench(clock):
 
 @pytest.fixture
 def project(workbench):
-    """A code base of which something was learned in two modules, and rules that hold everywhere."""
+    """Return the lab of a code base with lessons in two modules, and rules that apply everywhere."""
     workbench.remember(
         [
             {"text": "Use tabs for indentation", "kind": "convention", **API},
@@ -80,11 +80,11 @@ def test_the_map_is_in_tier_1_and_the_modules_of_the_task_with_their_files_and_t
     project.agents.modules.scan(tmp_path / "src", project="api")
     found = project.context("who may log in?", project="api", log=False)
     assert "- Modules of api: auth, billing" in found.text.splitlines()
-    project.agents.modules.describe("auth", project="api", description="Who somebody is.")
+    project.agents.modules.describe("auth", project="api", description="Who a user is.")
     project.remember("Keys turn over at noon", kind="gotcha", files=["auth/login.py"], **API)
     found = project.context("a login fails", project="api")
     assert found.modules == ("auth",)
-    about = "- auth: Who somebody is; files auth/login.py, auth/refresh.py; tests tests/test_login.py; imports billing"
+    about = "- auth: Who a user is; files auth/login.py, auth/refresh.py; tests tests/test_login.py; imports billing"
     assert about in found.text.splitlines()
     assert tiers(found)[7] == 2
     assert count_tokens(project.context("a login fails", project="api", budget=60).text) <= 60
@@ -149,7 +149,7 @@ def test_never_the_same_memory_twice_in_a_session(project):
 
 @pytest.mark.parametrize("pack", ["cascade", "memlab", "workbench", "companion"])
 def test_a_trigger_surfaces_a_warning_and_a_procedure(pack, clock):
-    """ "ship it" brings up how to deploy, and "println!" what not to do, whatever else the task says."""
+    """Quoted triggers surface a memory for any task: "ship it" a procedure, and "println!" a warning."""
     with memlab.open(pack=pack, clock=clock) as lab:
         lab.remember([f"Something of no interest, number {n}" for n in range(40)], linking="off")
         lab.remember("Never print secrets", kind="negative", triggers=["println!"])

@@ -1,7 +1,7 @@
-"""Numbers of the five systems where they end up: in a lab, on vectors of given nearness, by arithmetic of its own.
+"""Numbers of the five systems through a whole lab, on vectors of given similarity, by independent arithmetic.
 
-What a policy makes of given values is tested beside the packs (``tests/policies``); here the whole road is walked, and
-only for numbers that no scenario has reached: a pack's setting counts for nothing if the engine does not follow it.
+``tests/policies`` tests the packs' formulas on values. These tests cover the numbers that no scenario has reached,
+through all layers, because a pack's setting has no effect if the engine ignores it.
 """
 
 import itertools
@@ -84,7 +84,7 @@ def asked(lab, **more):
 
 class TestCascade:
     def test_ten_seeds_and_no_eleventh(self, near, opened):
-        """Of thirteen memories near enough, the ten nearest lead to what is beside them: 0.5 * 0.7, lifted by 1.5."""
+        """Of thirteen near memories, the ten nearest spread to their neighbours: 0.5 * 0.7, multiplied by 1.5."""
         lab = opened("cascade")
         seeds = [near.at(0.95 - 0.03 * n, f"seed {n}") for n in range(13)]
         assert min(cosine(lab, seed) for seed in seeds) > 0.5

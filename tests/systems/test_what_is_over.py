@@ -98,7 +98,7 @@ def test_a_memory_that_is_pulled_back_in_time_shows_what_held_then(opened, clock
 
 @pytest.mark.parametrize("pack", PACKS)
 def test_a_recall_leaves_out_what_upkeep_would_take_out(opened, clock, pack):
-    """Upkeep is the oracle: what it takes out at an instant is what a recall at that instant leaves out."""
+    """Upkeep is the oracle: a memory that it removes at an instant is missing from a recall at that instant."""
     lab = opened(pack)
     draw = np.random.default_rng(5)
     for number in range(40):

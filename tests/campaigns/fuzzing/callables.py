@@ -27,7 +27,7 @@ from memlab.subjects.programs.watch import Watch
 __all__ = ["MADE_BY_MEMLAB", "parameters", "public_callables"]
 
 _GIVEN_BY_NAME: tuple[type, ...] = (Attribution, Explanation, PolicyDiff, Watch, Why)
-"""What methods of the kernel return whose class stands in an extension, so that no annotation of theirs names it."""
+"""Classes that methods of the kernel return but that extensions define, so that no annotation names them."""
 
 MADE_BY_MEMLAB = {
     "Call": "a step of a program that was read",
@@ -109,7 +109,7 @@ def public_callables() -> dict[str, Callable[..., Any]]:
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """What a caller gives, without ``self``."""
+    """Return the parameters that a caller passes, without ``self``."""
     given = inspect.signature(function).parameters
     return {name: one for name, one in given.items() if name not in ("self", "cls")}
 
@@ -157,7 +157,7 @@ def _evaluated(hint: Any, module: ModuleType) -> Any:
 
 
 def _everything() -> dict[str, Any]:
-    """The classes of all modules, for annotations that name what their module imports for type checkers alone."""
+    """Return the classes of all modules, for annotations whose module imports them for type checkers alone."""
     if not _KNOWN:
         for found in pkgutil.walk_packages(memlab.__path__, "memlab."):
             if not found.name.endswith("__main__"):

@@ -65,7 +65,7 @@ class Crew:
         return text, slot
 
     def run(self) -> Iterator[Tally]:
-        """The tallies as they come."""
+        """Yield the tallies as they arrive."""
         while any(self.left):
             try:
                 number, chunk, tally = self.reports.get(timeout=1)

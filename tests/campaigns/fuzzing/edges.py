@@ -39,7 +39,7 @@ class Edges:
         return line
 
     def follow(self, call: Callable[[], None]) -> int:
-        """Runs ``call`` and says how many edges were new."""
+        """Run ``call`` and return the number of new edges."""
         self._new = 0
         sys.settrace(self._call)
         try:

@@ -81,7 +81,7 @@ EMBEDDER = load_embedder(hashed, name="hashed")
 
 
 class Desk:
-    """What lies ready for calls: made anew after a call that changed the lab. ``close`` it."""
+    """Prepared arguments for calls, rebuilt after a call that changed the lab. Call ``close`` at the end."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="memlab-fuzz-")
@@ -289,7 +289,7 @@ class Desk:
         return added
 
     def session(self, verb: str) -> Callable[..., Any]:
-        """A method of a session, run to its end."""
+        """Return a function that runs a method of a session to its end."""
         return lambda **given: asyncio.run(getattr(LabSession("s1", self.lab), verb)(**given))
 
     @cached_property
@@ -307,7 +307,7 @@ class Desk:
 
 
 def _surfaced(lab: memlab.Lab) -> Surfaced:
-    """What an offer gives, once its search has ended: it writes to the lab."""
+    """Return the result of an offer once its search has ended, because the search writes to the lab."""
     with lab.agents.turns() as turns:
         return turns.offer("tabs")
 
@@ -364,7 +364,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "LabGraph.describe_tag": lambda d: (
         d.lab.graph.describe_tag,
-        {"tag": "release", "description": "what it is for"},
+        {"tag": "release", "description": "when a version is published"},
     ),
     "LabGraph.tag": lambda d: (d.lab.graph.tag, {"memories": 1, "tags": "ci"}),
     "LabGraph.link": lambda d: (d.lab.graph.link, {"source": 1, "target": 2}),

@@ -17,7 +17,7 @@ __all__ = ["minimal", "shrunk", "timed_alone", "trouble"]
 
 
 def shrunk(text: str, bad: Callable[[str], bool], *, seconds: float = 5.0) -> str:
-    """A part of a text that is still bad: stretches of tokens are left out while that lasts."""
+    """Return a part of a text that is still bad, by leaving out runs of tokens as long as it stays bad."""
     end = time.monotonic() + seconds
     tokens = tokens_of(text) if len(text) <= 40_000 else list(text)
     width = max(1, len(tokens) // 2)
@@ -34,7 +34,7 @@ def shrunk(text: str, bad: Callable[[str], bool], *, seconds: float = 5.0) -> st
 
 
 def minimal(session: Session, finding: Finding) -> Finding:
-    """The finding with the shortest text that leads to the same kind."""
+    """Return the finding with the shortest text that leads to the same kind."""
     wanted = kind_of(finding).split(" at ")[-1] if finding.what == "crash" else finding.what
 
     def bad(text: str) -> bool:
@@ -48,7 +48,7 @@ def minimal(session: Session, finding: Finding) -> Finding:
 
 
 def trouble(session: Session, text: str, slot: str) -> list[Finding]:
-    """What is wrong with one text, on all rows."""
+    """Return the findings for one text on all rows."""
     found: list[Finding] = []
     try:
         with session.canaries.near():

@@ -24,7 +24,7 @@ def tokens_of(text: str) -> list[str]:
 
 
 def _span(tokens: list[str], dice: random.Random) -> tuple[int, int] | None:
-    """A balanced stretch of tokens, from an opening bracket to the one that closes it."""
+    """Return a balanced run of tokens, from an opening bracket to the one that closes it."""
     opening = [i for i, token in enumerate(tokens) if token in "(["]
     if not opening:
         return None
@@ -38,7 +38,7 @@ def _span(tokens: list[str], dice: random.Random) -> tuple[int, int] | None:
 
 
 def splice(text: str, other: str, dice: random.Random) -> str:
-    """A form of one text in the place of a form of another."""
+    """Replace a form of one text by a form of another."""
     ours, theirs = tokens_of(text), tokens_of(other)
     here, there = _span(ours, dice), _span(theirs, dice)
     if here is None or there is None:
@@ -66,7 +66,7 @@ def edit(text: str, other: str, dice: random.Random) -> str:
 
 
 def nest(text: str, other: str, dice: random.Random) -> str:
-    """A form inside many others, or many copies of it side by side."""
+    """Put a form inside many others, or repeat it many times in a row."""
     tokens = tokens_of(text)
     span = _span(tokens, dice) or (0, len(tokens))
     inner = "".join(tokens[span[0] : span[1]])
@@ -100,7 +100,7 @@ def corrupt(text: str, other: str, dice: random.Random) -> str:
 
 
 def numbers(text: str, other: str, dice: random.Random) -> str:
-    """A number made long, large or odd."""
+    """Make a number long, large or odd."""
     found = list(re.finditer(r"(?<![\w.])-?\d[\w.]*", text))
     if not found:
         return edit(text, other, dice)
@@ -113,7 +113,7 @@ def numbers(text: str, other: str, dice: random.Random) -> str:
 
 
 def cut(text: str, other: str, dice: random.Random) -> str:
-    """The front of one text, or the front of one and the back of another."""
+    """Return the front of one text, or the front of one and the back of another."""
     at = dice.randrange(len(text) + 1)
     return text[:at] + (other[dice.randrange(len(other) + 1) :] if dice.random() < 0.5 else "")
 

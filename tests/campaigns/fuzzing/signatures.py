@@ -150,7 +150,7 @@ def _state(desk: Desk) -> tuple[Any, ...]:
 
 
 def _end(made: Any) -> None:
-    """What runs in the background is ended, and what is lazy is computed."""
+    """Close results that run in the background, and compute lazy ones."""
     for verb in ("stop", "close"):
         end = getattr(made, verb, None)
         if callable(end) and not isinstance(made, memlab.Slates):
@@ -207,7 +207,7 @@ _KINDS = {
         if "expression" in name or "column" in name or name == "a number for true"
     },
 }
-"""What may be accepted where an annotation says no more than this: told anew here, without asking the rules."""
+"""Types that are accepted where an annotation is too general; stated here without the rules of the library."""
 
 _NEVER = {
     "object()",

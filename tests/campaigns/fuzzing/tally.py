@@ -20,7 +20,7 @@ class Finding:
 
 
 def kind_of(finding: Finding) -> str:
-    """What makes two findings one: the place of a crash, the operation that disagrees."""
+    """Return the key by which findings are the same: the position of a crash, or the operation that disagrees."""
     return f"{finding.what} {re.sub(r'[0-9.e+-]{3,}|0x[0-9a-f]+', 'N', finding.detail)[:160]}"
 
 

@@ -49,7 +49,7 @@ _BESIDE = ("snapshots", "slates", "neighbours", "backups")
 
 @dataclass(frozen=True)
 class Trouble:
-    """What went wrong. ``kind``: unopenable, differs, raw, purge (it changed what it should not), hung."""
+    """A failure. Its ``kind`` is unopenable, differs, raw, purge (changed too much) or hung."""
 
     kind: str
     what: str
@@ -214,7 +214,7 @@ class _Life:
         self.lived.killed += child.exitcode == -signal.SIGKILL
         self.lab = self.open_again()
 
-    # -- opened anew ----------------------------------------------------------------------------------------------
+    # -- opening from the journal ---------------------------------------------------------------------------------
 
     def open_again(self) -> memlab.Lab:
         try:
@@ -231,8 +231,8 @@ class _Life:
         with tempfile.TemporaryDirectory(prefix="memlab-fold-") as made:
             copy = Path(made) / self.path.name
             shutil.copytree(self.path, copy, ignore=shutil.ignore_patterns(*_BESIDE, "*.lock"))
-            with self.opened(copy) as anew:
-                self.same(was, content_of(anew), "folded anew")
+            with self.opened(copy) as rebuilt:
+                self.same(was, content_of(rebuilt), "folded from the journal")
         checked = self.lab.io.check()
         if not getattr(checked, "sound", getattr(checked, "ok", True)):
             raise _Unlike("differs", f"check: {checked!r}")
@@ -356,7 +356,7 @@ def _die(path: Path, files: Path, seed: str, verb: str, state: Any, now: int, li
 
 @contextmanager
 def _hanging() -> Iterator[None]:
-    """A step that takes too long raises TimeoutError."""
+    """Raise TimeoutError in a step that takes too long."""
 
     def ring(number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"still at it after {_LONGEST:g} s")

@@ -47,7 +47,7 @@ def _ids(lab: memlab.Lab, dice: random.Random) -> list[int]:
 
 
 def _fields(dice: random.Random, words: Words) -> dict[str, Any]:
-    """Some fields of a memory, of every storage."""
+    """Return some fields of a memory, of every type of storage."""
     one = lambda: words.one(dice)  # noqa: E731
     every = {
         "tags": lambda: words.some(dice),
@@ -348,7 +348,7 @@ def pin(lab, dice, words, folder):
 
 @verb(1)
 def load(lab, dice, words, folder):
-    """A small lab of the same words, which has been purged, merged and clustered, is added to this one."""
+    """Load a small lab of the same words, purged, merged and clustered, into this one."""
     target = folder / f"other.{dice.choice(['jsonl', 'parquet'])}"
     with memlab.open(embedder=letters, clock=memlab.ManualClock("2026-02-01")) as other:
         for _ in range(dice.randint(1, 12)):

@@ -59,7 +59,7 @@ class Words:
         return dice.choice(self.all)
 
     def text(self, dice: random.Random) -> str:
-        """A whole word, what begins with one, what holds one, or several."""
+        """Return a whole word, a text that begins with a word, one that contains a word, or several words."""
         one, two = self.one(dice), self.one(dice)
         return dice.choice(
             [one, one, f"{one} {two}", f"so {one}. {two}", f"{one}\u2026", f" {one}  {two} "]

@@ -193,7 +193,7 @@ def test_a_subtree_replaced_by_one_of_its_type_compiles(body: str, data: st.Data
     try:
         changed = replace(old, tree, new)
     except PolicyError:
-        # what stands in the way is a name that let has bound with another type
+        # the obstacle is a name that let has bound with another type
         if "let" not in body:
             raise
         return
