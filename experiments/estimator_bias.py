@@ -31,8 +31,13 @@ from memlab.science.evaluation import evaluate
 from memlab.science.simulation import Life, Phase, User, World, live
 
 LOGGING = """(pack logging "Five memories of a pool of thirty." :inherits memlab)
-(setting limit 5) (setting pool 30) (setting probe-rate 1) (setting probe-depth 25) (setting probe-floor 0.5)"""
-"""Every candidate below the head can be the probe, so a policy that orders this pool is supported wholly."""
+(setting limit 5) (setting pool 30) (setting probe-rate 1) (setting probe-depth 25) (setting probe-floor 0.5)
+(defpolicy explore [activation nearness] (+ (max 0 activation) (* 0 nearness)))"""
+"""Every candidate below the top five can be the exploration item, so the log supports each policy that ranks this pool.
+
+A log records the features that its own pack reads. ``explore`` reads ``nearness`` with the weight 0 because companion
+scores by it and the default pack does not.
+"""
 
 POLICIES = {
     "companion": "companion",
@@ -98,7 +103,7 @@ def measured(
     for seed in range(logs):
         slates = pools.redraw(seed, clusters=clusters)
         policies = [pl.col(name) for name in POLICIES]
-        default = evaluate(slates, policies)
+        default = evaluate(slates, policies, missing="censor")  # feedback is missing at random here
         total = evaluate(slates, policies, estimator="ht", missing="zero")
         answered = (
             slates.feedback.select(pl.len()).collect().item()

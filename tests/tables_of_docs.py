@@ -14,7 +14,9 @@ from memlab.io.serving.forms import MemoryAnswer
 from memlab.io.serving.tools import TOOLS
 from memlab.kernel.policies import SETTINGS, SettingValue, load_pack, pack_names
 from memlab.kernel.schema import EDGE, FIELDS, MEMORY, Column
+from memlab.subjects.lab import RENAMED
 from memlab.subjects.programs.program import OPERATIONS
+from memlab.ui.cli import FORMER
 
 DOCS = Path(__file__).parents[1] / "docs"
 DESIGNS = ("cascade", "companion", "workbench", "associative", "factgraph")
@@ -162,7 +164,25 @@ def answers() -> str:
     )
 
 
+def renamed_attributes() -> str:
+    lines = [
+        (f"`lab.{old}`", f"`lab.{new if isinstance(new, str) else new[0]}`")
+        for old, new in RENAMED.items()
+    ]
+    return rows("old | new", lines)
+
+
+def renamed_commands() -> str:
+    return rows(
+        "old | new", [(f"`memlab {old}`", f"`memlab {FORMER[old]}`") for old in sorted(FORMER)]
+    )
+
+
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "../CHANGELOG.md": {
+        "renamed-attributes": renamed_attributes,
+        "renamed-commands": renamed_commands,
+    },
     "reference/memories.md": {"fields": fields, "kept": kept, "edges": edges},
     "reference/operations.md": {"operations": operations},
     "reference/serving.md": {"arguments": arguments, "answers": answers},

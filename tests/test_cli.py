@@ -492,7 +492,7 @@ def test_an_answer_is_attributed(run, json_of, tmp_path):
         "-",
         input="Priya Natarajan does.",
     )
-    assert "0 of 2 shown memories got a reward" in again.output
+    assert "rewards for 0 of 2 hits" in again.output
     more = ("--reply", tmp_path / "reply.txt")
     found = json_of(
         "attribute",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import hashlib
 import importlib
 import json
 import subprocess
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from memlab.io.ingest import read_locomo
@@ -19,6 +22,7 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 sys.path.insert(0, str(EXPERIMENTS))
 recombined: Any = importlib.import_module("recombined")
 measuring: Any = importlib.import_module("measuring")
+results: Any = importlib.import_module("results")
 bare_indexes: Any = importlib.import_module("bare_indexes")
 
 
@@ -64,6 +68,71 @@ def test_side_by_side_measures_memlab_and_names_who_is_not_installed(tmp_path: P
     assert row["p50"] <= row["p95"]
     assert row["rss"] >= row["imports"] > 0
     assert (tmp_path / "side-by-side.svg").read_text(encoding="utf-8").count("<svg") == 1
+
+
+def test_the_template_writes_a_table_a_figure_and_the_record_of_its_run(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXPERIMENTS / "template.py"), "--weights", "0", "1"]
+    ended = subprocess.run(
+        [*command, "--results", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    folder = tmp_path / "template"
+    table = pl.read_csv(folder / "table.csv")
+    assert table["weight"].to_list() == [0.0, 1.0]
+    assert table["recall@10"].is_between(0.1, 1.0).all()
+    assert (folder / "figure.svg").read_text(encoding="utf-8").count("<svg") == 1
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    digest = hashlib.sha256(CONVERSATION.read_bytes()).hexdigest()
+    assert run["data"] == {CONVERSATION.name: digest}
+    assert run["arguments"]["weights"] == [0.0, 1.0]
+    assert {"command", "date", "commit", "machine", "versions", "seeds"} <= set(run)
+
+
+def test_the_record_of_a_run_names_seeds_and_digests_of_folders(tmp_path: Path) -> None:
+    data = tmp_path / "chats"
+    data.mkdir()
+    (data / "a.json").write_text("[]", encoding="utf-8")
+    arguments = argparse.Namespace(results=tmp_path / "out", seed=7, runs=2)
+    first = results.compute_digest(data)
+    study = results.Results("small", arguments, data=[data, None])
+    study.save([{"x": 1, "y": 2.0, "parts": [1, 2]}, {"x": 2, "y": None, "parts": []}])
+    run = json.loads((tmp_path / "out/small/run.json").read_text(encoding="utf-8"))
+    assert run["seeds"] == {"seed": 7}
+    assert run["data"] == {"chats": first}
+    (data / "b.json").write_text("[]", encoding="utf-8")
+    assert results.compute_digest(data) != first
+
+
+@pytest.mark.parametrize("name", ["plot_dots", "plot_bars", "plot_lines"])
+def test_a_figure_has_the_same_bytes_for_the_same_rows(name: str, tmp_path: Path) -> None:
+    rows = [
+        {"pack": "a", "set": "one", "x": 1, "value": 0.4, "low": 0.3, "high": 0.5},
+        {"pack": "b", "set": "two", "x": 2, "value": None, "low": None, "high": None},
+    ]
+    options = {
+        "plot_dots": {
+            "label": "pack",
+            "value": "value",
+            "group": "set",
+            "interval": ("low", "high"),
+        },
+        "plot_bars": {"label": "pack", "value": "value"},
+        "plot_lines": {"x": "x", "y": "value", "group": "set"},
+    }[name]
+    study = results.Results("small", argparse.Namespace(results=tmp_path))
+    draw = getattr(results, name)(rows, **options)
+    first = study.write_figure(draw).read_bytes()
+    assert study.write_figure(draw).read_bytes() == first
+
+
+def test_every_script_is_listed_in_the_readme() -> None:
+    text = (EXPERIMENTS / "README.md").read_text(encoding="utf-8")
+    missing = [
+        path.name
+        for path in sorted(EXPERIMENTS.glob("*.py"))
+        if path.name not in text and f"experiments.{path.stem}" not in text
+    ]
+    assert missing == []
 
 
 SMALL = ("--sizes", "60", "--questions", "5", "--singles", "3", "--indexes", "numpy exact")

@@ -138,7 +138,7 @@ class TestAskingAgain:
             noted.feedback(hits[0], "success" if number % 2 else "fail")
         ev = memlab.evaluate(noted.slates(), ["memlab", "workbench"], missing="zero")
         assert [refusal.policy for refusal in ev.refusals] == ["workbench"]
-        assert "cannot be had again" in ev.refusals[0].reason
+        assert "cannot be repeated" in ev.refusals[0].reason
 
     def test_a_forged_log_is_not_run(self, noted, tmp_path):
         slate = noted.recall("tabs", where=pl.col("importance") > 0).slate

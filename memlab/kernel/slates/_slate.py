@@ -577,7 +577,7 @@ class Question(msgspec.Struct, frozen=True):
 
     A purge can rewrite them, so they are not part of a sealed segment.
 
-    Parameters
+    Attributes
     ----------
     query, vector
         The text of the query, and its embedding as int8 bytes.

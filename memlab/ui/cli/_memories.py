@@ -393,7 +393,7 @@ def forget(
     edits = ", ".join(f"#{id}" for id in done.ids if id not in memories)
     text = ", ".join(f"#{id} is forgotten" for id in memories)
     report = {"id": memories[0], "ids": list(done.ids), "status": "forgotten"}
-    return report, text + (f", with its edits {edits}" if edits else "")
+    return report, text + (f", with its corrections {edits}" if edits else "")
 
 
 @command(main, write)

@@ -424,6 +424,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         {"memories": 1, "until": "2026-04-01", "points": 3},
     ),
     "Hits.__getitem__": lambda d: (d.hits.__getitem__, {"index": 0}),
+    "Hit.explain": lambda d: (d.hits[0].explain, {}),
     "Hits.explain": lambda d: (d.hits.explain, {"memory": d.hits[0]}),
     "Hits.why": lambda d: (d.hits.why, {"a": d.hits[0].id}),
     "Hit.above": lambda d: (d.hits[0].above, {}),
