@@ -30,7 +30,7 @@ def rows(head: str, lines: Iterable[Iterable[object]]) -> str:
         [
             f"| {' | '.join(names)} |",
             f"|{rule}|",
-            *(f"| {' | '.join(map(str, one))} |" for one in lines),
+            *(f"| {' | '.join(map(str, line))} |" for line in lines),
         ]
     )
 
@@ -57,8 +57,8 @@ def default_of(column: Column) -> str:
 
 def type_in(frame: object, name: str) -> str:
     """Return the type of a column, without the words that all times share."""
-    found = str(frame.schema[name])  # type: ignore[attr-defined]
-    return "Datetime" if found.startswith("Datetime") else found
+    text = str(frame.schema[name])  # type: ignore[attr-defined]
+    return "Datetime" if text.startswith("Datetime") else text
 
 
 def fields() -> str:
@@ -123,9 +123,9 @@ def other_packs() -> str:
         base = name.removesuffix("-plus") if name.endswith("-plus") else "memlab"
         own, other = load_pack(name).settings, load_pack(base).settings
         differs = [
-            f"`{one}` {written(own[one]).replace('<br>', ' ')}"
-            for one in SETTINGS
-            if own[one] != other[one]
+            f"`{setting}` {written(own[setting]).replace('<br>', ' ')}"
+            for setting in SETTINGS
+            if own[setting] != other[setting]
         ]
         lines.append((f"`{name}`", f"`{base}`", ", ".join(differs) or "nothing"))
     return rows("pack | as | but for", lines)
@@ -135,7 +135,7 @@ def operations() -> str:
     lines = [
         (
             f"`{name}`",
-            *(" ".join(f"`{one}`" for one in part) for part in (o.required, o.optional)),
+            *(" ".join(f"`{item}`" for item in part) for part in (o.required, o.optional)),
             o.does,
             o.doc,
         )
@@ -160,7 +160,10 @@ def answers() -> str:
     models = {f"`{tool.name}`": tool.answer for tool in TOOLS} | {"a hit": MemoryAnswer}
     return rows(
         "of | attributes",
-        [(who, " ".join(f"`{name}`" for name in one.model_fields)) for who, one in models.items()],
+        [
+            (who, " ".join(f"`{name}`" for name in value.model_fields))
+            for who, value in models.items()
+        ],
     )
 
 

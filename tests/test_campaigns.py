@@ -91,14 +91,14 @@ def test_a_signal_at_any_instant_leaves_the_lab_whole_live_and_on_disk(base: Pat
 def test_no_damage_of_a_file_goes_unnoticed(tmp_path: Path) -> None:
     settings = damage.make(tmp_path, names=("small",))
     ran = list(damage.run(settings, damage.cases(settings, 5, seed=1), tmp_path))
-    assert [one for one in ran if one.was not in ("harmless", "told")] == []
+    assert [item for item in ran if item.was not in ("harmless", "told")] == []
 
 
 @pytest.mark.slow
 def test_damages_of_every_file(tmp_path: Path) -> None:
     settings = damage.make(tmp_path)
     ran = list(damage.run(settings, damage.cases(settings, 300, seed=2), tmp_path))
-    assert [one for one in ran if one.was not in ("harmless", "told")] == []
+    assert [item for item in ran if item.was not in ("harmless", "told")] == []
 
 
 @pytest.mark.parametrize("name", ["remember_many", "purge"])

@@ -38,11 +38,11 @@ def states(checked):
 
 
 def test_a_lab_that_nothing_happened_to_is_sound(folder):
-    found = memlab.check(folder)
-    assert found.sound
-    assert set(found.frame["state"]) == {"sound"}
-    assert {"rows", "record", "fold", "snapshot", "backup"} <= set(found.frame["part"])
-    assert "sound" in repr(found)
+    report = memlab.check(folder)
+    assert report.sound
+    assert set(report.frame["state"]) == {"sound"}
+    assert {"rows", "record", "fold", "snapshot", "backup"} <= set(report.frame["part"])
+    assert "sound" in repr(report)
 
 
 def test_one_that_is_open_is_checked_meanwhile(disk):
@@ -95,9 +95,9 @@ def test_a_changed_row_is_noticed_when_it_is_read(folder, disk, part):
 def test_a_changed_row_comes_back_from_a_backup(folder, disk, part):
     change(folder, DAMAGES[part][0])
     assert not memlab.check(folder, repair=False).sound
-    found = memlab.check(folder)
-    assert found.sound
-    assert states(found) == {part: "repaired"}
+    report = memlab.check(folder)
+    assert report.sound
+    assert states(report) == {part: "repaired"}
     with disk() as lab:
         assert lab.memories["text"].to_list()[2::2] == ["transfer 100", "after the backup"]
     assert memlab.check(folder).frame["state"].unique().to_list() == ["sound"]
@@ -111,16 +111,16 @@ def test_a_changed_text_comes_back_from_a_snapshot(folder):
 
 def test_what_nothing_holds_is_named(folder):
     change(folder, "UPDATE payload SET text = 'another' WHERE id = 5")
-    found = memlab.check(folder)
-    assert not found.sound
-    assert states(found) == {"text of memory 5": "damaged"}
+    report = memlab.check(folder)
+    assert not report.sound
+    assert states(report) == {"text of memory 5": "damaged"}
 
 
 def test_a_missing_row_is_noticed(folder):
     change(folder, "DELETE FROM payload WHERE id = 2")
     change(folder, "DELETE FROM event WHERE seq = 4")
-    found = memlab.check(folder, repair=False)
-    assert set(states(found)) >= {"text of memory 2", "event 4"}
+    report = memlab.check(folder, repair=False)
+    assert set(states(report)) >= {"text of memory 2", "event 4"}
     assert memlab.check(folder).sound
 
 

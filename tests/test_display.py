@@ -85,16 +85,16 @@ class TestHtml:
         assert render_html(None) == ""
 
     def test_a_value_with_a_frame_shows_its_repr_and_the_frame(self):
-        shown = html_of(Held("x"))
-        assert "Held x" in shown
-        assert "<table" in shown
+        html = html_of(Held("x"))
+        assert "Held x" in html
+        assert "<table" in html
 
 
 class TestText:
     def test_text_says_what_html_says(self):
-        found = Found("rain")
-        assert str(found) == "rain\n\nrain\nrain  n\nrain  1\nrain\n\nrain"
-        assert html_of(found).count("rain") == 6
+        result = Found("rain")
+        assert str(result) == "rain\n\nrain\nrain  n\nrain  1\nrain\n\nrain"
+        assert html_of(result).count("rain") == 6
 
     def test_lines_are_no_wider_than_asked(self):
         shown = Found("several words of a long sentence").text(20)

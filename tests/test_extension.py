@@ -847,13 +847,13 @@ def openings_in(text, role):
 def test_a_hook_reads_the_fact_that_a_corrected_text_states():
     def edited():
         with memlab.open() as lab:
-            told = lab.remember("Ada: 1. e4", subject="Ada", predicate="opens-with", value="e4")
-            return lab.edit(told, text="Ada: 1. d4")
+            receipt = lab.remember("Ada: 1. e4", subject="Ada", predicate="opens-with", value="e4")
+            return lab.edit(receipt, text="Ada: 1. d4")
 
     assert edited().value is None
     memlab.extend(Extension("chess", "1", hooks=[Hook("openings", "read-facts", openings_in)]))
-    made = edited()
-    assert (made.value, made.rebuilt) == ("d4", ("value",))
+    result = edited()
+    assert (result.value, result.rebuilt) == ("d4", ("value",))
     forget_extension("chess")
     assert openings_in not in list_hooks("read-facts")
 
@@ -864,17 +864,17 @@ class Echoes(Dependents):
     label = "echo"
 
     def find(self, state, row, new, others):
-        said = f"echo: {state.texts.value_at(row)}"
+        text = f"echo: {state.texts.value_at(row)}"
         return [
-            one
-            for one in range(len(state))
-            if state.texts.value_at(one) == said and one + 1 not in others
+            index
+            for index in range(len(state))
+            if state.texts.value_at(index) == text and index + 1 not in others
         ]
 
     def revise(self, editor, row, text, rows, outcome):
-        for one in rows:
+        for item in rows:
             editor.write(
-                "forget", {"set": [{"ids": [one + 1], "columns": {"status": "forgotten"}}]}
+                "forget", {"set": [{"ids": [item + 1], "columns": {"status": "forgotten"}}]}
             )
             outcome.dropped.append(self.label)
 
@@ -884,7 +884,7 @@ def test_a_correction_reaches_what_an_extension_made_of_the_words():
     with memlab.open() as lab:
         told, echo, other = lab.remember(["tabs", "echo: tabs", "echo: spaces"], linking="off")
         assert lab.edit(told, text="four spaces").dropped == ("echo",)
-        assert [lab[one].status for one in (echo.id, other.id)] == ["forgotten", "active"]
+        assert [lab[item].status for item in (echo.id, other.id)] == ["forgotten", "active"]
 
 
 @pytest.mark.parametrize(
@@ -948,11 +948,11 @@ def test_a_context_says_what_an_extension_knows_of_a_project():
     memlab.extend(Extension("gardens", "1", hooks=[Hook("gardens", "project-map", garden)]))
     with memlab.open() as lab:
         lab.remember("Prune in March", project="garden")
-        made = lab.context("when are the apple trees pruned?", project="garden")
-        assert made.modules == ("orchard",)
-        assert "Modules of garden: orchard, pond" in made.text
-        assert "orchard: apples and pears; files trees.csv" in made.text
-        assert made.frame["reason"].to_list() == ["file"]
+        context = lab.context("when are the apple trees pruned?", project="garden")
+        assert context.modules == ("orchard",)
+        assert "Modules of garden: orchard, pond" in context.text
+        assert "orchard: apples and pears; files trees.csv" in context.text
+        assert context.frame["reason"].to_list() == ["file"]
         assert (
             "Modules" not in lab.context("when are the apple trees pruned?", project="kitchen").text
         )

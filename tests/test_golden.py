@@ -171,14 +171,14 @@ def written(folder, thing, reason="because"):
 
 def test_a_record_is_read_as_it_was_written(tmp_path):
     assert record.read(tmp_path).lines == {}
-    thing = frame(id=[1, 2, 3], score=[0.1, None, math.pi], text=["a 0.5", "b", None])
-    written(tmp_path, thing)
+    table = frame(id=[1, 2, 3], score=[0.1, None, math.pi], text=["a 0.5", "b", None])
+    written(tmp_path, table)
     held = record.read(tmp_path)
     assert held.machines == {things.digest(HERE.encode()): HERE}
     for machine in (HERE, ELSEWHERE):
-        assert record.compare(held, {thing.name: thing}, machine, [thing.name]) == []
+        assert record.compare(held, {table.name: table}, machine, [table.name]) == []
     now = frame(id=[1, 2, 3], score=[0.1, None, math.pi + 1e-9], text=["a 0.5", "b", None])
-    (change,) = record.compare(held, {thing.name: now}, ELSEWHERE, [])
+    (change,) = record.compare(held, {table.name: now}, ELSEWHERE, [])
     assert set(change.parts) == {"score"}
 
 

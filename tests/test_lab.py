@@ -120,8 +120,8 @@ class TestRecall:
     def test_projects_are_kept_apart_and_what_has_none_is_everywhere(self, lab):
         lab.remember([{"text": f"The deploy day of {p}", "project": p} for p in ("api", "web")])
         lab.remember("Every deploy needs a review")
-        found = {hit.text for hit in lab.recall("deploy", project="api")}
-        assert found == {"The deploy day of api", "Every deploy needs a review"}
+        texts = {hit.text for hit in lab.recall("deploy", project="api")}
+        assert texts == {"The deploy day of api", "Every deploy needs a review"}
 
     def test_what_is_forgotten_stays_away_until_restored(self, lab):
         memory = lab.remember("The bakery opens at six.")

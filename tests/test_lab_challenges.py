@@ -33,15 +33,21 @@ def asked(lab, clock):
 
 def test_a_challenge_is_an_event_that_survives_reopening_and_ends(disk):
     with disk() as lab:
-        made = lab.challenge("companion", extra=2, rate=0.5, reason="is fresh better?")
-        assert (made.name, made.design, made.extra, made.rate, made.reason) == (
+        challenge = lab.challenge("companion", extra=2, rate=0.5, reason="is fresh better?")
+        assert (
+            challenge.name,
+            challenge.design,
+            challenge.extra,
+            challenge.rate,
+            challenge.reason,
+        ) == (
             *("companion", "extra", 2, 0.5),
             "is fresh better?",
         )
-        assert "2 extra items in 50%" in repr(made)
+        assert "2 extra items in 50%" in repr(challenge)
     with disk() as lab:
         (again,) = lab.policies.challenges
-        assert (again.pack.hash, again.extra, again.at) == (made.pack.hash, 2, made.at)
+        assert (again.pack.hash, again.extra, again.at) == (challenge.pack.hash, 2, challenge.at)
         lab.policies.end_challenge("companion", reason="seen enough")
         assert lab.policies.challenges == ()
         assert [row["kind"] for row in lab.log.tail(2).iter_rows(named=True)] == [
@@ -75,22 +81,22 @@ def test_what_cannot_be_challenged_is_refused_and_changes_nothing(lab, ask, erro
     with pytest.raises(error, match=reason):
         ask(lab)
     assert lab.io.store.state.seq == head
-    assert [one.name for one in lab.policies.challenges] == ["companion"]
+    assert [challenge.name for challenge in lab.policies.challenges] == ["companion"]
 
 
 def test_the_agent_keeps_its_head_and_sees_one_more(asked):
     hits = asked.recall("boat and rope", limit=4)
     challenge = hits.slate.challenge
     own = set(challenge["heads"]["words"]["ids"]) - set(challenge["live"])
-    shown = list(hits.slate.shown)
-    assert [one for one in shown if one not in hits.slate.probes] == challenge["live"]
+    items = list(hits.slate.shown)
+    assert [item for item in items if item not in hits.slate.probes] == challenge["live"]
     assert set(hits.slate.probes) <= own
-    assert len(shown) == 4 + bool(own)
+    assert len(items) == 4 + bool(own)
     frame = hits.slate.frame
     assert frame.filter(pl.col("memory_id").is_in(list(own)))[
         "propensity"
     ].to_list() == pytest.approx([1 / len(own)] * len(own))
-    assert frame["propensity"].sum() == pytest.approx(len(shown))
+    assert frame["propensity"].sum() == pytest.approx(len(items))
 
 
 def test_what_is_not_logged_teaches_nothing_and_is_not_challenged(asked):
@@ -102,28 +108,28 @@ def test_what_is_not_logged_teaches_nothing_and_is_not_challenged(asked):
 def test_slates_carry_the_heads_and_give_a_verdict(asked):
     logged = asked.slates().decisions.collect()["challenge"]
     assert logged.null_count() == 0
-    found = asked.verdict("words")
-    one = found["words"]
-    assert one.recalls == 20
-    assert one.track.height == 20
-    assert one.difference.low <= one.difference.value <= one.difference.high
-    assert one.better is None
-    assert one.title == "After 20 recalls, words and memlab are indistinguishable."
-    assert found.frame["challenger"].to_list() == ["words"]
-    assert "memlab.trial" in repr(found)
+    verdict = asked.verdict("words")
+    words = verdict["words"]
+    assert words.recalls == 20
+    assert words.track.height == 20
+    assert words.difference.low <= words.difference.value <= words.difference.high
+    assert words.better is None
+    assert words.title == "After 20 recalls, words and memlab are indistinguishable."
+    assert verdict.frame["challenger"].to_list() == ["words"]
+    assert "memlab.trial" in repr(verdict)
     assert memlab.verdict(asked).frame.equals(asked.verdict().frame)
 
 
 def test_a_report_is_one_page_that_asks_for_nothing(asked, tmp_path):
-    found = asked.verdict("words")
-    page = found.report(tmp_path / "reports" / "verdict.html").read_text(encoding="utf-8")
+    verdict = asked.verdict("words")
+    page = verdict.report(tmp_path / "reports" / "verdict.html").read_text(encoding="utf-8")
     text = page.replace("&#43;", "+").replace("&#39;", "'")
-    assert found["words"].title in text
-    assert found["words"].details in text
+    assert verdict["words"].title in text
+    assert verdict["words"].details in text
     assert "<svg" in page
     assert not re.findall(r"""(?:src|href)\s*=\s*["']?(?!#|data:)[^"'>\s]+""", page)
     with pytest.raises(InputError, match="The page cannot be written to"):
-        found.report(tmp_path / "reports" / "verdict.html" / "below.html")
+        verdict.report(tmp_path / "reports" / "verdict.html" / "below.html")
 
 
 def test_an_observation_is_the_weighted_difference(asked):
@@ -175,15 +181,15 @@ def test_several_challengers_share_the_error(asked):
     for number in range(5):
         for hit in asked.recall(f"tide and sail {number}", limit=4):
             asked.feedback(hit, "success")
-    found = asked.verdict()
-    assert [one.challenger for one in found] == ["words", "companion"]
-    assert found["companion"].recalls == 5
-    assert [one.number for one in found] == [1, 2]
-    assert found["words"].level < found["companion"].level
+    verdict = asked.verdict()
+    assert [item.challenger for item in verdict] == ["words", "companion"]
+    assert verdict["companion"].recalls == 5
+    assert [item.number for item in verdict] == [1, 2]
+    assert verdict["words"].level < verdict["companion"].level
     alone = asked.verdict("words")["words"].difference
     assert (alone.low, alone.high) == (
-        found["words"].difference.low,
-        found["words"].difference.high,
+        verdict["words"].difference.low,
+        verdict["words"].difference.high,
     )
     with pytest.raises(UnknownName, match="There is no challenger "):
         asked.verdict("companyon")
@@ -194,9 +200,9 @@ def test_recalls_under_another_version_of_the_live_pack_are_left_out(asked):
     for number in range(3):
         for hit in asked.recall(f"tide and sail {number}", limit=4):
             asked.feedback(hit, "success")
-    found = asked.verdict("words")
-    assert found["words"].recalls == 3
-    assert any("20 recalls left out: other versions" in note for note in found.notes)
+    verdict = asked.verdict("words")
+    assert verdict["words"].recalls == 3
+    assert any("20 recalls left out: other versions" in note for note in verdict.notes)
 
 
 def test_a_log_without_a_challenge_says_how_to_have_one(lab):

@@ -48,18 +48,18 @@ class TestCascade:
         )
         herd.policies.use(self.PACK)
         herd.graph.clusters.find()
-        seen = {hit.id for hit in herd.recall(GOATS[3], log=False, viewer="bob")}
-        assert seen
-        assert 21 not in seen
+        ids = {hit.id for hit in herd.recall(GOATS[3], log=False, viewer="bob")}
+        assert ids
+        assert 21 not in ids
 
 
 class TestResults:
     def test_clusters_are_a_frame_a_figure_and_a_line(self, herd):
-        found = herd.graph.clusters.find()
-        assert found.frame.columns == ["cluster", "name", "members", "what", "into"]
-        assert len(found) == 2
-        assert repr(found) == "<Clusters 2 of 20 memories: 2 new>"
-        assert found.figure().axes[0].get_title(loc="left") == "2 clusters"
+        clusters = herd.graph.clusters.find()
+        assert clusters.frame.columns == ["cluster", "name", "members", "what", "into"]
+        assert len(clusters) == 2
+        assert repr(clusters) == "<Clusters 2 of 20 memories: 2 new>"
+        assert clusters.figure().axes[0].get_title(loc="left") == "2 clusters"
         assert herd.graph.clusters.frame().columns == [
             "cluster",
             "name",
@@ -80,12 +80,12 @@ class TestResults:
 
     def test_summaries_are_listed_with_what_became_of_them(self, herd, clock):
         clock.advance(days=100)
-        made = herd.upkeep.consolidation.run()
-        assert repr(made) == "<Consolidated 20 memories became 2 summaries, pack memlab>"
-        herd.restore(made.ids[0])
-        assert herd[made.ids[0]].status == "forgotten"
+        consolidation = herd.upkeep.consolidation.run()
+        assert repr(consolidation) == "<Consolidated 20 memories became 2 summaries, pack memlab>"
+        herd.restore(consolidation.ids[0])
+        assert herd[consolidation.ids[0]].status == "forgotten"
         frame = herd.upkeep.consolidation.frame()
-        assert frame["memory_id"].to_list() == made.ids
+        assert frame["memory_id"].to_list() == consolidation.ids
         assert frame["undone"].is_null().to_list() == [False, True]
         assert frame["by"].to_list() == ["clusters", "clusters"]
         assert (
@@ -94,10 +94,10 @@ class TestResults:
 
     def test_restore_brings_one_member_back_beside_its_summary(self, herd, clock):
         clock.advance(days=100)
-        made = herd.upkeep.consolidation.run()
+        consolidation = herd.upkeep.consolidation.run()
         herd.restore(1)
         assert herd[1].status == "active"
-        assert herd[made.ids[0]].status == "active"
+        assert herd[consolidation.ids[0]].status == "active"
 
 
 class TestRefusals:

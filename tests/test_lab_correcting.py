@@ -34,14 +34,14 @@ def test_a_field_is_changed_in_place(lab, clock):
         memory, tags=["style", "editor"], importance=0.9, summary="tabs", branch="main", pinned=True
     )
     assert (edited.id, edited.tags, edited.superseded_by) == (1, ("style", "editor"), None)
-    found = row(lab, 1)
-    assert (found["importance"], found["summary"], found["branch"], found["pinned"]) == (
+    values = row(lab, 1)
+    assert (values["importance"], values["summary"], values["branch"], values["pinned"]) == (
         0.9,
         "tabs",
         "main",
         True,
     )
-    assert found["changed"] > found["created"]
+    assert values["changed"] > values["created"]
     assert kinds(lab)[-1] == "edit"
     assert lab.edges["to"].to_list() == ["style", "editor"]
 
@@ -59,10 +59,10 @@ def test_none_takes_a_value_away(lab):
         valid_from=None,
         importance=None,
     )
-    found = row(lab, 1)
-    assert found["tags"] == []
-    assert [found[name] for name in ("summary", "branch", "ttl_days", "valid_from")] == [None] * 4
-    assert found["importance"] == 0.5
+    values = row(lab, 1)
+    assert values["tags"] == []
+    assert [values[name] for name in ("summary", "branch", "ttl_days", "valid_from")] == [None] * 4
+    assert values["importance"] == 0.5
 
 
 def test_another_text_is_another_memory_that_supersedes_the_old(lab, clock):
@@ -88,14 +88,14 @@ def test_another_text_is_another_memory_that_supersedes_the_old(lab, clock):
         2,
         "deploys on Tuesdays",
     )
-    found = row(lab, 2)
-    assert (found["provenance"], found["source"], found["importance"]) == (
+    values = row(lab, 2)
+    assert (values["provenance"], values["source"], values["importance"]) == (
         "user-corrected",
         "user-edit",
         0.9,
     )
-    assert (found["summary"], new.dropped) == (None, ("summary",)), "it told the old words"
-    assert found["created"].day == 3
+    assert (values["summary"], new.dropped) == (None, ("summary",)), "it told the old words"
+    assert values["created"].day == 3
     edge = lab.edges.filter(relation="supersedes").row(0, named=True)
     assert (edge["source"], edge["target"]) == (2, 1)
     assert lab.recall("when do deploys go out", project="api").ids == (2,)
@@ -126,24 +126,24 @@ def test_every_field_is_carried_over(lab):
         "word": None,
     }
     columns = memlab.kernel.schema.MEMORY
-    given = {}
+    arguments = {}
     for name in FIELDS:
         column = columns[name]
         if name in ("text", "status", "origin", "provenance", "source"):
             continue
         if column.storage == "word":
-            given[name] = column.words[0]
+            arguments[name] = column.words[0]
         elif column.storage == "num":
-            given[name] = max(column.low, 1.0)
+            arguments[name] = max(column.low, 1.0)
         else:
-            given[name] = (
+            arguments[name] = (
                 '(recall "tabs?")' if name == "operations" else values.get(column.storage, "x")
             )
-    lab.remember("a text", **given)
+    lab.remember("a text", **arguments)
     of_its_words = ("summary", "subject", "predicate", "object", "value")
     assert set(lab.edit(1, text="another").dropped) == set(of_its_words)
     one, two = row(lab, 1), row(lab, 2)
-    for name in given:
+    for name in arguments:
         assert two[name] == (None if name in of_its_words else one[name]), name
 
 
@@ -375,13 +375,13 @@ def test_a_backup_opens_as_a_lab_and_three_are_kept(disk, trigrams, tmp_path, cl
         for number in range(5):
             lab.remember(f"memory {number}", tags=["x"])
             lab.recall("memory")
-            made = lab.io.backup()
+            result = lab.io.backup()
             clock.advance(days=1)
-        assert made.frame["event"].is_sorted()
-        assert made.frame.height == 3
-        assert made.size > 1000
-        assert made.path.parent == tmp_path / "agent.memlab" / "backups"
-        with memlab.open(made.path, embedder=trigrams) as copy:
+        assert result.frame["event"].is_sorted()
+        assert result.frame.height == 3
+        assert result.size > 1000
+        assert result.path.parent == tmp_path / "agent.memlab" / "backups"
+        with memlab.open(result.path, embedder=trigrams) as copy:
             assert copy.memories.equals(lab.memories)
             assert copy.edges.equals(lab.edges)
             assert copy.slates().decisions.collect().height == 5

@@ -35,26 +35,26 @@ class TestMaintain:
     def test_what_it_tells(self, lab, clock):
         lab.remember(["a", "b", "c"])
         clock.advance(days=5)
-        found = lab.upkeep.maintain()
-        assert found
-        assert len(found) == 3
-        assert found.counts.rows() == [("label", None, "clear", 3)]
-        assert found.frame.columns == ["id", "what", "from", "to", "at"]
-        assert found.frame["at"].unique().to_list() == [datetime(2026, 3, 6, 12, tzinfo=UTC)]
-        assert (found.pack, found.pack_hash) == ("quiet", lab.policies.pack.hash)
-        assert [event.kind for event in lab.io.store.journal.events(after=found.events[0] - 1)] == [
-            "maintain"
-        ]
-        assert repr(found) == "<Upkeep 2026-03-06 12:00 UTC, pack quiet: 3 label none -> clear>"
+        upkeep = lab.upkeep.maintain()
+        assert upkeep
+        assert len(upkeep) == 3
+        assert upkeep.counts.rows() == [("label", None, "clear", 3)]
+        assert upkeep.frame.columns == ["id", "what", "from", "to", "at"]
+        assert upkeep.frame["at"].unique().to_list() == [datetime(2026, 3, 6, 12, tzinfo=UTC)]
+        assert (upkeep.pack, upkeep.pack_hash) == ("quiet", lab.policies.pack.hash)
+        assert [
+            event.kind for event in lab.io.store.journal.events(after=upkeep.events[0] - 1)
+        ] == ["maintain"]
+        assert repr(upkeep) == "<Upkeep 2026-03-06 12:00 UTC, pack quiet: 3 label none -> clear>"
 
     def test_where_nothing_changed_nothing_is_written(self, lab):
         lab.remember("a")
         lab.upkeep.maintain()
         before = head(lab)
-        found = lab.upkeep.maintain()
-        assert (found.events, bool(found), head(lab)) == ((), False, before)
-        assert "nothing changed" in repr(found)
-        assert "nothing changed" in html_of(found)
+        upkeep = lab.upkeep.maintain()
+        assert (upkeep.events, bool(upkeep), head(lab)) == ((), False, before)
+        assert "nothing changed" in repr(upkeep)
+        assert "nothing changed" in html_of(upkeep)
 
     def test_a_page_is_escaped(self, lab, clock):
         lab.policies.install("label", '(fn [] "<b>")')
@@ -93,12 +93,12 @@ class TestMaintain:
             calls = []
 
             def once(state, pack, rows, now):
-                found = decided(state, pack, rows, now)
+                result = decided(state, pack, rows, now)
                 calls.append(len(rows))
                 if calls == [0, 2]:
                     with other.io.store.writing() as tx:
                         tx.event("recall", {"ids": [1]}, at=now)
-                return found
+                return result
 
             monkeypatch.setattr(upkeep, "find_transitions", once)
             one.upkeep.maintain()
@@ -141,10 +141,10 @@ class TestSchedule:
         with lab.upkeep.schedule(every=SOON, on_upkeep=passes.put) as schedule:
             assert passes.get(timeout=30).counts.rows() == [("label", None, "vivid", 1)]
             clock.advance(days=30)
-            found = passes.get(timeout=30)
-            while not found:
-                found = passes.get(timeout=30)
-            assert found.counts.rows() == [("status", "active", "deleted", 1)]
+            value = passes.get(timeout=30)
+            while not value:
+                value = passes.get(timeout=30)
+            assert value.counts.rows() == [("status", "active", "deleted", 1)]
             assert schedule.active
         assert not schedule.active
         assert schedule.next is None
@@ -219,15 +219,15 @@ class TestSchedule:
 
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
     def test_a_callback_that_fails_does_not_end_it(self, lab):
-        told = queue.Queue()
+        result = queue.Queue()
 
         def fails(found):
-            told.put(found)
+            result.put(found)
             raise KeyError("mine")
 
         with lab.upkeep.schedule(every=SOON, on_upkeep=fails) as schedule:
             for _ in range(3):
-                told.get(timeout=30)
+                result.get(timeout=30)
             assert schedule.active
 
     def test_it_stops_between_blocks(self, lab, monkeypatch):
@@ -235,9 +235,9 @@ class TestSchedule:
         monkeypatch.setattr(upkeep, "_BLOCK", 1)
         lab.remember(["a", "b", "c"])
         looks = iter([False, True, True, True])
-        found = run_upkeep(lab.io.store, lab.io.store.clock(), is_stopped=lambda: next(looks))
-        assert (found.complete, found.frame["id"].to_list()) == (False, [1])
-        assert "stopped early" in repr(found)
+        report = run_upkeep(lab.io.store, lab.io.store.clock(), is_stopped=lambda: next(looks))
+        assert (report.complete, report.frame["id"].to_list()) == (False, [1])
+        assert "stopped early" in repr(report)
         assert lab.upkeep.maintain().frame["id"].to_list() == [2, 3]
 
     @pytest.mark.parametrize(

@@ -190,8 +190,8 @@ def test_a_purge_leaves_no_project_in_a_mark(held, tmp_path):
 def test_from_the_command_line(json_of, run):
     json_of("remember", "a.memlab", "Deploys go out on Tuesdays", "--project", "api")
     json_of("remember", "a.memlab", "Dear diary", "--project", "diary")
-    seen = json_of("upkeep", "move", "a.memlab", "b.memlab", "--exclude", "diary", "--preview")
-    assert (seen["memories"], [row["would_go"] for row in seen["projects"]]) == (1, [True, False])
+    data = json_of("upkeep", "move", "a.memlab", "b.memlab", "--exclude", "diary", "--preview")
+    assert (data["memories"], [row["would_go"] for row in data["projects"]]) == (1, [True, False])
     assert run("upkeep", "move", "a.memlab", "b.memlab", "--preview").stdout.startswith(
         "2 memories of 2 projects would move"
     )

@@ -119,5 +119,5 @@ def test_an_import_and_a_run_stand_in_the_log(lab, tmp_path, trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.load(path)
         other.upkeep.operations.run("(get-policy)")
-        told = other.log.filter(other.log["kind"].is_in(["import", "run"]))
-        assert told.select("kind", "memories").rows() == [("import", [1, 2]), ("run", [])]
+        rows = other.log.filter(other.log["kind"].is_in(["import", "run"]))
+        assert rows.select("kind", "memories").rows() == [("import", [1, 2]), ("run", [])]

@@ -55,11 +55,11 @@ class TestShown:
             assert ANSWER in hit.passage
             assert hit.passage in LONG
             assert len(hit.passage) < len(LONG) / 4
-            shown = html_of(hits)
-            inside = shown[shown.index("<mark>") + 6 : shown.index("</mark>")]
+            html = html_of(hits)
+            inside = html[html.index("<mark>") + 6 : html.index("</mark>")]
             assert "&lt;b&gt;ninety&lt;/b&gt;" in inside
-            assert "<b>" not in shown
-            assert "<gate>" not in shown
+            assert "<b>" not in html
+            assert "<gate>" not in html
 
     def test_a_short_text_and_one_without_a_word_of_the_question_have_none(self):
         with filled() as lab:

@@ -336,10 +336,10 @@ class TestAttribution:
         hit = lab.recall("text", limit=1)[0]
         lab.policies.rollback(SLOT)
         lab.feedback(hit, "fail")
-        found = lab.policies.attribution().frame
-        assert found["recalls"].to_list() == [0, 3, 1, 0]
-        assert found["success"].to_list() == [0, 3, 0, 0]
-        assert found["fail"].to_list() == [0, 0, 1, 0]
+        frame = lab.policies.attribution().frame
+        assert frame["recalls"].to_list() == [0, 3, 1, 0]
+        assert frame["success"].to_list() == [0, 3, 0, 0]
+        assert frame["fail"].to_list() == [0, 0, 1, 0]
         whole = lab.policies.attribution("spread").frame
         assert whole.select("recalls", "success", "fail").rows() == [(4, 3, 1)]
 

@@ -74,29 +74,29 @@ def contents(file: Path) -> bytes:
         with np.load(io.BytesIO(data)) as arrays:
             return data + b"".join(arrays[name].tobytes() for name in arrays)
     if file.suffix == ".db":
-        found = [data]
+        results = [data]
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
             for (table,) in connection.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table'"
             ).fetchall():
                 for row in connection.execute(f"SELECT * FROM {table}"):
-                    found += [
+                    results += [
                         value if isinstance(value, bytes) else str(value).encode() for value in row
                     ]
-        return b"\n".join(found)
+        return b"\n".join(results)
     return data
 
 
 def traces(folder: Path, words=WORDS) -> set[str]:
     """Which words occur in any file below ``folder``, in any case, and in which."""
-    found = set()
+    unique = set()
     for file in folder.rglob("*"):
         if file.is_file():
             held = contents(file).lower()
-            found |= {
+            unique |= {
                 f"{word} in {file.relative_to(folder)}" for word in words if word.encode() in held
             }
-    return found
+    return unique
 
 
 def fill(lab, *, clock=None) -> None:
@@ -202,8 +202,8 @@ def test_the_lab_goes_on(lab):
     edges = lab.edges.filter((pl.col("source").is_in([2, 3])) & (pl.col("to_kind") == "tag"))
     lab.purge(1)
     lab.purge(4)
-    kept = ["source", "to", "relation", "weight", "created", "edge"]
-    assert lab.edges.filter(pl.col("to_kind") == "tag").select(kept).equals(edges.select(kept))
+    texts = ["source", "to", "relation", "weight", "created", "edge"]
+    assert lab.edges.filter(pl.col("to_kind") == "tag").select(texts).equals(edges.select(texts))
     assert lab.recall("fair in the town").ids
     assert lab.recall("xylophonist quokkas", status=["purged", "active"]).frame.height
     lab.graph.stats(progress=False)
@@ -556,32 +556,32 @@ def test_a_mirror_that_cannot_be_written_or_is_not_there_is_told_and_reached_lat
 
 @pytest.mark.parametrize("kind", ["db", "free", "parquet", "npz", "zip", "txt", "json", "msgpack"])
 def test_a_search_finds_a_part_of_a_text_and_a_name_in_every_form(tmp_path, kind):
-    held = f"he said: {TEXT[10:]} \u2026"
+    text = f"he said: {TEXT[10:]} \u2026"
     file = tmp_path / f"held.{'db' if kind == 'free' else kind}"
     if file.suffix == ".db":
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             connection.execute("PRAGMA secure_delete=OFF")
             connection.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, said TEXT, town TEXT)")
-            connection.execute("INSERT INTO note VALUES (7, ?, 'acmeproj')", (held,))
+            connection.execute("INSERT INTO note VALUES (7, ?, 'acmeproj')", (text,))
             if kind == "free":
                 connection.execute("DELETE FROM note")
     elif kind == "parquet":
-        pl.DataFrame({"acmeproj": [held], "name": [["acmeproj"]]}).write_parquet(file)
+        pl.DataFrame({"acmeproj": [text], "name": [["acmeproj"]]}).write_parquet(file)
     elif kind == "npz":
-        np.savez_compressed(file, said=np.array([held, "acmeproj"]))
+        np.savez_compressed(file, said=np.array([text, "acmeproj"]))
     elif kind == "zip":
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
-            opened.writestr("a.json", f'{{"acmeproj": 1, "of": "acmeproj", "said": "{held}"}}')
+            opened.writestr("a.json", f'{{"acmeproj": 1, "of": "acmeproj", "said": "{text}"}}')
     else:
-        value = {"acmeproj": 1, "of": "acmeproj", "said": held}
+        value = {"acmeproj": 1, "of": "acmeproj", "said": text}
         file.write_bytes(
             msgspec.msgpack.encode(value) if kind == "msgpack" else msgspec.json.encode(value)
         )
     (tmp_path / "keys.json").write_text('{"acmeproj": 1, "sedan": "acmeprojects"}')
     stays = pl.DataFrame({"id": [2], "text": ["nothing of the sort"]})
     done = search_files([tmp_path], search_terms({4: TEXT}, ["acmeproj"], stays, ()))
-    assert {found.file for found in done.traces} == {file}
-    what = {found.what for found in done.traces}
+    assert {trace.file for trace in done.traces} == {file}
+    what = {trace.what for trace in done.traces}
     assert what == ({"text of memory 4"} if kind == "free" else {"text of memory 4", "a name"})
     assert (done.files, done.opaque) == (2, 0)
     same = pl.DataFrame({"id": [2], "text": [f"as he says: {TEXT}"]})
@@ -792,8 +792,8 @@ def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_
                     list(purged)
                 ).not_()
                 lived &= pl.col("source").is_in(list(purged)).not_()
-                kept = ["edge", "source", "relation", "weight", "reinforcements", "created", "to"]
-                assert lab.edges.select(kept).equals(edges.filter(lived).select(kept))
+                texts = ["edge", "source", "relation", "weight", "reinforcements", "created", "to"]
+                assert lab.edges.select(texts).equals(edges.filter(lived).select(texts))
             elif verb != "restore" and {"purged", "deleted"} & {
                 status,
                 lab[stands_for(lab, id)].status,

@@ -216,13 +216,13 @@ def test_the_result_says_which_recalls_showed_it_and_what_they_answer_without(la
     assert hits[0].id == planted.id
     lab.feedback(hits[0], "success")
     seen = lab.forget(how="quarantine", session="web", dry_run=True)
-    shown = seen.shown.filter(pl.col("probe").not_())
-    assert shown.select("decision", "query", "position", "memory_id", "outcome").rows() == [
+    rows = seen.shown.filter(pl.col("probe").not_())
+    assert rows.select("decision", "query", "position", "memory_id", "outcome").rows() == [
         (hits.decision, "tabs for what?", 1, 4, "success")
     ]
-    asked = seen.replay.row(0, named=True)
-    assert (asked["decision"], asked["left"], len(asked["came"])) == (hits.decision, [4], 1)
-    assert asked["overlap"] == pytest.approx(2 / 3)
+    row = seen.replay.row(0, named=True)
+    assert (row["decision"], row["left"], len(row["came"])) == (hits.decision, [4], 1)
+    assert row["overlap"] == pytest.approx(2 / 3)
     assert seen.event is None
     assert statuses(lab) == ["active"] * 4
     done = lab.forget(session="web", how="quarantine")
@@ -230,7 +230,7 @@ def test_the_result_says_which_recalls_showed_it_and_what_they_answer_without(la
     assert done.shown.equals(seen.shown)
     assert {*lab.recall("tabs for what?", limit=3, log=False).ids} == {
         *hits.ids[:3],
-        *asked["came"],
+        *row["came"],
     } - {4}
 
 
@@ -250,9 +250,9 @@ def test_only_the_newest_are_asked_again_and_none_that_the_log_cannot_repeat(lab
     )
     last = lab.recall("tabs").decision
     assert lab.forget(session="web", dry_run=True, replay=0, how="quarantine").replay.height == 0
-    asked = lab.forget(session="web", dry_run=True, replay=2, how="quarantine").replay
-    assert asked["decision"].to_list()[-1] == last
-    assert asked["overlap"].to_list() == [None, 0.0]
+    replay = lab.forget(session="web", dry_run=True, replay=2, how="quarantine").replay
+    assert replay["decision"].to_list()[-1] == last
+    assert replay["overlap"].to_list() == [None, 0.0]
 
 
 def test_edges_and_contributions_are_told(lab):

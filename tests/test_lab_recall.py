@@ -221,17 +221,17 @@ class TestDiversity:
 
 class TestSimilar:
     def test_the_nearest_but_itself(self, noted):
-        found = noted.graph.similar(1, limit=3)
-        assert found["memory_id"][0] == 2
-        assert found["rank"].to_list() == [1, 2, 3]
-        assert 1 not in found["memory_id"]
+        hits = noted.graph.similar(1, limit=3)
+        assert hits["memory_id"][0] == 2
+        assert hits["rank"].to_list() == [1, 2, 3]
+        assert 1 not in hits["memory_id"]
         vectors = noted.io.store.state.vectors.take().astype(float)
         norms = np.linalg.norm(vectors, axis=1)
         expected = vectors @ vectors[0] / (norms * norms[0])
-        assert found["similarity"].to_list() == pytest.approx(
-            expected[found["memory_id"].to_numpy() - 1].tolist()
+        assert hits["similarity"].to_list() == pytest.approx(
+            expected[hits["memory_id"].to_numpy() - 1].tolist()
         )
-        assert found["similarity"].is_sorted(descending=True)
+        assert hits["similarity"].is_sorted(descending=True)
 
     def test_it_reads_and_writes_nothing(self, noted):
         before = noted.io.store.journal.head, noted.memories
@@ -255,9 +255,9 @@ class TestSimilar:
 
     def test_alone(self, lab):
         lab.remember("one")
-        found = lab.graph.similar(1)
-        assert found.height == 0
-        assert found.schema["similarity"] == pl.Float64()
+        hits = lab.graph.similar(1)
+        assert hits.height == 0
+        assert hits.schema["similarity"] == pl.Float64()
 
     @pytest.mark.parametrize(
         ("memory", "more"), [(9, {}), (True, {}), (1, {"limit": 0}), (1, {"limit": 2.5})]

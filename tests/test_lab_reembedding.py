@@ -20,8 +20,8 @@ from memlab.subjects.io.reembedding import Reembedding
 
 WORDS = "apple bridge candle desert engine forest garden harbour island jacket kettle ladder market needle orchard"
 TEXTS = [
-    f"The {one} is behind the {other}, said {name}"
-    for one in WORDS.split()
+    f"The {word} is behind the {other}, said {name}"
+    for word in WORDS.split()
     for other, name in zip(WORDS.split(), "ABCDE", strict=False)
 ]
 SAID = [f"Ida: {text}" if row % 3 else text for row, text in enumerate(TEXTS)]
@@ -231,11 +231,11 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
     with memlab.open(path, embedder=named(initials), clock=clock) as lab:
         while not lab.io.reembedding().finished:
             threading.Event().wait(0.01)
-        found = contents(lab)
+        content = contents(lab)
     with memlab.open(
         filled(tmp_path / "one", clock), embedder=named(initials), clock=clock, reembed=True
     ) as lab:
-        assert found == contents(lab)
+        assert content == contents(lab)
 
 
 def test_a_snapshot_in_between_and_what_is_remembered_meanwhile(tmp_path, clock, small, shut):
@@ -247,13 +247,13 @@ def test_a_snapshot_in_between_and_what_is_remembered_meanwhile(tmp_path, clock,
         gate.open.set()
     with memlab.open(path, embedder=embedder, clock=clock) as lab:
         assert lab.io.reembed()
-        found = contents(lab)
+        content = contents(lab)
         again = lab.io.backup(tmp_path / "backup").path
     with memlab.open(path, embedder=embedder, clock=clock) as lab:
-        assert contents(lab) == found
+        assert contents(lab) == content
     with memlab.open(again, embedder=embedder, clock=clock, read_only=True) as lab:
-        assert contents(lab)["vectors"] == found["vectors"]
-    assert found["vectors"] == embedder.encode([*SAID, "A quince hangs over the fence"]).tolist()
+        assert contents(lab)["vectors"] == content["vectors"]
+    assert content["vectors"] == embedder.encode([*SAID, "A quince hangs over the fence"]).tolist()
 
 
 def test_the_past_knows_no_vector_that_came_later(tmp_path, clock, small):
@@ -271,10 +271,10 @@ def test_the_past_knows_no_vector_that_came_later(tmp_path, clock, small):
             state = State(PROJECTIONS)
             state.fold(journal.events(upto=event.seq), journal)
             going_on.fold(journal.events(after=going_on.seq, upto=event.seq), journal)
-            for one in (state, going_on):
-                assert one.unembedded == left
+            for item in (state, going_on):
+                assert item.unembedded == left
                 assert (
-                    one.vectors.take() == np.where(np.arange(75)[:, None] < left, 0, whole)
+                    item.vectors.take() == np.where(np.arange(75)[:, None] < left, 0, whole)
                 ).all()
 
 

@@ -46,8 +46,8 @@ def test_off_for_all(noted, clock):
     with noted.agents.turns() as turns:
         turns.offer("deploys")
         assert turns.wait(30)
-        found = turns.offer("deploys")
-        assert (len(found), found.notes) == (0, (hits.off,))
+        offer = turns.offer("deploys")
+        assert (len(offer), offer.notes) == (0, (hits.off,))
         assert turns.wait(30)
     assert noted.io.store.journal.head - head <= 1, "nothing is logged but the run of an operation"
     noted.agents.switch_on()

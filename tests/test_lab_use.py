@@ -56,7 +56,7 @@ class TestVerdict:
             hits = cascade.recall("the bakery opens", limit=3)
             cascade.agents.verify(hits, [1, 2])
             edge = cascade.edges.filter(relation="relates-to").to_dicts()
-            assert [(one["source"], one["target"]) for one in edge] == [(1, 2)]
+            assert [(item["source"], item["target"]) for item in edge] == [(1, 2)]
             assert edge[0]["weight"] == pytest.approx(min(1.0, 0.1 * count))
             assert edge[0]["reinforcements"] == count - 1
 
@@ -68,8 +68,8 @@ class TestVerdict:
         a, b, c = hits.ids[:3]
         cascade.agents.verify(hits, says, relations={(c, a): "contradicts"})
         between = cascade.edges.filter(pl.col("relation") != "has-tag")
-        found = set(between.select("source", "target", "relation").rows())
-        assert found == {
+        unique = set(between.select("source", "target", "relation").rows())
+        assert unique == {
             (a, b, "supersedes"),
             (c, a, "contradicts"),
             (min(b, c), max(b, c), "relates-to"),

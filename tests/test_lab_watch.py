@@ -413,16 +413,16 @@ watch.stop()
 def test_a_callback_that_fails_does_not_end_the_watch(lab, tmp_path):
     file = tmp_path / "mine.hy"
     file.write_text("(fn [similarity] similarity)")
-    told: queue.Queue[int] = queue.Queue()
+    result: queue.Queue[int] = queue.Queue()
 
     def fails_once_it_is_live(change):
-        told.put(told.qsize())
+        result.put(result.qsize())
         if file.read_text() != "(fn [similarity] similarity)":
             raise KeyError("mine")
 
     watch = lab.policies.watch(file, "recall-score", every=0.01, on_change=fails_once_it_is_live)
     for text in ("(fn [recency] recency)", "(fn [importance] importance)"):
         file.write_text(text)
-        told.get(timeout=60)
+        result.get(timeout=60)
     assert watch.active
     assert lab.policies["recall-score"].inputs == ("importance",)

@@ -37,14 +37,14 @@ def joined(lab: memlab.Lab) -> list[tuple[int, int, str]]:
 class TestAdmit:
     def test_it_says_why_and_how_sure_it_is(self, lab: memlab.Lab) -> None:
         lab.policies.use("companion")
-        found = lab.agents.admit("I prefer tabs, thanks")
-        assert (found.worth, found.admitted, found.reasons, found.confidence) == (
+        decision = lab.agents.admit("I prefer tabs, thanks")
+        assert (decision.worth, decision.admitted, decision.reasons, decision.confidence) == (
             0.8,
             True,
             ("tells-preference",),
             0.8,
         )
-        assert (found.pack, found.pack_hash, found.threshold) == (
+        assert (decision.pack, decision.pack_hash, decision.threshold) == (
             "companion",
             lab.policies.pack.hash,
             0.5,
@@ -55,13 +55,13 @@ class TestAdmit:
             ("asks-plainly",),
             1.0,
         )
-        assert found.frame.height == 1
+        assert decision.frame.height == 1
 
     def test_an_extract_pattern_wins_over_a_skip_pattern(self, lab: memlab.Lab) -> None:
         lab.policies.use("companion")
-        found = lab.agents.admit("Please note: my name is Ada. What is yours?")
-        assert found.admitted
-        assert found.reasons == ("tells-identity", "asks-plainly")
+        decision = lab.agents.admit("Please note: my name is Ada. What is yours?")
+        assert decision.admitted
+        assert decision.reasons == ("tells-identity", "asks-plainly")
 
     def test_nothing_is_written(self, lab: memlab.Lab) -> None:
         head = lab.io.store.journal.head
@@ -154,8 +154,8 @@ class TestWhoseMemoriesAreCompared:
     ) -> None:
         lab.policies.use(self.NEW.format(pack) + self.ADMIT)
         lab.remember(self.SAID, creator="agent:a", visibility=known, linking="off")
-        given = {"creator": creator, "visibility": said}
-        fields = {name: value for name, value in given.items() if value is not None}
+        arguments = {"creator": creator, "visibility": said}
+        fields = {name: value for name, value in arguments.items() if value is not None}
         heard = lab.agents.observe(self.SAID, linking="off", **fields)
         sees = known == "project" or (creator == "agent:a" and said == "private")
         assert (heard.memory is None) == sees

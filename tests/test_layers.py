@@ -69,9 +69,9 @@ def package_of(module: str) -> str:
 
 def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
     """Return the modules in cycles: those left after removing, repeatedly, modules without importers or imports."""
-    left = {module: set(found) for module, found in graph.items()}
+    left = {module: set(value) for module, value in graph.items()}
     while True:
-        imported = {found for others in left.values() for found in others}
+        imported = {other for others in left.values() for other in others}
         ends = {module for module, others in left.items() if not others or module not in imported}
         if not ends:
             return sorted([module, *sorted(others)] for module, others in left.items())
@@ -169,19 +169,19 @@ def test_a_lab_imports_extensions_for_type_checkers_alone():
     """What they offer is made by its name, so that a lab opens without their modules."""
     tree = ast.parse(MODULES["memlab.subjects.lab"].read_text(encoding="utf-8"))
     types = {
-        one
+        item
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-        for one in ast.walk(node)
+        for item in ast.walk(node)
     }
-    found = {
+    results = {
         node.module.split(".")[2]
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         and node not in types
         and (node.module or "").startswith("memlab.subjects.")
     }
-    assert found & EXTENSIONS == set()
+    assert results & EXTENSIONS == set()
 
 
 def test_a_lab_opens_without_the_verbs_of_extensions():
@@ -195,14 +195,14 @@ def test_a_lab_opens_without_the_verbs_of_extensions():
 
 
 def test_nothing_private_of_another_package_is_imported():
-    found = [
+    results = [
         f"{module} imports {name or 'all'} of {other}"
         for module in MODULES
         for other, name in imports(module)
         if package_of(other) != package_of(module)
         and (private(name) or any(map(private, other.split("."))))
     ]
-    assert found == []
+    assert results == []
 
 
 def test_every_folder_of_modules_is_a_package():

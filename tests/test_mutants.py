@@ -120,8 +120,8 @@ def reach(tmp_path):
         "tests/b.py::broad[2]",
     ]
     reached = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1]], dtype=bool)
-    made = ReachMap(tests, np.array([0.1, 0.1, 0.1, 0.1]), ["m:f", "m:g", "n:h"], reached)
-    made.save(tmp_path / "map.npz")
+    result = ReachMap(tests, np.array([0.1, 0.1, 0.1, 0.1]), ["m:f", "m:g", "n:h"], reached)
+    result.save(tmp_path / "map.npz")
     return ReachMap.load(tmp_path / "map.npz")
 
 

@@ -98,9 +98,9 @@ def test_it_is_written_on_and_opened_again(folder, said):
 
 def test_the_journal_alone_is_enough(folder, said):
     """Snapshots of earlier formats are ignored; their content is in the journal."""
-    for kept in sorted(folder.rglob("*"), reverse=True):
-        if kept.name != "journal.db":
-            kept.rmdir() if kept.is_dir() else kept.unlink()
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.name != "journal.db":
+            path.rmdir() if path.is_dir() else path.unlink()
     with opened(folder, read_only=True) as lab:
         check_same(lab, said)
 

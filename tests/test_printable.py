@@ -25,9 +25,9 @@ ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def test_a_printable_text_has_no_control_character_and_json_keeps_its_value(text):
     assert not ACTIVE.search(printable(text))
     assert printable(printable(text)) == printable(text)
-    told = json_safe(json.dumps(text, ensure_ascii=False))
-    assert not ACTIVE.search(told)
-    assert json.loads(told) == text
+    result = json_safe(json.dumps(text, ensure_ascii=False))
+    assert not ACTIVE.search(result)
+    assert json.loads(result) == text
 
 
 @pytest.mark.parametrize("text", ["two\nlines\tand a tab", "שלום \u200f", "👩\u200d🔬 naïve"])
@@ -168,7 +168,7 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
     (tmp_path / "evil.hy").write_text(
         f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8"
     )
-    said = ""
+    text = ""
     forgetting = [
         ("forget", [LAB, "--how", "quarantine", "--creator", f"who {EVIL}"]),
         ("restore", [LAB, "--quarantine", 1]),
@@ -192,8 +192,8 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
                 else done.output
             )
             assert not ACTIVE.search(shown), (name, more)
-            said += "" if more else done.output
-    assert said.count("owned") > 10
+            text += "" if more else done.output
+    assert text.count("owned") > 10
 
 
 def test_only_one_place_of_the_command_line_prints():
@@ -240,10 +240,10 @@ def test_every_class_that_says_how_it_is_shown_makes_it_printable():
         for found in ast.walk(ast.parse(source)) if re.search("def __(repr|str)__", source) else ():
             for method in found.body if isinstance(found, ast.ClassDef) else ():
                 if isinstance(method, ast.FunctionDef) and method.name in ("__repr__", "__str__"):
-                    given = [
+                    values = [
                         node.value for node in ast.walk(method) if isinstance(node, ast.Return)
                     ]
-                    if not all(map(is_made_printable, given)):
+                    if not all(map(is_made_printable, values)):
                         raw.add(found.name)
     assert raw == OF_NUMBERS | RENDERED | {"Hit"}
 
@@ -316,9 +316,9 @@ def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path
         ),
         *(lab.upkeep.operations.run('(recall "first" 2)'), lab.purge(2, reason=EVIL)),
     ]
-    for one in shown:
-        for told in (repr(one), str(one)):
-            assert not ACTIVE.search(told), type(one)
+    for item in shown:
+        for told in (repr(item), str(item)):
+            assert not ACTIVE.search(told), type(item)
     assert "owned" in str(lab.facts.narrative(about))
     assert not ACTIVE.search(lab.facts.narrative(about).text)
     assert isinstance(hits.slate.frame, pl.DataFrame)

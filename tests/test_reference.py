@@ -81,9 +81,9 @@ def members(cls):
     for name, value in vars(cls).items():
         function = next(
             (
-                one
-                for one in (getattr(value, part, None) for part in ("fget", "func", "__func__"))
-                if one
+                item
+                for item in (getattr(value, part, None) for part in ("fget", "func", "__func__"))
+                if item
             ),
             value,
         )
@@ -101,11 +101,11 @@ def classes():
             except MissingExtra:
                 continue
             own = (
-                one
-                for one in vars(module).values()
-                if getattr(one, "__module__", "") == module.__name__
+                var
+                for var in vars(module).values()
+                if getattr(var, "__module__", "") == module.__name__
             )
-            yield from ((one.__name__, one) for one in own if inspect.isclass(one))
+            yield from ((item.__name__, item) for item in own if inspect.isclass(item))
 
 
 def returned():
@@ -239,11 +239,11 @@ def test_the_columns_of_stats_and_metrics_are_documented():
         name: f"``{name}``: {', '.join(frame.columns)} " for name, frame in stats.frames.items()
     }
     assert [name for name, line in lines.items() if line not in listed] == []
-    told = re.sub(r" \([^()]*\)", "", re.sub(r"\s+", " ", inspect.getdoc(type(metrics))))
+    text = re.sub(r" \([^()]*\)", "", re.sub(r"\s+", " ", inspect.getdoc(type(metrics))))
     assert [
         name
         for name in metrics.frame["metric"]
-        if not re.search(rf"(?<![\w-]){name}(?![\w-])", told)
+        if not re.search(rf"(?<![\w-]){name}(?![\w-])", text)
     ] == []
     frames = metrics.frame, metrics.contexts, metrics.memories
-    assert [frame.columns for frame in frames if f": {', '.join(frame.columns)}." not in told] == []
+    assert [frame.columns for frame in frames if f": {', '.join(frame.columns)}." not in text] == []

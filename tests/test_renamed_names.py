@@ -33,9 +33,9 @@ def test_former_names_do_what_they_did(lab):
         ) == (1, 2)
         assert tuple(lab.remember_many(rows=["tea"]).ids) == (3,)
         assert tuple(lab.agent("coder").remember_many(["coffee"]).ids) == (4,)
-        assert [one.memory for one in lab.feedback_many([{"memory": 1, "outcome": "success"}])] == [
-            1
-        ]
+        assert [
+            item.memory for item in lab.feedback_many([{"memory": 1, "outcome": "success"}])
+        ] == [1]
         assert lab.delete(3).frame["status"].to_list() == ["deleted"]
         assert 4 not in lab.viewed_by("agent:tester").memories["id"].to_list()
         assert lab.pack.hash == lab.policies.pack.hash
@@ -71,7 +71,7 @@ class TestOneVerbForSeveral:
         lab.remember(["tabs", "tea"])
         assert lab.feedback(1, "success").memory == 1
         rows = [{"memory": 1, "outcome": "fail"}, {"memory": 2, "reward": 1.0}]
-        assert [one.memory for one in lab.feedback(rows)] == [1, 2]
+        assert [item.memory for item in lab.feedback(rows)] == [1, 2]
         with pytest.raises(InputError, match="take no other arguments"):
             lab.feedback(rows, "success")
 
@@ -179,10 +179,10 @@ class TestCommands:
         assert len(json_of("release", filled, event)["changed"]) == 3
         assert json_of("use", filled, "cascade")["pack"] == "cascade"
         assert json_of("check", filled)["sound"]
-        made = json_of("backup", filled)["path"]
+        path = json_of("backup", filled)["path"]
         assert (
-            json_of("restore", filled, made).keys()
-            == json_of("upkeep", "restore", filled, made).keys()
+            json_of("restore", filled, path).keys()
+            == json_of("upkeep", "restore", filled, path).keys()
         )
         assert run("deprecate", filled).exit_code == 2
 

@@ -84,9 +84,9 @@ def test_acknowledged_events_that_are_gone_are_told_until_they_are_settled(kille
             lab = disk()
         with lab:
             lab.remember("it goes on")
-    found = memlab.check(killed)
-    assert not found.sound
-    assert "lost" in found.frame["state"].to_list()
+    report = memlab.check(killed)
+    assert not report.sound
+    assert "lost" in report.frame["state"].to_list()
     done = memlab.restore(killed)
     assert (done.backup, done.replaced) == (None, None)  # the journal holds more than the backup
     assert memlab.check(killed).sound
@@ -201,9 +201,9 @@ def test_a_journal_put_back_beside_what_was_made_of_a_later_one(folder, disk):
         lab.remember([f"undone {number}" for number in range(5)])
         lab.io.snapshot()
     shutil.copyfile(backup / "journal.db", folder / "journal.db")
-    with pytest.warns(memlab.DamageWarning) as told:
+    with pytest.warns(memlab.DamageWarning) as caught:
         lab = disk()
-    assert [str(warning.message).partition(": ")[2][:10] for warning in told] == [
+    assert [str(warning.message).partition(": ")[2][:10] for warning in caught] == [
         "events 4 t",
         "The snapsh",
     ]

@@ -160,8 +160,10 @@ class TestDecisions:
     ) -> None:
         lab.policies.use("workbench")
         lab.remember("The build fails without a cache", **SECRET)
-        kept = lab.remember("The build fails without a cache", visibility="project", creator="ann")
-        assert kept.id == 2
+        result = lab.remember(
+            "The build fails without a cache", visibility="project", creator="ann"
+        )
+        assert result.id == 2
 
     def test_a_session_goes_on_from_what_is_seen(self, lab: memlab.Lab) -> None:
         for row in ({}, SECRET, {}):
@@ -219,8 +221,8 @@ def test_what_a_viewer_recalls_together_grows_together_and_nothing_else_does(tri
         lab.graph.link(1, 2, "relates-to", weight=0.3)
         lab.graph.link(2, 3, "relates-to", weight=0.3)
         lab.graph.link(4, 5, "relates-to", weight=0.3)
-        shown = lab.recall("what of the harbour?", viewer="bob", limit=2)
-        assert {4, 5} <= set(shown.ids)
+        hits = lab.recall("what of the harbour?", viewer="bob", limit=2)
+        assert {4, 5} <= set(hits.ids)
         weights = lab.edges.filter(relation="relates-to").select("source", "weight").rows()
         assert weights == [(1, 0.3), (2, 0.3), (4, pytest.approx(0.35))]
 
@@ -244,13 +246,13 @@ class TestPurge:
         return lab.slates().decisions.select("query", "project").collect().rows()
 
     def test_what_a_hidden_memory_says_keeps_no_question(self, asked: memlab.Lab) -> None:
-        for viewer, kept in {"bob": False, "dora": False, "ann": True}.items():
+        for viewer, value in {"bob": False, "dora": False, "ann": True}.items():
             ((question, project),) = self.questions(asked.at(viewer=viewer))
-            assert (question != "", project == "zoo") == (kept, kept), viewer
+            assert (question != "", project == "zoo") == (value, value), viewer
             gaps = asked.at(viewer=viewer).upkeep.review.gaps()
             # the second was asked by nobody in particular, and what it says all may see
-            assert [snippet != "" for snippet in gaps["snippet"]] == [kept, False], viewer
-            assert [project == "zoo" for project in gaps["project"]] == [kept, False], viewer
+            assert [snippet != "" for snippet in gaps["snippet"]] == [value, False], viewer
+            assert [project == "zoo" for project in gaps["project"]] == [value, False], viewer
         assert [question != "" for question, _ in self.questions(asked)] == [
             False,
             True,

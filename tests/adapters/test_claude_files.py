@@ -24,8 +24,8 @@ def test_a_file_is_a_memory_and_a_view_of_it_leaves_a_slate(lab, files):
         {"command": "create", "path": "/memories/ada.md", "file_text": "Ada likes tea.\nAnd rain."}
     ) == ("File created successfully at: /memories/ada.md")
     assert lab[1].text == "Ada likes tea.\nAnd rain."
-    seen = files.run({"command": "view", "path": "/memories/ada.md"})
-    assert seen == (
+    result = files.run({"command": "view", "path": "/memories/ada.md"})
+    assert result == (
         "Here's the content of /memories/ada.md with line numbers:\n     1\tAda likes tea.\n     2\tAnd rain."
     )
     assert lab[1].access == 1

@@ -86,12 +86,12 @@ def test_it_does_what_the_in_memory_store_does(base, store, lab, seed):
     for _ in range(12):
         ops = [operation() for _ in range(chance.randint(1, 5))]
         wanted, found = oracle.batch(ops), store.batch(ops)
-        for op, one, other in zip(ops, wanted, found, strict=True):
+        for op, item, other in zip(ops, wanted, found, strict=True):
             if isinstance(op, base.ListNamespacesOp):
                 # the oracle lists namespaces that have become empty, too
-                assert set(other) <= set(one)
+                assert set(other) <= set(item)
             else:
-                assert as_data([one]) == as_data([other])
+                assert as_data([item]) == as_data([other])
     assert not lab.slates().decisions.collect().height
 
 
@@ -115,10 +115,10 @@ def test_a_search_with_a_question_is_a_recall(store, lab):
     store.put(("users", "ada"), "food", {"likes": "pizza with olives"})
     store.put(("users", "bob"), "food", {"likes": "pizza with ham"})
     store.put(("users", "ada"), "home", {"city": "Oslo"})
-    found = store.search(("users", "ada"), query="who likes pizza?")
-    assert found[0].value == {"likes": "pizza with olives"}
-    assert {item.namespace for item in found} == {("users", "ada")}
-    assert found[0].score == store.hits[0].score
+    match = store.search(("users", "ada"), query="who likes pizza?")
+    assert match[0].value == {"likes": "pizza with olives"}
+    assert {item.namespace for item in match} == {("users", "ada")}
+    assert match[0].score == store.hits[0].score
     decisions = lab.slates().decisions.collect()
     assert decisions.height == 1
     assert lab.feedback(store.hits[0], "success").decision == store.hits.decision
@@ -215,12 +215,12 @@ def test_it_is_durable_and_two_processes_see_one_store(made, tmp_path):
     def opened():
         return memlab.open(tmp_path / "lab", embedder=load_embedder(letters, name="letters"))
 
-    with opened() as one, opened() as other:
-        made(one).put(("a",), "k", {"n": 1})
+    with opened() as lab, opened() as other:
+        made(lab).put(("a",), "k", {"n": 1})
         made(other).put(("a",), "k", {"n": 2})
-        store = made(one)
+        store = made(lab)
         assert store.get(("a",), "k").value == {"n": 2}
-        made(one, name="apart").put(("a",), "k", {"n": 3})
+        made(lab, name="apart").put(("a",), "k", {"n": 3})
         assert store.get(("a",), "k").value == {"n": 2}
     with opened() as again:
         assert made(again).get(("a",), "k").value == {"n": 2}
@@ -231,9 +231,9 @@ def test_a_graph_remembers_from_one_thread_to_another(store):
     from langgraph.store.base import BaseStore
 
     def answer(state: dict, *, store: BaseStore) -> dict:
-        known = store.search(("ada",), query=state["said"])
+        match = store.search(("ada",), query=state["said"])
         store.put(("ada",), str(len(store.search(("ada",)))), {"said": state["said"]})
-        return {"said": state["said"], "known": [item.value["said"] for item in known]}
+        return {"said": state["said"], "known": [item.value["said"] for item in match]}
 
     builder = graph.StateGraph(dict)
     builder.add_node("answer", answer)

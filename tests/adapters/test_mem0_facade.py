@@ -48,9 +48,9 @@ def test_the_life_of_a_memory(lab, memory):
 def test_a_search_is_a_recall_of_whose_memory_it_is(lab, memory):
     memory.add("I prefer tea", user_id="ada")
     memory.add("I prefer coffee", user_id="bob")
-    found = memory.search("what do I prefer to drink?", filters={"user_id": "ada"})
-    assert texts(found) == ["I prefer tea"]
-    assert found["results"][0]["score"] == memory.hits[0].score
+    match = memory.search("what do I prefer to drink?", filters={"user_id": "ada"})
+    assert texts(match) == ["I prefer tea"]
+    assert match["results"][0]["score"] == memory.hits[0].score
     assert lab.slates().decisions.collect().height == 1
     assert memory.search("tea", filters={"user_id": "eve"}) == {"results": []}
     with pytest.raises(ValueError, match="user_id, agent_id, run_id"):

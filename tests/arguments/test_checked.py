@@ -97,7 +97,7 @@ def test_a_word_that_is_not_known_is_told_with_the_nearest():
 
 
 def test_what_fits_is_passed_on():
-    given = {
+    arguments = {
         "limit": 5,
         "words": ["a"],
         "anything": object(),
@@ -106,28 +106,28 @@ def test_what_fits_is_passed_on():
         "at": 0,
         "every": None,
     }
-    made = call("x", 1, 2, **given)
-    assert made["rest"] == (1, 2)
-    assert made["fields"] == {"field": 3}
-    assert made["anything"] is given["anything"]
+    answer = call("x", 1, 2, **arguments)
+    assert answer["rest"] == (1, 2)
+    assert answer["fields"] == {"field": 3}
+    assert answer["anything"] is arguments["anything"]
 
 
 def test_what_numpy_calls_a_number_is_one():
-    made = call(
+    answer = call(
         limit=np.int64(3),
         share=np.float32(0.5),
         log=np.bool_(False),
         text=np.str_("x"),
         ids=np.array([1, 2]),
     )
-    assert [made[name] for name in ("limit", "share", "log", "text", "ids")] == [
+    assert [answer[name] for name in ("limit", "share", "log", "text", "ids")] == [
         3,
         0.5,
         False,
         "x",
         [1, 2],
     ]
-    assert [type(made[name]) for name in ("limit", "share", "log", "text")] == [
+    assert [type(answer[name]) for name in ("limit", "share", "log", "text")] == [
         int,
         float,
         bool,

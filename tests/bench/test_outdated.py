@@ -79,11 +79,11 @@ def test_known_is_compared_with_the_best_raw_score():
         for at in range(200)
         for yes in (True, False)
     ]
-    found = aucs(asked)
-    assert found["unanswerable"] == 200
-    assert found["gain"]["over"] == "top score"
-    assert found["gain"]["low"] > 0
-    assert found["scores"][0]["score"] == "hits.known"
+    result = aucs(asked)
+    assert result["unanswerable"] == 200
+    assert result["gain"]["over"] == "top score"
+    assert result["gain"]["low"] > 0
+    assert result["scores"][0]["score"] == "hits.known"
 
 
 def test_raw_scores_of_a_recall():

@@ -148,7 +148,10 @@ def test_lmeb_is_a_conversation_for_each_scene(lmeb):
     first, second = read_lmeb(lmeb)
     assert [turn.ref for turn in first.conversation.turns] == ["c_1_1", "c_1_2"]
     assert first.conversation.turns[0].text == "May I keep bees behind the mill."
-    assert {(one.text, one.category, one.evidence, one.dropped) for one in first.questions} == {
+    assert {
+        (question.text, question.category, question.evidence, question.dropped)
+        for question in first.questions
+    } == {
         ("Where are bees kept?", "single", ("c_1_1",), ()),
         ("When is rent due, and for what?", "multi", ("c_1_2",), ("c_2_1",)),
     }
@@ -254,9 +257,9 @@ def test_locomo_is_judged_by_both_labels_in_one_run(written, command):
     talk, mended = written(TALK, "talk.json"), written(MENDED, "mended.json")
     done = command("locomo", talk, "--packs", "memlab", "--evidence", "corrected", mended, "--json")
     assert done.exit_code == 0, done.output
-    told = json.loads(done.output)
-    assert [one["labels"] for one in told["systems"]] == ["published"] * 3 + ["corrected"] * 3
-    assert told["sha256"] == hashlib.sha256(talk.read_bytes()).hexdigest()
+    data = json.loads(done.output)
+    assert [system["labels"] for system in data["systems"]] == ["published"] * 3 + ["corrected"] * 3
+    assert data["sha256"] == hashlib.sha256(talk.read_bytes()).hexdigest()
 
 
 def test_data_of_another_digest_is_refused(written, command):
@@ -278,9 +281,9 @@ def test_longmemeval_and_lmeb_are_benched(written, command, lmeb):
         "longmemeval", written([instance(), instance("q2_abs")]), "--packs", "memlab", "--json"
     )
     assert done.exit_code == 0, done.output
-    told = json.loads(done.output)
-    assert told["questions"] == 1
-    assert set(told["systems"][0]["by_category"]) == {"single-session-user", "abstention"}
+    data = json.loads(done.output)
+    assert data["questions"] == 1
+    assert set(data["systems"][0]["by_category"]) == {"single-session-user", "abstention"}
     done = command("lmeb", lmeb, "--packs", "memlab")
     assert done.exit_code == 0, done.output
     assert "Talks: 3 answerable questions on 2 conversations; document level" in done.output

@@ -134,13 +134,13 @@ def texts(count: int, *, first: int = 0, seed: int = 0) -> list[str]:
 def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
     """Write and close a small lab that uses every feature, with events after its last snapshot and backup."""
     with opened(path, pack="companion") as lab:
-        said = texts(30, seed=seed)
-        for n, text in enumerate(said[:6]):
+        results = texts(30, seed=seed)
+        for n, text in enumerate(results[:6]):
             lab.remember(
                 text, session="first", chain=True, tags=["one", f"tag{n % 2}"], speaker="Ada"
             )
         lab.remember(
-            [{"text": text, "session": "second", "project": "apple"} for text in said[6:20]],
+            [{"text": text, "session": "second", "project": "apple"} for text in results[6:20]],
             chain=True,
         )
         lab.facts.add("Ada", "lives-in", object="Oslo")
@@ -158,7 +158,7 @@ def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
         lab.forget(5, how="deprecate", reason="it was wrong")
         lab.forget(7, how="delete")
         lab.io.backup()
-        lab.remember(said[20:])
+        lab.remember(results[20:])
         lab.purge(9)
         for n in range(recalls):
             lab.recall(f"{QUESTIONS[n % 3]} {WORDS[n % len(WORDS)]}")
@@ -282,9 +282,9 @@ def picture(lab: memlab.Lab) -> dict[str, str]:
 
 def checked(lab: memlab.Lab) -> tuple[bool, list[str]]:
     """Whether ``lab.io.check()`` finds the lab sound, and what it names."""
-    found = lab.io.check()
-    frame = found.frame
-    return bool(found.sound), [
+    report = lab.io.check()
+    frame = report.frame
+    return bool(report.sound), [
         " ".join(map(str, row)) for row in frame.filter(pl.col("state") != "sound").iter_rows()
     ]
 

@@ -199,8 +199,8 @@ def _same(file: str, lab: Path) -> Path | None:
     if (lab / file).exists():
         return lab / file
     wanted = re.sub(r"[0-9a-f]{6,}|\d+", "*", file)
-    found = sorted(path for path in lab.glob(wanted) if path.exists())
-    return found[-1] if found else None
+    ordered = sorted(path for path in lab.glob(wanted) if path.exists())
+    return ordered[-1] if ordered else None
 
 
 DAMAGES: dict[str, Callable[[Case, Path], None]] = {
@@ -281,7 +281,11 @@ def _looked(folder: Path) -> _Session:
                 # a panic of Polars is one
                 session.raw.append(f"{name}: {type(error).__name__}: {error}")
                 session.values[name] = "raw"
-            said = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
+            said = [
+                str(warning.message)
+                for warning in caught
+                if issubclass(warning.category, UserWarning)
+            ]
             session.told[name] = "; ".join([*session.said, *said])
 
         with patience(120):
@@ -300,9 +304,9 @@ def _looked(folder: Path) -> _Session:
                 seen = len(caught)
                 reading(f"backups/{backup.name}", lambda backup=backup: _read_backup(backup))  # type: ignore[misc]
                 fresh = [
-                    str(one.message)
-                    for one in caught[seen:]
-                    if issubclass(one.category, UserWarning)
+                    str(warning.message)
+                    for warning in caught[seen:]
+                    if issubclass(warning.category, UserWarning)
                 ]
                 session.told[f"backups/{backup.name}"] = "; ".join([*session.said, *fresh])
                 session.said = before + session.said
@@ -310,10 +314,10 @@ def _looked(folder: Path) -> _Session:
 
 
 def _checked(lab: memlab.Lab, session: _Session) -> str:
-    found = lab.io.check()
-    if not found.sound:
+    report = lab.io.check()
+    if not report.sound:
         session.said.append("check")
-    for row in found.frame.iter_rows(named=True):
+    for row in report.frame.iter_rows(named=True):
         if row["state"] != "sound":
             session.said.append(
                 f"check: {row['file']} {row['part']} {row['state']}: {row['detail']}"
@@ -341,9 +345,9 @@ def _judged(case: Case, before: list[_Session], after: list[_Session]) -> Ran:
         return Ran(case, "raw", raw[0])
     differing = [
         (n, name)
-        for n, (known, now) in enumerate(zip(before, after, strict=True))
-        for name in known.values
-        if now.values.get(name) != known.values[name] and not _gone(case, name)
+        for n, (index, now) in enumerate(zip(before, after, strict=True))
+        for name in index.values
+        if now.values.get(name) != index.values[name] and not _gone(case, name)
     ]
     for n, name in differing:
         if "open" in after[n].told and not after[n].told.get(name, after[n].told["open"]):
@@ -394,8 +398,8 @@ class _Worker:
         self._pipe.send((setting, case))
         try:
             if self._pipe.poll(300):
-                found: list[_Session] = self._pipe.recv()
-                return found
+                result: list[_Session] = self._pipe.recv()
+                return result
         except EOFError:
             pass
         self.stop()
@@ -433,28 +437,28 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only kinds of files that contain this")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="damage-") as name:
         home = Path(name)
         settings = make(home)
         ran = []
-        for one in run(
-            settings, cases(settings, given.cases, seed=given.seed, only=given.only), home
+        for item in run(
+            settings, cases(settings, options.cases, seed=options.seed, only=options.only), home
         ):
-            ran.append(one)
-            if one.was in CLASSES[2:]:
-                case = one.case
+            ran.append(item)
+            if item.was in CLASSES[2:]:
+                case = item.case
                 print(
-                    f"{one.was}: case {case.number}, {case.damage} {case.file}: {one.why[:200]}",
+                    f"{item.was}: case {case.number}, {case.damage} {case.file}: {item.why[:200]}",
                     flush=True,
                 )
     table: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for one in ran:
-        table[one.case.kind, one.case.damage][one.was] += 1
+    for item in ran:
+        table[item.case.kind, item.case.damage][item.was] += 1
     print(f"{'file':<44}{'damage':<10}" + "".join(f"{name:>10}" for name in CLASSES))
     for (kind, damage), counts in sorted(table.items()):
         print(f"{kind:<44}{damage:<10}" + "".join(f"{counts[name]:>10}" for name in CLASSES))
-    totals = Counter(one.was for one in ran)
+    totals = Counter(entry.was for entry in ran)
     print(f"{len(ran)} damages: " + ", ".join(f"{totals[name]} {name}" for name in CLASSES))
     return 0 if not any(totals[name] for name in CLASSES[2:]) else 1
 

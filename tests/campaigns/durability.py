@@ -127,7 +127,7 @@ def unsupported() -> str | None:
 
 
 def _compiler() -> str | None:
-    return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+    return next((result for name in ("cc", "gcc", "clang") if (result := shutil.which(name))), None)
 
 
 def build_shim(folder: Path) -> Path:
@@ -242,15 +242,15 @@ def _load(workload: str) -> Workload:
 
 
 def _child(task: str) -> NoReturn:
-    given = json.loads(task)
-    workload = _load(given["workload"])
+    data = json.loads(task)
+    workload = _load(data["workload"])
 
     def acknowledge(number: int, durable: bool) -> None:
         os.write(1, b"%d %d\n" % (number, durable))
 
     os.write(1, b"ready\n")
     workload.write(
-        Path(given["path"]), acknowledge, seed=given["seed"], synchronous=given["synchronous"]
+        Path(data["path"]), acknowledge, seed=data["seed"], synchronous=data["synchronous"]
     )
     raise RuntimeError("The workload must write until it is killed.")
 
@@ -320,7 +320,7 @@ def check(path: Path, acknowledged: Acknowledged, *, power_cut: bool) -> Verdict
 
 def _inconsistencies(journal: Journal) -> list[str]:
     """Whatever is there must be whole and in one order: no feedback without its recall, no recall without a slate."""
-    found = []
+    results = []
     slates = dict(journal.slates())
     vectors = {
         first + row: matrix[row]
@@ -329,19 +329,19 @@ def _inconsistencies(journal: Journal) -> list[str]:
     }
     for expected, event in enumerate(journal.events(), start=1):
         if event.seq != expected:
-            found.append(f"event {expected} is missing below {event.seq}")
+            results.append(f"event {expected} is missing below {event.seq}")
             break
         if event.kind == "recall" and slates.get(event.seq) != _slate(event.seq):
-            found.append(f"the slate of recall {event.seq} is missing or wrong")
+            results.append(f"the slate of recall {event.seq} is missing or wrong")
         if event.kind == "remember":
             first, count = event.body["first"], event.body["count"]
             ids = range(first, first + count)
             if journal.texts(ids) != [_text(id) for id in ids]:
-                found.append(f"texts of event {event.seq} are wrong")
+                results.append(f"texts of event {event.seq} are wrong")
             stored = [vectors[id].tobytes() for id in ids if id in vectors]
             if b"".join(stored) != _vectors(first, count).tobytes():
-                found.append(f"vectors of event {event.seq} are missing or wrong")
-    return found
+                results.append(f"vectors of event {event.seq} are missing or wrong")
+    return results
 
 
 def main() -> int:
@@ -357,9 +357,9 @@ def main() -> int:
         help="the module that writes and checks (default: the journal)",
     )
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.child is not None:
-        _child(given.child)
+    options = parser.parse_args()
+    if options.child is not None:
+        _child(options.child)
     print(
         f"{'case':<28}{'runs':>6}{'acknowledged':>14}{'promised':>10}{'lost':>8}{'runs with loss':>16}{'broken':>8}"
     )
@@ -368,13 +368,13 @@ def main() -> int:
         reason = unsupported()
         shim = build_shim(Path(folder)) if reason is None else None
         for case in CASES:
-            if given.case not in case.name:
+            if options.case not in case.name:
                 continue
             if case.cut != "kill" and shim is None:
                 print(f"{case.name:<28}skipped: {reason}")
                 continue
             tally = run_case(
-                case, runs=given.runs, seed=given.seed, workload=given.workload, shim=shim
+                case, runs=options.runs, seed=options.seed, workload=options.workload, shim=shim
             )
             good &= tally.as_it_must_be
             print(

@@ -290,7 +290,7 @@ def _removal(node: ast.AST) -> Iterator[str]:
     removable = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     removable |= isinstance(node, ast.AugAssign | ast.Raise | ast.Continue)
     removable |= isinstance(node, ast.Assign) and not any(
-        isinstance(one, ast.Name | ast.Tuple) for one in node.targets
+        isinstance(target, ast.Name | ast.Tuple) for target in node.targets
     )
     if removable:
         yield "pass"
@@ -406,7 +406,8 @@ def _functions(
 
 def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return all(
-        isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) for one in function.body
+        isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
+        for item in function.body
     )
 
 

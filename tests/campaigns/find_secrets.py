@@ -41,15 +41,15 @@ _LONGEST = 4_000
 
 def shares(made: list[Case]) -> dict[str, dict[str, list[bool]]]:
     """Whether each case was found whole, by kind and by disguise."""
-    found: dict[str, dict[str, list[bool]]] = {
+    result: dict[str, dict[str, list[bool]]] = {
         "kind": defaultdict(list),
         "disguise": defaultdict(list),
     }
     for case in made:
         whole = not leaks(case.secret, screen(case.text).text)
-        found["kind"][case.kind].append(whole)
-        found["disguise"][case.disguise].append(whole)
-    return found
+        result["kind"][case.kind].append(whole)
+        result["disguise"][case.disguise].append(whole)
+    return result
 
 
 def lines_of(package: str) -> Iterator[tuple[Path, int, str]]:
@@ -72,8 +72,8 @@ def false_redactions(package: str) -> tuple[int, list[tuple[str, str, str]]]:
         lines, screen_many([line for _, _, line in lines]), strict=True
     ):
         redacted += [
-            (f"{path}:{number}", found.type, line[found.start : found.end][:80])
-            for found in screening.findings
+            (f"{path}:{number}", finding.type, line[finding.start : finding.end][:80])
+            for finding in screening.findings
         ]
     return len(lines), redacted
 
@@ -88,26 +88,28 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=8, help="texts of each kind and disguise")
     parser.add_argument("--misses", type=int, default=0, help="print so many misses of each kind")
     parser.add_argument("--no-packages", action="store_true")
-    given = parser.parse_args()
-    made = cases(
-        seed=1 if given.develop else 20_261, each=given.each, half=0 if given.develop else 1
+    options = parser.parse_args()
+    result = cases(
+        seed=1 if options.develop else 20_261, each=options.each, half=0 if options.develop else 1
     )
-    found = shares(made)
-    everything = [one for some in found["kind"].values() for one in some]
-    print(f"{len(made):,} texts, {len(found['kind'])} kinds, {len(found['disguise'])} disguises")
+    outcome = shares(result)
+    everything = [item for some in outcome["kind"].values() for item in some]
+    print(
+        f"{len(result):,} texts, {len(outcome['kind'])} kinds, {len(outcome['disguise'])} disguises"
+    )
     print(f"pooled {sum(everything) / len(everything):.4f}")
     for by in ("disguise", "kind"):
         print(f"\nby {by}")
-        for name, some in sorted(found[by].items(), key=lambda item: sum(item[1]) / len(item[1])):
+        for name, some in sorted(outcome[by].items(), key=lambda item: sum(item[1]) / len(item[1])):
             print(f"  {sum(some) / len(some):.3f}  {name}")
-    if given.misses:
-        shown: Counter[str] = Counter()
-        for case in made:
+    if options.misses:
+        counts: Counter[str] = Counter()
+        for case in result:
             redacted = screen(case.text).text
-            if leaks(case.secret, redacted) and shown[case.kind] < given.misses:
-                shown[case.kind] += 1
+            if leaks(case.secret, redacted) and counts[case.kind] < options.misses:
+                counts[case.kind] += 1
                 print(f"\n{case.kind}, {case.disguise}\n  {case.text!r}\n  {redacted!r}")
-    if not given.no_packages:
+    if not options.no_packages:
         print("\nredacted in installed packages")
         total, wrong = 0, 0
         for package in PACKAGES:

@@ -211,8 +211,8 @@ def _live(
     its.close()
     acknowledged = (0, 0)
     try:
-        while (told := ours.recv()) is not None:
-            problem, known = told
+        while (result := ours.recv()) is not None:
+            problem, known = result
             tally.steps += 1
             tally.refused += bool(problem)
             if problem.startswith("raw"):
@@ -233,7 +233,7 @@ def _look(
     """Return what is wrong once there is room again: acknowledged events and memories must all be present."""
     memories, events = acknowledged
     rebuilt = without_derived(folder, home / "rebuilt")
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             with patience(60), opened(folder) as lab, opened(rebuilt) as other:
@@ -242,7 +242,7 @@ def _look(
                         "lost",
                         f"{where}: {memories} memories, {events} events; {len(lab)}, {lab.log.height}",
                     )
-                if unlike := [n for n, one in picture(lab).items() if one != picture(other)[n]]:
+                if unlike := [n for n, value in picture(lab).items() if value != picture(other)[n]]:
                     tally.note(
                         "differ", f"{where}: {', '.join(unlike)} differ from a fold from scratch"
                     )
@@ -254,8 +254,8 @@ def _look(
             tally.note("unopenable", f"{where}: {type(error).__name__}: {error}")
         except (Exception, Hung) as error:  # noqa: BLE001
             tally.note("raw", f"{where}: {type(error).__name__}: {error}")
-    if said:
-        tally.note("told", f"{where}: {said[0].message}")
+    if caught:
+        tally.note("told", f"{where}: {caught[0].message}")
     if left := leftovers(folder):
         tally.note("drafts", f"{where}: {', '.join(left)}")
 
@@ -272,19 +272,19 @@ def main() -> int:
         action="store_true",
         help="a disk that is full, in place of files that may not grow",
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
         f"{'operation':<16}{'limits':>7}{'steps':>7}{'refused':>9}"
         + "".join(f"{name:>11}" for name in COUNTS)
     )
     totals = dict.fromkeys(COUNTS, 0)
     for operation in OPERATIONS:
-        if given.only not in operation.name:
+        if options.only not in operation.name:
             continue
-        tally = run(operation, limits=given.limits, seed=given.seed, tmpfs=given.tmpfs)
+        tally = run(operation, limits=options.limits, seed=options.seed, tmpfs=options.tmpfs)
         row = "".join(f"{tally.found[name]:>11}" for name in COUNTS)
-        told = f"{operation.name:<16}{tally.limits:>7}{tally.steps:>7}{tally.refused:>9}{row}"
-        tell(told, tally.problems, tally.found, totals)
+        text = f"{operation.name:<16}{tally.limits:>7}{tally.steps:>7}{tally.refused:>9}{row}"
+        tell(text, tally.problems, tally.found, totals)
     return concluded(totals)
 
 

@@ -84,12 +84,12 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="a folder for findings, each in a minimal form")
-    given = parser.parse_args()
+    options = parser.parse_args()
     started = time.monotonic()
     total = Tally()
     unique: dict[str, Finding] = {}
-    with bar(sys.stderr.isatty(), given.inputs, unit="input") as step:
-        for tally in Crew(given.inputs, given.processes, given.seed).run():
+    with bar(sys.stderr.isatty(), options.inputs, unit="input") as step:
+        for tally in Crew(options.inputs, options.processes, options.seed).run():
             total.add(tally)
             step(tally.inputs)
             for finding in tally.findings:
@@ -106,14 +106,14 @@ def main() -> int:
             if kind != "run":
                 total.slowest[kind] = (timed_alone(text, slot), text, slot)
         print(table(total, slow, unique, seconds))
-        found = [minimal(session, finding) for finding in list(unique.values())[:40]]
-    found += [
+        results = [minimal(session, finding) for finding in list(unique.values())[:40]]
+    results += [
         Finding("slow", f"{1000 * alone:.0f} ms alone", text, slot)
         for alone, text, slot in slow[:10]
     ]
-    for finding in found:
-        print(written(given.out, finding))
-    return 1 if found else 0
+    for finding in results:
+        print(written(options.out, finding))
+    return 1 if results else 0
 
 
 if __name__ == "__main__":

@@ -204,16 +204,20 @@ class _Writer:
         elif verb == "fact":
             key = self._key("f")
             mine.append(key)
-            told = self._fact(creator, visibility, PEOPLE)
+            result = self._fact(creator, visibility, PEOPLE)
             if not private:
                 self.facts.append(key)
-                self.named |= {told["subject"], told.get("object", told["subject"])}
-            self._add("fact", at, False, key=key, **told)
+                self.named |= {result["subject"], result.get("object", result["subject"])}
+            self._add("fact", at, False, key=key, **result)
         elif verb == "recall":
             self._recall(at, "bob", private=False)
         elif verb == "context":
-            told = {"task": self._text(), "viewer": "bob", "session": self._of(("s1", "s2", None))}
-            self._add("context", at, False, budget=self._of((90, 300, 1800)), **told)
+            result = {
+                "task": self._text(),
+                "viewer": "bob",
+                "session": self._of(("s1", "s2", None)),
+            }
+            self._add("context", at, False, budget=self._of((90, 300, 1800)), **result)
         elif verb == "link":
             ends = self._two(known)
             relation = self._of(("relates-to", "supersedes", "depends-on", "next"))
@@ -238,9 +242,13 @@ class _Writer:
             self._add("purge", at, False, key=self._of(self.shared or known))
         elif verb in ("merge", "split"):
             # a user who merges sees everything, and so could merge names that nobody else knows
-            named = sorted(self.named)
+            ordered = sorted(self.named)
             self._add(
-                verb, at, False, names=[self._of(named), self._of(named)], key=self._of(self.facts)
+                verb,
+                at,
+                False,
+                names=[self._of(ordered), self._of(ordered)],
+                key=self._of(self.facts),
             )
         elif verb == "entity":
             self._add(
@@ -252,7 +260,7 @@ class _Writer:
             self._add(verb, at, False, query=self._text())
 
     def _two(self, keys: Sequence[str]) -> list[str]:
-        return [keys[int(place)] for place in self.chance.choice(len(keys), 2, replace=False)]
+        return [keys[int(position)] for position in self.chance.choice(len(keys), 2, replace=False)]
 
     def _recall(self, at: datetime, viewer: str, *, private: bool) -> None:
         told = {"query": self._text(), "viewer": viewer, "limit": int(self.chance.integers(1, 5))}
@@ -323,15 +331,15 @@ def lived(script: Script, *, private: bool, folder: Path | None = None) -> Lived
 
 
 def _remember(life: Lived, step: Step) -> Any:
-    made = life.lab.remember(step.told["rows"], chain=step.told["chain"])
-    life.ids.update(zip(step.told["keys"], made.standing, strict=True))
-    return made.outcomes
+    result = life.lab.remember(step.told["rows"], chain=step.told["chain"])
+    life.ids.update(zip(step.told["keys"], result.standing, strict=True))
+    return result.outcomes
 
 
 def _fact(life: Lived, step: Step) -> Any:
-    told = dict(step.told)
-    key, subject, predicate = told.pop("key"), told.pop("subject"), told.pop("predicate")
-    memory = life.lab.facts.add(subject, predicate, told.pop("value", None), **told)
+    values = dict(step.told)
+    key, subject, predicate = values.pop("key"), values.pop("subject"), values.pop("predicate")
+    memory = life.lab.facts.add(subject, predicate, values.pop("value", None), **values)
     life.ids[key] = memory.id
     return memory.text, memory.status
 
@@ -342,14 +350,14 @@ def _link(life: Lived, step: Step) -> None:
 
 
 def _recall(life: Lived, step: Step) -> Any:
-    told = dict(step.told)
-    query, after = told.pop("query"), told.pop("after")
+    values = dict(step.told)
+    query, after = values.pop("query"), values.pop("after")
     if step.private:
-        told["visibility"] = "private"
-    hits = life.lab.recall(query, **told)
+        values["visibility"] = "private"
+    hits = life.lab.recall(query, **values)
     if after in ("success", "both") and len(hits):
         for hit in hits[:2]:
-            life.lab.feedback(hit, "success", agent=told["viewer"])
+            life.lab.feedback(hit, "success", agent=values["viewer"])
     if after == "fail" and len(hits):
         life.lab.feedback(hits[0], "fail")
     if after in ("verify", "both") and hits.decision is not None:
@@ -358,10 +366,10 @@ def _recall(life: Lived, step: Step) -> Any:
 
 
 def _context(life: Lived, step: Step) -> Any:
-    found = life.lab.context(**step.told)
-    if len(found):
-        life.lab.feedback(found.hits[0], "success", agent=step.told["viewer"])
-    return [found.frame, found.left_out, found.tokens]
+    context = life.lab.context(**step.told)
+    if len(context):
+        life.lab.feedback(context.hits[0], "success", agent=step.told["viewer"])
+    return [context.frame, context.left_out, context.tokens]
 
 
 def _edit(life: Lived, step: Step) -> Any:
@@ -443,14 +451,14 @@ class Names:
         """Return the ids of a few memories."""
         return [
             id
-            for id, place in self.memories.items()
-            if place % max(1, len(self.memories) // most) == 0
+            for id, value in self.memories.items()
+            if value % max(1, len(self.memories) // most) == 0
         ]
 
 
 def _names(lab: memlab.Lab, folder: Path) -> Names:
     def places(values: Sequence[int]) -> dict[int, int]:
-        return {value: place for place, value in enumerate(values, 1)}
+        return {value: index for index, value in enumerate(values, 1)}
 
     return Names(
         places(lab.memories["id"].to_list()),
@@ -519,13 +527,16 @@ def _each(ask: Callable[[memlab.Lab, int], Any]) -> Asked:
 
 
 def _contexts(lab: memlab.Lab) -> Any:
-    found = [
+    results = [
         lab.context(
             "Ada says the goat eats hay in the barn", budget=900, session=session, project="north"
         )
         for session in ("s1", None)
     ]
-    return [[one.frame, one.left_out, _UNMARKED.sub("", one.text), one.hits.frame] for one in found]
+    return [
+        [item.frame, item.left_out, _UNMARKED.sub("", item.text), item.hits.frame]
+        for item in results
+    ]
 
 
 def _content(lab: memlab.Lab, names: Names) -> Any:
@@ -744,10 +755,10 @@ def _as_agents(lab: memlab.Lab) -> Any:
     agents = [lab.agents(name, session="s1") for name in ("carol", "bob")]
     return [
         [
-            one.memories,
-            _or_error(lambda one: str(one.recall("goat hay", log=False).frame.rows()), one),
+            agent.memories,
+            _or_error(lambda one: str(one.recall("goat hay", log=False).frame.rows()), agent),
         ]
-        for one in agents
+        for agent in agents
     ]
 
 
@@ -807,23 +818,23 @@ def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS
                 names = tuple(_names(view, Path(folder)) for view in views)
                 for reader, ask in READERS.items():
                     report.asked[reader] += 1
-                    found = [
+                    results = [
                         _plain(_answer(ask, view, name), name)
                         for view, name in zip(views, names, strict=True)
                     ]
-                    _differ(report, reader, f"{script.pack} {viewer}", *found)
+                    _differ(report, reader, f"{script.pack} {viewer}", *results)
                 if viewer == "bob":
                     report.hits.append(tuple(_recall_of(view) for view in views))  # type: ignore[arg-type]
                     report.asked["on the way"] += len(one.answers)
                     for (verb, place, mine), (_, _, theirs) in zip(
                         one.answers, other.answers, strict=True
                     ):
-                        found = [
+                        results = [
                             _plain(answer, name)
                             for answer, name in zip((mine, theirs), names, strict=True)
                         ]
                         _differ(
-                            report, f"on the way: {verb}", f"{script.pack} step {place}", *found
+                            report, f"on the way: {verb}", f"{script.pack} step {place}", *results
                         )
 
 
@@ -964,13 +975,13 @@ def main() -> None:
     options.add_argument("--steps", type=int, default=40)
     options.add_argument("--pack", choices=PACKS)
     options.add_argument("--examples", type=int, default=20)
-    given = options.parse_args()
+    arguments = options.parse_args()
     report = Report()
     warnings.simplefilter("ignore")
-    for seed in range(given.seed, given.seed + given.lives):
-        compared(written(seed, steps=given.steps, pack=given.pack), report)
+    for seed in range(arguments.seed, arguments.seed + arguments.lives):
+        compared(written(seed, steps=arguments.steps, pack=arguments.pack), report)
     print(
-        f"{given.lives} lives from seed {given.seed}, {given.steps} steps, {len(VIEWERS)} viewers"
+        f"{arguments.lives} lives from seed {arguments.seed}, {arguments.steps} steps, {len(VIEWERS)} viewers"
     )
     for reader in [*READERS, *sorted(set(report.counts) - set(READERS))]:
         print(
@@ -979,7 +990,7 @@ def main() -> None:
     print(f"differences: {sum(report.counts.values())}")
     without, present = (np.nanmean(column) for column in zip(*report.hits, strict=True))
     print(f"recall@5 as bob: {without:.6f} without the private rows, {present:.6f} with them")
-    for example in report.examples[: given.examples]:
+    for example in report.examples[: arguments.examples]:
         print(example)
 
 

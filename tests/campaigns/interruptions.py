@@ -309,7 +309,7 @@ class _Look:
         return self.faults
 
     def _guarded(self, what: str, look: Callable[[], Seen]) -> Seen | None:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 with patience(20):
@@ -324,7 +324,7 @@ class _Look:
                 self.faults[what] = self.faults["raw"] = f"{type(error).__name__}: {error}"
                 return None
         if told := [
-            str(one.message) for one in said if not issubclass(one.category, ResourceWarning)
+            str(item.message) for item in caught if not issubclass(item.category, ResourceWarning)
         ]:
             self.faults[what] = f"warned: {told[0]}"
         return seen
@@ -445,7 +445,9 @@ def interrupted_everywhere(
     tally = Tally(operation)
     with tempfile.TemporaryDirectory(prefix="interruptions-") as name:
         scratch = Path(name)
-        places = [place for place in lines_of(operation, base, scratch) if only in place[0]]
+        places = [
+            position for position in lines_of(operation, base, scratch) if only in position[0]
+        ]
         if most is not None and most < len(places):
             chosen = sorted(
                 random.Random(f"{seed}/{operation.name}").sample(range(len(places)), most)
@@ -494,7 +496,7 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only operations whose name contains this")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
         f"{'operation':<16}{'by':>9}{'tried':>7}{'missed':>8}"
         + "".join(f"{name:>8}" for name in COUNTS)
@@ -504,20 +506,20 @@ def main() -> int:
         base = Path(name) / "base"
         everything(base, recalls=4)
         for operation in OPERATIONS:
-            if given.only not in operation.name:
+            if options.only not in operation.name:
                 continue
             for by in ("lines", "signals"):
                 if by == "lines":
                     tally = interrupted_everywhere(
-                        operation, base, most=given.most, seed=given.seed
+                        operation, base, most=options.most, seed=options.seed
                     )
                 else:
                     tally = interrupted_by_signals(
-                        operation, base, times=given.signals, seed=given.seed
+                        operation, base, times=options.signals, seed=options.seed
                     )
                 row = "".join(f"{tally.found[name]:>8}" for name in COUNTS)
-                told = f"{operation.name:<16}{by:>9}{tally.tried:>7}{tally.missed:>8}{row}"
-                tell(told, tally.problems, tally.found, totals)
+                text = f"{operation.name:<16}{by:>9}{tally.tried:>7}{tally.missed:>8}{row}"
+                tell(text, tally.problems, tally.found, totals)
     return concluded(totals)
 
 

@@ -285,7 +285,7 @@ class _Trial:
 
     def look(self) -> dict[str, str]:
         scratch = without_derived(self.folder, self.folder.parent / "scratch")
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 with patience(60):
@@ -294,8 +294,8 @@ class _Trial:
                 self.faults["unopenable"] = f"{type(error).__name__}: {error}"
             except (Hung, Exception) as error:  # noqa: BLE001  whatever comes out is what is looked for
                 self.faults["unopenable"] = self.faults["raw"] = f"{type(error).__name__}: {error}"
-        if said:
-            self.faults["told"] = str(said[0].message)
+        if caught:
+            self.faults["told"] = str(caught[0].message)
         if left := leftovers(self.folder):
             self.faults["drafts"] = ", ".join(left)
         return self.faults
@@ -310,8 +310,8 @@ class _Trial:
         with opened_by_either(scratch) as lab:
             rebuilt = _look(lab)
         self._compare(now, rebuilt)
-        if self.operation.purges and (found := self._bytes_of(purged)):
-            self.faults["bytes"] = found
+        if self.operation.purges and (result := self._bytes_of(purged)):
+            self.faults["bytes"] = result
         with opened_by_either(self.folder) as lab:
             count = len(lab)
             if lab.remember("written after the kill").id != count + 1 or _look(lab).picture[
@@ -346,12 +346,12 @@ class _Trial:
         """Where a word of a purged text still is."""
         words = [texts(30)[id - 1].split()[-1].encode() for id in PURGED if id in purged]
         files = [item for item in self.folder.rglob("*") if item.is_file()]
-        found = [
+        results = [
             str(item.relative_to(self.folder))
             for item in files
             if any(w in item.read_bytes() for w in words)
         ]
-        return ", ".join(found)
+        return ", ".join(results)
 
 
 def _unlike(one: _After, other: _After) -> list[str]:
@@ -420,13 +420,13 @@ class _Killer:
         deadline: float | None = None
         try:
             while ours.poll(None if deadline is None else max(0.0, deadline - time.perf_counter())):
-                got = ours.recv_bytes()
-                if got == b"go":
+                result = ours.recv_bytes()
+                if result == b"go":
                     deadline = None if wait is None else time.perf_counter() + wait
-                elif got == b"step":
+                elif result == b"step":
                     done += 1
                 else:
-                    last = got
+                    last = result
                     if line is not None or wait is None:
                         break
             child.kill()
@@ -486,16 +486,16 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only operations whose name contains this")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
         f"{'operation':<16}{'points':>7}{'acknowledged':>13}"
         + "".join(f"{name:>11}" for name in COUNTS)
     )
     totals = dict.fromkeys(COUNTS, 0)
     for operation in OPERATIONS:
-        if given.only not in operation.name:
+        if options.only not in operation.name:
             continue
-        tally = run(operation, points=given.points, seed=given.seed)
+        tally = run(operation, points=options.points, seed=options.seed)
         row = "".join(f"{tally.found[name]:>11}" for name in COUNTS)
         tell(
             f"{operation.name:<16}{tally.points:>7}{tally.acknowledged:>13}{row}",

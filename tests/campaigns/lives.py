@@ -73,7 +73,7 @@ def table(lives: Sequence[Lived], seconds: float) -> str:
         "interrupted": sum(life.interrupted for life in lives),
         "killed": sum(life.killed for life in lives),
         "purges compared": sum(life.purged for life in lives),
-        **{told: kinds[kind] for kind, told in _KINDS.items()},
+        **{value: kinds[kind] for kind, value in _KINDS.items()},
     }
     return "\n".join(f"{name:<26}{count:>10,}" for name, count in counts.items()) + (
         f"\n{seconds:,.0f} s, {time.process_time():,.0f} s of one processor"
@@ -95,29 +95,29 @@ def main() -> int:
     )
     parser.add_argument("--life", type=int, help="this life alone")
     parser.add_argument("--only", default="", help="these steps of it alone: with commas between")
-    given = parser.parse_args()
-    without = [name for name in given.without.split(",") if name]
+    options = parser.parse_args()
+    without = [name for name in options.without.split(",") if name]
     if unknown := set(without) - {*ACTS, *VERBS}:
         parser.error(f"--without knows no {', '.join(sorted(unknown))}")
-    steps = [int(step) for step in given.only.split(",") if step] or list(range(given.steps))
+    steps = [int(step) for step in options.only.split(",") if step] or list(range(options.steps))
     began, lives, seen = time.monotonic(), [], collections.Counter[tuple[str, str]]()
-    numbers = range(given.lives) if given.life is None else [given.life]
+    numbers = range(options.lives) if options.life is None else [options.life]
     with bar(True, len(numbers), unit="life", desc="living") as step:
         for number in numbers:
-            if time.monotonic() - began > given.seconds:
+            if time.monotonic() - began > options.seconds:
                 break
-            lived = live(f"{given.seed}-{number}", steps, without=without)
+            lived = live(f"{options.seed}-{number}", steps, without=without)
             lives.append(lived)
             step(1)
             for trouble in lived.troubles:
                 seen[trouble.key] += 1
-                if seen[trouble.key] == 1 and given.life is None:
+                if seen[trouble.key] == 1 and options.life is None:
                     lived = fewest(lived, without)
-                if seen[trouble.key] == 1 or given.life is not None:
-                    told = ",".join(map(str, lived.steps))
-                    also = f" --without {given.without}" if given.without else ""
+                if seen[trouble.key] == 1 or options.life is not None:
+                    result = ",".join(map(str, lived.steps))
+                    also = f" --without {options.without}" if options.without else ""
                     print(f"\n{trouble.kind}: {lived.troubles[0].what}")
-                    print(f"  --seed {given.seed} --life {number} --only {told}{also}")
+                    print(f"  --seed {options.seed} --life {number} --only {result}{also}")
                     print("".join(f"    {said}\n" for said in lived.said), flush=True)
     print(table(lives, time.monotonic() - began))
     for (kind, what), count in seen.most_common():

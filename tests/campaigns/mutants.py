@@ -185,10 +185,10 @@ def make_map(jobs: int, only: Sequence[str]) -> Path:
         _, said = run_pytest(tree, words, MEMLAB_REACH=str(parts))
         failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
         print(*failed, said.splitlines()[-1], sep="\n")
-        made = ReachMap.of_parts(parts)
+        result = ReachMap.of_parts(parts)
     path = WORK / f"map-{tree_hash()}.npz"
-    made.save(path)
-    print(f"{path}: {len(made.tests):,} tests reach {len(made.functions):,} functions")
+    result.save(path)
+    print(f"{path}: {len(result.tests):,} tests reach {len(result.functions):,} functions")
     return path
 
 
@@ -372,21 +372,27 @@ def main(words: Sequence[str] | None = None) -> int:
         "--seconds", type=float, default=60.0, help="how long the tests of one mutant may take"
     )
     verb.add_argument("--again", action="store_true", help="forget the results of earlier runs")
-    given = parser.parse_args(words)
-    if given.verb == "map":
-        make_map(given.jobs, given.tests)
+    options = parser.parse_args(words)
+    if options.verb == "map":
+        make_map(options.jobs, options.tests)
         return 0
-    if given.verb == "draw":
+    if options.verb == "draw":
         drawn = draw_mutants(
-            given.modules, ROOT, seed=given.seed, count=given.count, operators=given.operators
+            options.modules,
+            ROOT,
+            seed=options.seed,
+            count=options.count,
+            operators=options.operators,
         )
-        head = f"Drawn by mutants.py draw --seed {given.seed} --count {given.count} {' '.join(given.modules)}"
-        write_mutants(drawn, given.list, head)
-        print(f"{given.list}: {len(drawn)} mutants")
+        head = f"Drawn by mutants.py draw --seed {options.seed} --count {options.count} {' '.join(options.modules)}"
+        write_mutants(drawn, options.list, head)
+        print(f"{options.list}: {len(drawn)} mutants")
         return 0
-    if given.verb == "check":
-        return min(check_list(given.list), 1)
-    return min(run_list(given.list, jobs=given.jobs, seconds=given.seconds, again=given.again), 1)
+    if options.verb == "check":
+        return min(check_list(options.list), 1)
+    return min(
+        run_list(options.list, jobs=options.jobs, seconds=options.seconds, again=options.again), 1
+    )
 
 
 if __name__ == "__main__":

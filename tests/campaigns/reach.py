@@ -63,14 +63,14 @@ class Recorder:
     def _take(self) -> set[CodeType]:
         """Return the code of each function that was called since this was asked last."""
         self._profiler.disable()
-        taken = {
+        codes = {
             entry.code for entry in self._profiler.getstats() if isinstance(entry.code, CodeType)
         }
-        taken |= self._of_threads
+        codes |= self._of_threads
         self._profiler.clear()
         self._of_threads.clear()
         self._profiler.enable(subcalls=False, builtins=False)
-        return taken
+        return codes
 
     def pytest_sessionstart(self) -> None:
         add = self._of_threads.add
@@ -153,7 +153,7 @@ class Selector:
 
     def __init__(self, file: Path) -> None:
         self._places = {
-            line: place for place, line in enumerate(file.read_text(encoding="utf-8").splitlines())
+            line: index for index, line in enumerate(file.read_text(encoding="utf-8").splitlines())
         }
 
     @pytest.hookimpl(trylast=True)

@@ -74,7 +74,7 @@ def jwt(rng: random.Random) -> str:
 def pem(label: str) -> Make:
     def make(rng: random.Random) -> str:
         body = b64(rng.randbytes(240))
-        lines = "\n".join(body[place : place + 64] for place in range(0, len(body), 64))
+        lines = "\n".join(body[position : position + 64] for position in range(0, len(body), 64))
         return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----"
 
     return make
@@ -355,15 +355,15 @@ _CYRILLIC = str.maketrans("aceopxyABCEHKMOPTX", "асеорхуАВСЕНКМО�
 
 def _every(letter: str) -> Callable[[str, random.Random], str]:
     return lambda text, rng: letter.join(
-        text[place : place + 4] for place in range(0, len(text), 4)
+        text[position : position + 4] for position in range(0, len(text), 4)
     )
 
 
 def _some_of(escape: Callable[[str], str]) -> Callable[[str, random.Random], str]:
     """Every sign escaped, and a few of the letters."""
     return lambda text, rng: "".join(
-        escape(one) if one != "\n" and (not one.isalnum() or rng.random() < 0.2) else one
-        for one in text
+        escape(item) if item != "\n" and (not item.isalnum() or rng.random() < 0.2) else item
+        for item in text
     )
 
 
@@ -381,7 +381,7 @@ DISGUISES: dict[str, Callable[[str, random.Random], str]] = {
     "zero-width space": _every("\u200b"),
     "soft hyphen": _every("\u00ad"),
     "full width": lambda text, rng: "".join(
-        chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text
+        chr(ord(item) + 0xFEE0) if "!" <= item <= "~" else item for item in text
     ),
     "Cyrillic letters": lambda text, rng: text.translate(_CYRILLIC),
     "percent escapes": _some_of(lambda one: f"%{ord(one):02X}"),
@@ -394,7 +394,9 @@ DISGUISES: dict[str, Callable[[str, random.Random], str]] = {
     "letter in front": lambda text, rng: rng.choice("xqzk") + text,
     "underscore in front": lambda text, rng: "_" + text,
     "upper case": lambda text, rng: text.upper(),
-    "Markdown": lambda text, rng: "".join(f"\\{one}" if one in "_*-.~`#+" else one for one in text),
+    "Markdown": lambda text, rng: "".join(
+        f"\\{item}" if item in "_*-.~`#+" else item for item in text
+    ),
     "spaced": lambda text, rng: " ".join(text),
     "two halves": _cut('" + "'),
 }
@@ -425,7 +427,8 @@ def cases(*, seed: int, each: int, half: int) -> list[Case]:
 def leaks(secret: str, redacted: str) -> bool:
     """Whether a piece of the secret, a quarter of it or at least five characters, is left."""
     size = max(5, min(len(secret) // 4, 24))
-    pieces = {secret[place : place + size] for place in range(len(secret) - size + 1)}
+    pieces = {secret[position : position + size] for position in range(len(secret) - size + 1)}
     return any(
-        redacted[place : place + size] in pieces for place in range(len(redacted) - size + 1)
+        redacted[position : position + size] in pieces
+        for position in range(len(redacted) - size + 1)
     )

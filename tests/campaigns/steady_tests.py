@@ -74,17 +74,17 @@ def main() -> int:
     kinds = list(processors().items())
     runs = [
         (seed, *kind)
-        for place, seed in enumerate(range(given.first, given.first + given.seeds))
-        for kind in (kinds if given.each else [kinds[place % len(kinds)]])
+        for index, seed in enumerate(range(given.first, given.first + given.seeds))
+        for kind in (kinds if given.each else [kinds[index % len(kinds)]])
     ]
     print(f"{'seed':>4}  {'processor':<14}{'passed':>8}{'failed':>8}{'seconds':>9}")
     failing: collections.defaultdict[str, list[str]] = collections.defaultdict(list)
     profile = ["--hypothesis-profile=thorough"] if given.thorough else []
-    seen: set[str] = set()
+    unique: set[str] = set()
     for seed, name, environment in runs:
         began = time.monotonic()
-        chosen = ["-m", "hypothesis and not slow"] if name in seen else []
-        seen.add(name)
+        chosen = ["-m", "hypothesis and not slow"] if name in unique else []
+        unique.add(name)
         counts, failed, said = run_tests(seed, environment, [*profile, *chosen, *arguments])
         seconds, bad = time.monotonic() - began, counts.get("failed", 0) + counts.get("error", 0)
         print(

@@ -227,22 +227,22 @@ def test_wrong_calls_are_refused(run, agent, words, code):
 
 
 def test_a_folder_holds_the_bundles_as_they_are_and_what_the_widgets_show(json_of, agent, tmp_path):
-    made = Path(json_of("view", agent, "--bundle", tmp_path / "out")["index"])
-    assert made == tmp_path / "out" / "index.html"
+    result = Path(json_of("view", agent, "--bundle", tmp_path / "out")["index"])
+    assert result == tmp_path / "out" / "index.html"
     names = [getattr(widgets, name).bundle for name in widgets.SHIPPED]
     for name in ("page", *names):
-        assert (made.parent / "static" / f"{name}.js").read_bytes() == (
+        assert (result.parent / "static" / f"{name}.js").read_bytes() == (
             STATIC / f"{name}.js"
         ).read_bytes()
     texts = json.loads(
-        (made.parent / "bundles.js")
+        (result.parent / "bundles.js")
         .read_text()
         .removeprefix("globalThis.memlabBundles = ")
         .rstrip(";\n")
     )
     assert texts == {name: (STATIC / f"{name}.js").read_text() for name in names}
     state = json.loads(
-        (made.parent / "state.js")
+        (result.parent / "state.js")
         .read_text()
         .removeprefix("globalThis.memlabState = ")
         .rstrip(";\n")
@@ -250,7 +250,7 @@ def test_a_folder_holds_the_bundles_as_they_are_and_what_the_widgets_show(json_o
     hits = pl.read_ipc_stream(io.BytesIO(base64.b64decode(state["explorer"]["tables"]["_hits"])))
     assert hits["id"][0] == 1
     assert state["explorer"]["values"]["question"] == "tabs or spaces?"
-    page = made.read_text()
+    page = result.read_text()
     assert page.count("</script>") == 3
     assert "https://" not in page
     assert "http://" not in page

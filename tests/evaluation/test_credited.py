@@ -32,8 +32,8 @@ def log_of(world, judged, *, kept=True, seed=5):
 
 
 def row(slates):
-    found = evaluate(slates, ["good"], missing="censor")
-    return next(one for one in found.rows if one.policy == "good")
+    evaluation = evaluate(slates, ["good"], missing="censor")
+    return next(row for row in evaluation.rows if row.policy == "good")
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +76,9 @@ def test_where_all_was_judged_nothing_changes(world):
 
 def test_too_few_judged_leave_it_as_it_was_read_and_the_report_says_so(world):
     slates, *_ = log_of(world, 0.001)
-    found = evaluate(slates, ["good"], missing="censor")
-    assert any("are not calibrated" in note for note in found.notes)
-    assert found.rows[0].value == row(log_of(world, 0.001, kept=False)[0]).value
+    evaluation = evaluate(slates, ["good"], missing="censor")
+    assert any("are not calibrated" in note for note in evaluation.notes)
+    assert evaluation.rows[0].value == row(log_of(world, 0.001, kept=False)[0]).value
 
 
 def test_a_lab_keeps_what_was_read_beside_what_was_stated():

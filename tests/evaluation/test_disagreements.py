@@ -33,18 +33,18 @@ def distance(one, other):
 
 def heads(ev, name):
     target = ev.target(name)
-    found = {}
+    result = {}
     for recall, memory in zip(target.recall.tolist(), target.memory.to_list(), strict=True):
-        found.setdefault(recall + 1, []).append(memory)
-    return found
+        result.setdefault(recall + 1, []).append(memory)
+    return result
 
 
 def test_they_are_the_recalls_whose_heads_are_furthest_apart(ev):
     one, other = heads(ev, "mixed"), heads(ev, "logged")
     by_hand = sorted(one, key=lambda recall: (-distance(one[recall], other[recall]), recall))[:4]
-    found = ev.disagreements("mixed", "logged", 4)
-    assert [entry.decision for entry in found] == by_hand
-    for entry in found:
+    result = ev.disagreements("mixed", "logged", 4)
+    assert [entry.decision for entry in result] == by_hand
+    for entry in result:
         assert entry.distance == pytest.approx(distance(one[entry.decision], other[entry.decision]))
         assert entry.shared == len(set(one[entry.decision]) & set(other[entry.decision]))
         assert {item.memory for item in entry.items} == set(one[entry.decision]) | set(
@@ -77,12 +77,12 @@ def test_policies_that_agree_have_none(ev):
 
 
 def test_they_render_and_escape(ev):
-    found = ev.disagreements("far", "mixed", 2)
-    assert found.frame.height == sum(len(entry.items) for entry in found)
-    assert repr(found).startswith("far vs. mixed: the 2 recalls")
-    assert "&lt;b&gt;" in html_of(found)
-    assert "<b>what" not in html_of(found)
-    assert len(found[:1]) == 1
+    result = ev.disagreements("far", "mixed", 2)
+    assert result.frame.height == sum(len(entry.items) for entry in result)
+    assert repr(result).startswith("far vs. mixed: the 2 recalls")
+    assert "&lt;b&gt;" in html_of(result)
+    assert "<b>what" not in html_of(result)
+    assert len(result[:1]) == 1
 
 
 def test_unknown_names_and_numbers_are_refused(ev):

@@ -77,8 +77,8 @@ def test_a_longer_log_keeps_the_share_of_each_comparison():
     """A look at each length: the share of the first is the same at all of them."""
     slates = with_second(challenged("extra"), after=100)
     for length in (50, 101, 300):
-        found = memlab.verdict(first(slates, length))
-        assert {one.challenger: one.number for one in found} == (
+        verdict = memlab.verdict(first(slates, length))
+        assert {item.challenger: item.number for item in verdict} == (
             {"b": 1} if length < 101 else {"b": 1, "c": 2}
         )
 

@@ -14,7 +14,7 @@ FEW = World(clusters=8, recalls=60, seed=2)
 
 
 def row(ev, name):
-    return next(one for one in ev.rows if one.policy == name)
+    return next(row for row in ev.rows if row.policy == name)
 
 
 def closed(ev, name):
@@ -30,10 +30,10 @@ def test_the_truth_lies_in_the_intervals_and_the_better_policy_is_found(many):
     for name, score in (("good", "good"), ("noise", "noise"), ("logged", "plain")):
         value = row(many, name).value
         assert value.low < MANY.value(score) < value.high
-    values = [one.value.value for one in many.rows if one.value and np.isfinite(one.value.value)]
+    values = [row.value.value for row in many.rows if row.value and np.isfinite(row.value.value)]
     assert values == sorted(values, reverse=True)
     assert (many.rows[0].policy, many.rows[-1].policy) == ("good", "far")
-    assert {one.policy: one.verdict for one in many.rows} == {
+    assert {row.policy: row.verdict for row in many.rows} == {
         "good": "better",
         "logged": "baseline",
         "noise": "not separated",
@@ -99,11 +99,11 @@ def half_supported(reward):
 def test_what_could_not_be_shown_widens_the_interval_by_the_range_of_the_rewards():
     world, frames = half_supported(1.0)
     ev = evaluate(world.slates(**frames), ["half"])
-    found = row(ev, "half")
-    assert (found.lower, found.upper) == pytest.approx((2.0, 4.0))
-    assert (found.value.low, found.value.high) == pytest.approx((2.0, 4.0))
-    assert (found.difference.low, found.difference.high) == pytest.approx((-2.0, 0.0))
-    assert found.verdict == "not separated"
+    values = row(ev, "half")
+    assert (values.lower, values.upper) == pytest.approx((2.0, 4.0))
+    assert (values.value.low, values.value.high) == pytest.approx((2.0, 4.0))
+    assert (values.difference.low, values.difference.high) == pytest.approx((-2.0, 0.0))
+    assert values.verdict == "not separated"
     _, zeros = half_supported(0.0)
     ev = evaluate(world.slates(**zeros), ["half"], reward_range=(-1.0, 0.0))
     assert row(ev, "half").upper == pytest.approx(0.0)
@@ -136,7 +136,7 @@ def test_of_a_deterministic_log_only_what_it_showed_has_a_sharp_value():
     assert good.value.low < world.value("good") < good.value.high
     assert good.upper - good.lower == pytest.approx(good.measured.unsupported * world.limit)
     assert row(ev, "same").value.value == row(ev, "logged").value.value
-    assert not any(one.verdict in ("better", "worse") for one in ev.rows)
+    assert not any(row.verdict in ("better", "worse") for row in ev.rows)
     assert "lab.challenge" in repr(ev)
     assert ev.model_values["good"] == pytest.approx(world.value("good"), abs=0.4)
 
@@ -146,7 +146,7 @@ def test_unknown_propensities_are_refused():
     bare = {name: frames[name].drop("propensity") for name in ("candidates", "exposures")}
     ev = evaluate(FEW.slates(**bare), ["good"])
     assert all("propensities" in closed(ev, name) for name in ("good", "logged"))
-    assert all(one.value is None for one in ev.rows)
+    assert all(row.value is None for row in ev.rows)
     assert repr(ev).startswith("No ranking")
 
 
@@ -222,9 +222,9 @@ def test_differences_are_paired():
 
 def test_what_else_is_evaluated_changes_nothing():
     alone = row(evaluate(MANY.slates(), ["good"]), "good")
-    among = row(evaluate(MANY.slates(), ["noise", "far", "good"]), "good")
-    assert alone.value == among.value
-    assert alone.difference == among.difference
+    values = row(evaluate(MANY.slates(), ["noise", "far", "good"]), "good")
+    assert alone.value == values.value
+    assert alone.difference == values.difference
 
 
 def test_the_number_of_recalls_that_would_do_is_told():
@@ -247,13 +247,15 @@ def test_what_a_withheld_policy_needs_is_told_once():
     bare = evaluate(
         World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good", "far"]
     )
-    told = bare.to_dict()
-    assert {(one["policy"], one["gate"]) for one in told["withheld"]} == {
-        (one.policy, gate.name) for one in bare.rows for gate in one.closed
+    data = bare.to_dict()
+    assert {(entry["policy"], entry["gate"]) for entry in data["withheld"]} == {
+        (row.policy, gate.name) for row in bare.rows for gate in row.closed
     }
-    for one in told["withheld"]:
-        assert one["reason"] in repr(bare)
-    assert [one["recalls_needed"] for one in told["policies"]] == [one.needed for one in bare.rows]
+    for item in data["withheld"]:
+        assert item["reason"] in repr(bare)
+    assert [policy["recalls_needed"] for policy in data["policies"]] == [
+        row.needed for row in bare.rows
+    ]
 
 
 def test_a_level_widens_intervals():
@@ -433,7 +435,7 @@ def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
         lab.remember("a later note about the harbour boat 7")
     other = '(pack other "Other.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
     ev = evaluate(lab.slates(), {"same": lab.policies.pack, "other": other})
-    assert {one.policy: one.kind for one in ev.rows} == {
+    assert {row.policy: row.kind for row in ev.rows} == {
         "same": "re-scored",
         "other": "re-recalled",
     }
@@ -446,15 +448,15 @@ def test_every_pair_is_told_apart_or_not():
     ev = evaluate(MANY.slates(), ["good", "noise", "plain"], baseline="plain")
     pairs = ev.pairs()
     assert pairs.height == 3
-    for one in pairs.iter_rows(named=True):
-        if one["verdict"] == "withheld":
-            assert one["difference"] is None
+    for item in pairs.iter_rows(named=True):
+        if item["verdict"] == "withheld":
+            assert item["difference"] is None
             continue
-        turned = evaluate(MANY.slates(), [one["policy"], one["other"]], baseline=one["other"])
-        alone = row(turned, one["policy"])
-        assert one["difference"] == pytest.approx(alone.difference.value)
-        assert one["p"] >= alone.difference.p - 1e-12
-        assert one["low"] <= one["difference"] <= one["high"]
+        turned = evaluate(MANY.slates(), [item["policy"], item["other"]], baseline=item["other"])
+        alone = row(turned, item["policy"])
+        assert item["difference"] == pytest.approx(alone.difference.value)
+        assert item["p"] >= alone.difference.p - 1e-12
+        assert item["low"] <= item["difference"] <= item["high"]
     sharper = ev.pairs(adjust="bh")
     assert (sharper["p"].drop_nulls() <= pairs["p"].drop_nulls() + 1e-12).all()
     with pytest.raises(InputError, match="adjust"):

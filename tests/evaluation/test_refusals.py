@@ -11,7 +11,7 @@ from memlab.errors import InputError
 
 
 def closed(ev):
-    (good,) = (one for one in ev.rows if one.policy == "good")
+    (good,) = (row for row in ev.rows if row.policy == "good")
     return {gate.name for gate in good.closed}
 
 
@@ -32,8 +32,8 @@ def test_rewards_that_move_against_each_other_are_redundant_and_those_of_one_moo
         world.reward = (np.arange(world.pool) == chosen[:, None]).astype(float)
     else:
         world.reward = np.repeat(dice.integers(0, 2, (world.count, 1)), world.pool, 1).astype(float)
-    found = closed(memlab.evaluate(world.slates(), ["good"], cluster="decision"))
-    assert ("redundancy" in found) == against
+    result = closed(memlab.evaluate(world.slates(), ["good"], cluster="decision"))
+    assert ("redundancy" in result) == against
 
 
 def test_recalls_with_more_answers_than_others_do_not_thereby_earn_alike():
@@ -42,8 +42,8 @@ def test_recalls_with_more_answers_than_others_do_not_thereby_earn_alike():
     dice = np.random.default_rng(2)
     kept = (pl.col("decision") <= 120) | pl.Series(dice.random(len(frames["feedback"])) < 0.3)
     slates = world.slates(**{**frames, "feedback": frames["feedback"].filter(kept)})
-    found = closed(memlab.evaluate(slates, ["good"], cluster="decision", missing="censor"))
-    assert "independence" not in found
+    result = closed(memlab.evaluate(slates, ["good"], cluster="decision", missing="censor"))
+    assert "independence" not in result
 
 
 def test_the_heads_of_a_third_pack_count_for_neither_of_the_two(lab, clock):

@@ -24,8 +24,8 @@ def test_a_censored_reward_stands_for_the_items_that_nobody_answered():
 
 
 def test_where_no_number_of_recalls_would_tell_and_all_is_shown_no_trial_is_advised():
-    found = memlab.verdict(half_answered(), missing="bounds")["b"]
-    assert (found.needed, found.unsupported) == (None, 0.0)
-    assert found.faster == (
+    result = memlab.verdict(half_answered(), missing="bounds")["b"]
+    assert (result.needed, result.unsupported) == (None, 0.0)
+    assert result.faster == (
         "The difference, if any, is too small to detect within ten million recalls."
     )

@@ -69,9 +69,9 @@ def test_one_seed_gives_one_result(labelled):
 
 @pytest.mark.long
 def test_on_feedback_the_search_stays_where_something_is_known():
-    found = tune(WORLD.slates(), HELPS, budget=40, folds=3, missing="zero")
-    assert found.metric == "value, at worst"
-    assert found.gain.value > 0
+    result = tune(WORLD.slates(), HELPS, budget=40, folds=3, missing="zero")
+    assert result.metric == "value, at worst"
+    assert result.gain.value > 0
     wild = tune(
         WORLD.slates(),
         "(fn [plain far] (+ plain (* (param :w 0 :low 0 :high 5) far)))",
@@ -82,10 +82,10 @@ def test_on_feedback_the_search_stays_where_something_is_known():
 
 
 def test_a_parameter_that_decides_nothing_gains_nothing():
-    found = tune(WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2)
-    assert list(found.params) == ["w"]  # free has no finite bounds
-    assert found.gain.value == 0
-    assert "changes nothing" in found.verdict
+    result = tune(WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2)
+    assert list(result.params) == ["w"]  # free has no finite bounds
+    assert result.gain.value == 0
+    assert "changes nothing" in result.verdict
     both = tune(
         WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2, bounds={"free": (0, 1)}
     )

@@ -46,9 +46,9 @@ def challenged(
             (number, limit, SAMPLERS[design], "live", "a", json.dumps(logged), user)
         )
         rows["candidates"] += [(number, item, chance[item], item + 1) for item in range(count)]
-        for place, item in enumerate(shown.tolist()):
-            rows["exposures"].append((number, item, place + 1, chance[item]))
-            worth = (0.2 + gain * (item % 2 == 0)) * (1.0 if seen is None else seen[place])
+        for index, item in enumerate(shown.tolist()):
+            rows["exposures"].append((number, item, index + 1, chance[item]))
+            worth = (0.2 + gain * (item % 2 == 0)) * (1.0 if seen is None else seen[index])
             rows["feedback"].append((number, item, float(dice.random() < worth)))
     names = {
         "decisions": ["decision", "limit", "sampler", "pack", "pack_hash", "challenge", "cluster"],
@@ -65,10 +65,10 @@ def challenged(
 
 @pytest.mark.parametrize("design", ["extra", "lot", "ab"])
 def test_the_better_pack_is_found_under_each_design(design):
-    found = memlab.verdict(challenged(design))["b"]
-    assert found.closed == ()
-    assert found.better == "b"
-    assert found.difference.low <= 0.8 <= found.difference.high
+    result = memlab.verdict(challenged(design))["b"]
+    assert result.closed == ()
+    assert result.better == "b"
+    assert result.difference.low <= 0.8 <= result.difference.high
 
 
 def test_under_a_lot_only_what_is_chance_in_a_place_is_tested():
@@ -92,17 +92,17 @@ def test_whole_heads_are_compared_without_sums_over_items(monkeypatch):
 def test_large_heads_that_come_again_are_named():
     limits = np.where(np.arange(200) % 10 == 5, 60, 4)
     limits[105] = 80
-    found = memlab.verdict(challenged("extra", recalls=200, limits=limits, gain=0.1, seed=1))["b"]
-    assert found.better is None
-    assert "recall 105 may move the sum by" in found.sentence
-    assert "Recall with a smaller limit" in found.faster
+    result = memlab.verdict(challenged("extra", recalls=200, limits=limits, gain=0.1, seed=1))["b"]
+    assert result.better is None
+    assert "recall 105 may move the sum by" in result.sentence
+    assert "Recall with a smaller limit" in result.faster
 
 
 def test_the_interval_of_a_sentence_is_that_of_its_value():
-    found = memlab.verdict(challenged("extra", gain=-0.6))["b"]
-    assert found.better == "live"
-    low, high = map(float, re.search(r"\[(\S+), (\S+)\]", found.sentence).groups())
-    assert 0 < low <= -found.difference.value <= high
+    result = memlab.verdict(challenged("extra", gain=-0.6))["b"]
+    assert result.better == "live"
+    low, high = map(float, re.search(r"\[(\S+), (\S+)\]", result.sentence).groups())
+    assert 0 < low <= -result.difference.value <= high
 
 
 def test_no_more_extra_items_are_advised_where_nothing_is_extra():
@@ -138,10 +138,10 @@ def test_a_block_rests_on_blocks_that_ended_before_it_alone():
 
 def test_recalls_that_belong_together_enter_as_one():
     log = challenged("ab", users=np.repeat(np.arange(60), 5).tolist())
-    found = memlab.verdict(log, cluster="cluster")["b"]
-    assert found.track.height == 60
-    assert found.track["recalls"].to_list() == list(range(5, 305, 5))
-    assert found.difference.low <= 0.8 <= found.difference.high
+    result = memlab.verdict(log, cluster="cluster")["b"]
+    assert result.track.height == 60
+    assert result.track["recalls"].to_list() == list(range(5, 305, 5))
+    assert result.difference.low <= 0.8 <= result.difference.high
 
 
 def with_challenge(slates, change):
@@ -190,16 +190,16 @@ def test_propensities_that_are_wrong_by_a_factor_give_no_verdict(design, factor)
     tables = (
         table.with_columns(propensity=wrong) for table in (slates.candidates, slates.exposures)
     )
-    found = memlab.verdict(memlab.Slates(slates.decisions, *tables, slates.feedback))["b"]
-    assert "balance" in {gate.name for gate in found.closed}
+    result = memlab.verdict(memlab.Slates(slates.decisions, *tables, slates.feedback))["b"]
+    assert "balance" in {gate.name for gate in result.closed}
 
 
 def test_whole_heads_that_were_shown_more_often_than_logged_give_no_verdict():
     def change(text):
         return json.dumps(json.loads(text) | {"shares": {"": 0.8, "b": 0.2}})
 
-    found = memlab.verdict(with_challenge(challenged("ab"), change))["b"]
-    assert {gate.name for gate in found.closed} == {"balance"}
+    result = memlab.verdict(with_challenge(challenged("ab"), change))["b"]
+    assert {gate.name for gate in result.closed} == {"balance"}
 
 
 def test_a_challenger_that_fails_on_some_rows_shows_fewer_and_that_is_said():
@@ -208,8 +208,8 @@ def test_a_challenger_that_fails_on_some_rows_shows_fewer_and_that_is_said():
         logged["heads"]["b"]["ids"] = logged["heads"]["b"]["ids"][:3]
         return json.dumps(logged)
 
-    found = memlab.verdict(with_challenge(challenged("extra", recalls=40), change))
-    assert "b shows fewer items than live in 40 recalls" in repr(found)
+    verdict = memlab.verdict(with_challenge(challenged("extra", recalls=40), change))
+    assert "b shows fewer items than live in 40 recalls" in repr(verdict)
     with pytest.raises(InputError, match="shows 4 items, and the results of b have 3"):
         memlab.verdict(with_challenge(challenged("ab", recalls=40), change))
 
@@ -233,5 +233,7 @@ def test_feedback_that_is_dated_before_its_recall_is_named():
         hours=pl.col("decision") - pl.when(pl.col("decision") < 3).then(2).otherwise(0)
     )
     feedback = slates.feedback.with_columns(at=noon + early)
-    found = memlab.verdict(memlab.Slates(decisions, slates.candidates, slates.exposures, feedback))
-    assert "15 judgements dated before the recall (a clock ran back)" in repr(found)
+    verdict = memlab.verdict(
+        memlab.Slates(decisions, slates.candidates, slates.exposures, feedback)
+    )
+    assert "15 judgements dated before the recall (a clock ran back)" in repr(verdict)

@@ -35,7 +35,7 @@ hard = st.sampled_from(
 
 def _shows(text: str) -> bool:
     """Whether something of a text can be seen; what shows nothing is empty."""
-    return any(one.isalnum() or one in "!-.#<|\U0001f469" for one in text)
+    return any(item.isalnum() or item in "!-.#<|\U0001f469" for item in text)
 
 
 words = hard | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40).filter(

@@ -235,15 +235,15 @@ def test_what_was_purged_here_does_not_come_back(lab, tmp_path):
     lab.remember("tabs")
     path = lab.io.export(tmp_path / "a.jsonl")
     lab.purge(1)
-    told = lab.load(path)
-    assert (told.count("purged"), told.count("known"), told.count("added")) == (1, 1, 0)
+    report = lab.load(path)
+    assert (report.count("purged"), report.count("known"), report.count("added")) == (1, 1, 0)
     path.write_text(
         path.read_text().replace(
             json.loads(path.read_text().splitlines()[0])["memlab"]["lab"], "elsewhere"
         )
     )
-    told = lab.load(path)
-    assert told.frame["what"].to_list() == ["purged", "added"]
+    report = lab.load(path)
+    assert report.frame["what"].to_list() == ["purged", "added"]
     assert "diagnosis" not in str(lab.memories["text"].to_list())
 
 
@@ -266,9 +266,9 @@ def test_what_was_purged_there_keeps_its_number_and_nothing_else(lab, tmp_path, 
 def test_secrets_are_redacted_in_texts_and_refused_in_names(lab, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(lines(HEADER, memory(text="the password is 'hunter2!'")))
-    told = lab.load(path)
+    report = lab.load(path)
     assert lab[1].text == "the password is '[REDACTED: password]'"
-    assert [id for id, _ in told.redacted] == [1]
+    assert [id for id, _ in report.redacted] == [1]
     path.write_text(lines(HEADER, memory(2), memory(3, project="ghp_" + "a1" * 20)))
     with pytest.raises(PrivacyError, match=r"a.jsonl, line 3: .*field project holds .* secret"):
         lab.load(path)

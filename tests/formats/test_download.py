@@ -15,11 +15,11 @@ HASH = hashlib.sha256(BODY).hexdigest()
 
 class Answer(BaseHTTPRequestHandler):
     def do_GET(self):
-        found = self.path == "/locomo.json"
-        self.send_response(200 if found else 404)
-        self.send_header("Content-Length", str(len(BODY) if found else 0))
+        result = self.path == "/locomo.json"
+        self.send_response(200 if result else 404)
+        self.send_header("Content-Length", str(len(BODY) if result else 0))
         self.end_headers()
-        if found:
+        if result:
             self.wfile.write(BODY)
 
     def log_message(self, *_):

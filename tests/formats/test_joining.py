@@ -110,9 +110,9 @@ def test_what_both_changed_is_a_conflict_and_the_later_stands(pair, clock):
     a.edit(2, text="Ida lives in Oslo.")
     clock.advance(minutes=1)
     b.edit(2, text="Ida lives in Voss.")
-    told = a.io.join(b, dry_run=True)
+    result = a.io.join(b, dry_run=True)
     joined = a.io.join(b)
-    assert told.frame.equals(joined.frame)
+    assert result.frame.equals(joined.frame)
     row = joined.conflicts.row(0, named=True)
     assert (row["before"], row["after"]) == (
         "active: Ida lives in Oslo.",
@@ -220,8 +220,8 @@ def test_an_edge_that_was_removed_stays_removed(pair, clock):
     a.graph.link(1, 2, relation="depends-on")
     assert b.io.join(a).edges == 1
     with a.io.store.writing() as tx:
-        found = a.edges.filter(a.edges["relation"] == "depends-on")["edge"].to_list()
-        tx.event("unlink", Change(unlink=found).body(), at=clock())
+        result = a.edges.filter(a.edges["relation"] == "depends-on")["edge"].to_list()
+        tx.event("unlink", Change(unlink=result).body(), at=clock())
     assert a.io.join(b).edges == 0
     assert a.edges.is_empty()
 

@@ -39,8 +39,8 @@ def test_a_result_of_a_tool_counts_though_it_says_nothing():
         {"type": "tool_result", "content": ""},
         {"type": "tool_result", "content": "no", "is_error": True},
     ]
-    found = parse_messages([{"role": "user", "content": parts}])
-    assert [(one.role, one.text, one.failed, one.index) for one in found] == [
+    result = parse_messages([{"role": "user", "content": parts}])
+    assert [(item.role, item.text, item.failed, item.index) for item in result] == [
         ("tool", "", False, 0),
         ("tool", "no", True, 0),
     ]
@@ -54,7 +54,9 @@ def test_each_message_says_which_of_those_given_it_is():
         },
         "c",
     ]
-    assert [(one.role, one.text, one.index) for one in parse_messages(given, "user")] == [
+    assert [
+        (message.role, message.text, message.index) for message in parse_messages(given, "user")
+    ] == [
         ("tool", "b", 0),
         ("user", "a", 0),
         ("user", "c", 1),

@@ -135,9 +135,9 @@ def test_names_in_an_index_lead_nowhere_else(lab, tmp_path):
     outside = tmp_path / "precious.md"
     outside.write_text("precious")
     index = mirror.folder / "index.json"
-    told = json.loads(index.read_text())
-    told["files"] |= {"../precious.md": [7, 7], "/etc/passwd": [8, 8], "0000009.md": "x"}
-    index.write_text(json.dumps(told))
+    data = json.loads(index.read_text())
+    data["files"] |= {"../precious.md": [7, 7], "/etc/passwd": [8, 8], "0000009.md": "x"}
+    index.write_text(json.dumps(data))
     again = lab.io.mirror(mirror.folder)
     lab.remember("more")
     again.update()

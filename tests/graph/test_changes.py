@@ -83,9 +83,9 @@ class Plain:
 
 
 def crossings(edges, row, newest=None):
-    found = edges.crossings([row], newest=newest)
+    result = edges.crossings([row], newest=newest)
     return list(
-        zip(found.edge.tolist(), found.neighbour.tolist(), found.outgoing.tolist(), strict=True)
+        zip(result.edge.tolist(), result.neighbour.tolist(), result.outgoing.tolist(), strict=True)
     )
 
 
@@ -247,9 +247,9 @@ class TestOnDisk:
     def test_a_header_of_another_byte_in_the_header_is_damage(self, tmp_path_factory, at, flip):
         path = tmp_path_factory.mktemp("edges") / "edges.bin"
         self.filled().save(path)
-        held = bytearray(path.read_bytes())
-        held[at] ^= flip
-        path.write_bytes(held)
+        data = bytearray(path.read_bytes())
+        data[at] ^= flip
+        path.write_bytes(data)
         with pytest.raises(DamagedLab, match="header is damaged"):
             Edges.load(path)
 

@@ -50,14 +50,14 @@ class TestLookUps:
             for number, (source, target) in enumerate(plain)
             if row in (source, target)
         ]
-        found = edges.crossings(rows)
+        result = edges.crossings(rows)
         assert (
             list(
                 zip(
-                    found.position.tolist(),
-                    found.edge.tolist(),
-                    found.neighbour.tolist(),
-                    found.outgoing.tolist(),
+                    result.position.tolist(),
+                    result.edge.tolist(),
+                    result.neighbour.tolist(),
+                    result.outgoing.tolist(),
                     strict=True,
                 )
             )

@@ -74,8 +74,8 @@ def test_labs_of_one_pack_are_told_apart(pair):
 
 @pytest.mark.long
 def test_it_shows_itself(pair):
-    shown = memlab.compare(*pair, names=("<b>a", "b"), points=5)
-    page = html_of(shown)
+    comparison = memlab.compare(*pair, names=("<b>a", "b"), points=5)
+    page = html_of(comparison)
     assert "<svg" in page
     assert "<b>a" not in page
 

@@ -53,18 +53,18 @@ def test_another_pack_decides_anew(month):
     again = memlab.replay(month, "companion")
     assert again.pack == "companion"
     # a recall adds 5 to the strength as it stands, which has lost 5 times 4.85: after four nothing is left for a fifth
-    shown = again.lab.memories.filter(pl.col("access") > 0)
-    assert shown["access"].to_list() == [4, 4]
-    assert shown["strength"].to_list() == pytest.approx([100 - 4 * (5 * 4.85 - 5)] * 2)
-    assert shown["status"].to_list() == ["deleted", "deleted"]
+    rows = again.lab.memories.filter(pl.col("access") > 0)
+    assert rows["access"].to_list() == [4, 4]
+    assert rows["strength"].to_list() == pytest.approx([100 - 4 * (5 * 4.85 - 5)] * 2)
+    assert rows["status"].to_list() == ["deleted", "deleted"]
 
 
 def test_feedback_counts_only_where_the_memory_was_shown(month):
     nothing = "(pack nothing)\n(defpolicy eligible [] false)"
     frame = memlab.replay(month, nothing).frame
-    told = frame.filter(pl.col("kind") == "feedback").row(0, named=True)
-    assert (told["inputs"], told["applied"], told["left_out"]) == (12, 0, 12)
-    assert told["why"] == "12 not shown by the new lab"
+    row = frame.filter(pl.col("kind") == "feedback").row(0, named=True)
+    assert (row["inputs"], row["applied"], row["left_out"]) == (12, 0, 12)
+    assert row["why"] == "12 not shown by the new lab"
 
 
 def test_what_was_corrected_by_hand_is_corrected_again(month):
@@ -100,11 +100,9 @@ def test_it_can_be_kept_on_disk_and_stopped_early(month, tmp_path):
 
 def test_a_recall_that_cannot_be_repeated_is_left_out_by_name(month):
     month.recall("tea", where=pl.col("text").map_elements(len, return_dtype=pl.Int64) > 3)
-    told = (
-        memlab.replay(month, "memlab").frame.filter(pl.col("kind") == "recall").row(0, named=True)
-    )
-    assert told["left_out"] == 1
-    assert "expression that is not in the log" in told["why"]
+    row = memlab.replay(month, "memlab").frame.filter(pl.col("kind") == "recall").row(0, named=True)
+    assert row["left_out"] == 1
+    assert "expression that is not in the log" in row["why"]
 
 
 def test_bad_input(month):

@@ -30,9 +30,9 @@ def clustered(rows, dim=DIM, seed=0):
 
 @pytest.fixture(scope="module")
 def vectors():
-    made = Vectors(DIM, exact_up_to=1_000)
-    made.append(clustered(ROWS))
-    return made
+    result = Vectors(DIM, exact_up_to=1_000)
+    result.append(clustered(ROWS))
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +49,12 @@ def opened(built, **more):
 
 
 def recall(vectors, base, queries, n=10):
-    found = 0
+    result = 0
     for query in queries:
         near = base.candidates(query, n)
         cosines = vectors.similarity(query)
-        found += np.isin(np.argsort(-cosines, kind="stable")[:n], near).sum()
-    return found / len(queries) / n
+        result += np.isin(np.argsort(-cosines, kind="stable")[:n], near).sum()
+    return result / len(queries) / n
 
 
 def test_two_builds_are_the_same_bytes(built, vectors, tmp_path):

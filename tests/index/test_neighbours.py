@@ -198,9 +198,9 @@ class TestBuilding:
     ):
         folder.mkdir()
         vectors.save(tmp_path / "vectors")
-        held = bytearray((tmp_path / "vectors").read_bytes())
-        held[-100 * DIM - 5 * BLOCK] ^= 1
-        (tmp_path / "vectors").write_bytes(held)
+        data = bytearray((tmp_path / "vectors").read_bytes())
+        data[-100 * DIM - 5 * BLOCK] ^= 1
+        (tmp_path / "vectors").write_bytes(data)
         with pytest.raises(Exception, match="do not match their digest"):
             build_here(
                 str(folder),
@@ -272,10 +272,10 @@ class TestOpening:
 
     def test_a_base_that_is_replaced_stays_usable_where_it_is_mapped(self, folder, vectors):
         built(folder, vectors, BLOCK)
-        held = quiet(folder, vectors).base
+        base = quiet(folder, vectors).base
         built(folder, vectors)
-        assert not held.path.exists()
-        assert len(held.candidates(random_matrix(1)[0], 10)) >= 10
+        assert not base.path.exists()
+        assert len(base.candidates(random_matrix(1)[0], 10)) >= 10
 
     def test_a_refresh_costs_microseconds(self, folder, vectors):
         with_base(folder)
@@ -306,9 +306,9 @@ class TestDamage:
         return neighbours
 
     def flip(self, path, place):
-        held = bytearray(path.read_bytes())
-        held[place] ^= 255
-        path.write_bytes(held)
+        data = bytearray(path.read_bytes())
+        data[place] ^= 255
+        path.write_bytes(data)
 
     @pytest.mark.parametrize("place", [0, 1_000_003, -1])
     def test_a_flipped_byte_in_a_file_that_was_written_to(self, folder, place):

@@ -81,14 +81,14 @@ class World:
         if index is None:
             return
         if how == "flip":
-            held = bytearray(index.read_bytes())
-            held[int(self.chance.integers(len(held)))] ^= 255
+            data = bytearray(index.read_bytes())
+            data[int(self.chance.integers(len(data)))] ^= 255
             index.unlink()  # a new file, because a reader may have mapped the old one
-            index.write_bytes(held)
+            index.write_bytes(data)
         elif how == "cut":
-            held = index.read_bytes()
+            data = index.read_bytes()
             index.unlink()
-            index.write_bytes(held[: len(held) // 2])
+            index.write_bytes(data[: len(data) // 2])
         elif how == "nonsense":
             header.write_text('{"format": 1')
         else:
@@ -101,8 +101,12 @@ class World:
         self.neighbours.refresh(self.vectors)
 
     def newest(self):
-        found = sorted(self.folder.glob("*.index"))
-        return (found[-1], found[-1].with_name(f"{found[-1].name}.json")) if found else (None, None)
+        ordered = sorted(self.folder.glob("*.index"))
+        return (
+            (ordered[-1], ordered[-1].with_name(f"{ordered[-1].name}.json"))
+            if ordered
+            else (None, None)
+        )
 
     def check(self):
         self.neighbours.refresh()

@@ -85,8 +85,8 @@ def test_of_a_table_only_the_first_values_are_compared():
     )
     assert 0 < len(restated(older, newer)) <= 256
     [found] = [
-        one
-        for one in restated(f"The shed cost $900. {older}", f"The shed cost $800. {newer}")
-        if one.words == {"shed", "cost"}
+        item
+        for item in restated(f"The shed cost $900. {older}", f"The shed cost $800. {newer}")
+        if item.words == {"shed", "cost"}
     ]
     assert found.old == (0, 18)

@@ -104,7 +104,7 @@ def test_with_an_index_every_row_found_is_eligible_and_scored_exactly_and_no_lat
         assert mask[rows].all()
         assert len(rows) == min(n, len(eligible))
         assert {row for row in best_rows if row >= sealed} <= set(rows.tolist())
-        assert all(found <= true for found, true in zip(cosines, best_cosines, strict=True))
+        assert all(cosine <= true for cosine, true in zip(cosines, best_cosines, strict=True))
 
 
 def test_an_index_that_proposes_too_few_is_asked_again_and_then_passed_over():
@@ -252,9 +252,9 @@ def test_a_cosine_is_one_for_equal_vectors_and_never_beyond():
     matrix = random_matrix(500, 96)
     vectors = stored(matrix)
     for row in range(0, 500, 50):
-        found = vectors.similarity(matrix[row])
-        assert found[row] == 1.0
-        assert np.abs(found).max() <= 1.0
+        similarities = vectors.similarity(matrix[row])
+        assert similarities[row] == 1.0
+        assert np.abs(similarities).max() <= 1.0
         assert vectors.similarity(-matrix[row])[row] == -1.0
     assert Fraction(float(vectors.similarity(matrix[0], np.array([0]))[0])) == 1
 

@@ -125,7 +125,7 @@ def test_a_lab_of_a_later_version_says_so(lab: Path) -> None:
         row = ("format-by", "9.1.0", checksum("format-by", "9.1.0"))
         database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
         database.commit()
-    said = (
+    text = (
         f"{lab} has format {VERSION + 1}, written by memlab 9.1.0. This is memlab {memlab.__version__}, which reads "
         f"formats up to {VERSION}. Upgrade memlab."
     )
@@ -133,7 +133,7 @@ def test_a_lab_of_a_later_version_says_so(lab: Path) -> None:
     for read_only in (False, True):
         with pytest.raises(NewerLab) as caught:
             Journal.open(lab, read_only=read_only)
-        assert str(caught.value) == said
+        assert str(caught.value) == text
     assert (lab / "journal.db").read_bytes() == before
 
 

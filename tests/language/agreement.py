@@ -49,16 +49,16 @@ def frame_of(rows: Sequence[dict[str, Any]], inputs: Iterable[Input]) -> pl.Data
 
 def arrays_of(rows: Sequence[dict[str, Any]], inputs: Iterable[Input]) -> dict[str, Any]:
     """Rows as arrays with masks of nulls."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for declared in inputs:
         values = [row[declared.name] for row in rows]
         if declared.type == "set":
-            given[declared.name] = values
+            arguments[declared.name] = values
         else:
             blank, dtype = _BLANK[declared.type]
             filled = np.array([blank if v is None else v for v in values], dtype)
-            given[declared.name] = (filled, np.array([v is None for v in values]))
-    return given
+            arguments[declared.name] = (filled, np.array([v is None for v in values]))
+    return arguments
 
 
 def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
@@ -126,9 +126,9 @@ _NUMPY = {name: _numpy(name) for name in INEXACT}
 
 def _walked(root: Node, rows: Sequence[dict[str, Any]], policy: Policy) -> list[Any]:
     """Evaluate the graph node by node and value by value, with NumPy's functions where its rounding differs."""
-    found: dict[int, list[Any]] = {}
+    result: dict[int, list[Any]] = {}
     for node in reachable(root):
-        args = [found[a.index] for a in node.args]
+        args = [result[a.index] for a in node.args]
         if node.op == "const":
             values: list[Any] = [node.value] * len(rows)
         elif node.op == "input":
@@ -149,8 +149,8 @@ def _walked(root: Node, rows: Sequence[dict[str, Any]], policy: Policy) -> list[
                 None if primitive.strict and None in given else function(*given)
                 for given in zip(*args, strict=True)
             ]
-        found[node.index] = values
-    return found[root.index]
+        result[node.index] = values
+    return result[root.index]
 
 
 def _aggregated(node: Node, args: list[list[Any]], size: int) -> list[Any]:

@@ -77,10 +77,10 @@ def test_every_back_end_gives_the_reference(
         assert same(value, expected[i])
 
     aggregates = policy.aggregates(frame, by="slate")
-    for values, found, value in zip(
+    for values, row, value in zip(
         frame.iter_rows(named=True), aggregates.iter_rows(named=True), columns, strict=True
     ):
-        assert same(policy.row(values, aggregates=found), value)
+        assert same(policy.row(values, aggregates=row), value)
 
     for (_,), slate in frame.group_by(["slate"]):
         x = slate["x"]

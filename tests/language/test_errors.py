@@ -177,14 +177,14 @@ SYNTAX = [
 
 
 def check(source: str, said: str, under: str | None, kind: type[PolicyError]) -> None:
-    found = error(source)
-    assert type(found) is kind
-    assert said in found.message
+    result = error(source)
+    assert type(result) is kind
+    assert said in result.message
     if under is None:
-        assert found.line is None
+        assert result.line is None
     else:
-        assert marked(found) == under
-        assert "^" in str(found)
+        assert marked(result) == under
+        assert "^" in str(result)
 
 
 @pytest.mark.parametrize(("source", "said", "under"), NAMES)
@@ -207,26 +207,26 @@ def test_results_come_from_the_slots_words() -> None:
         compile_policy('(fn [pinned] (if pinned "keep" "drop"))', LABEL).row({"pinned": True})
         == "keep"
     )
-    found = error('(fn [pinned] (cond pinned "keep" else (let [a 1] "dorp")))', LABEL)
-    assert found.message == '"dorp" is not a result of label. Did you mean drop?'
-    assert marked(found) == '"dorp"'
+    result = error('(fn [pinned] (cond pinned "keep" else (let [a 1] "dorp")))', LABEL)
+    assert result.message == '"dorp" is not a result of label. Did you mean drop?'
+    assert marked(result) == '"dorp"'
 
 
 def test_an_error_shows_line_caret_policy_file_and_hash() -> None:
-    found = error(
+    result = error(
         "(fn [similarity]\n  (+ similarity\n     recensy))", name="mine", file="packs/mine.hy"
     )
-    assert (found.line, found.column, found.end_column) == (3, 6, 12)
-    assert found.policy == "mine"
-    shown = str(found)
-    assert shown.startswith(
-        f"packs/mine.hy, mine [{found.hash[:12]}], line 3, column 6: Nothing is called"
+    assert (result.line, result.column, result.end_column) == (3, 6, 12)
+    assert result.policy == "mine"
+    text = str(result)
+    assert text.startswith(
+        f"packs/mine.hy, mine [{result.hash[:12]}], line 3, column 6: Nothing is called"
     )
-    assert shown.endswith("     recensy))\n       ^^^^^^^")
-    assert str(pickle.loads(pickle.dumps(found))) == shown
+    assert text.endswith("     recensy))\n       ^^^^^^^")
+    assert str(pickle.loads(pickle.dumps(result))) == text
 
 
 def test_an_error_inside_a_helper_shows_the_helper() -> None:
-    found = error("(fn [kind] (grow kind))", helpers=("(defn grow [n]\n  (+ n 1))",))
-    assert found.message == "+ takes a number, and this is a string."
-    assert (found.line, marked(found)) == (2, "n")
+    result = error("(fn [kind] (grow kind))", helpers=("(defn grow [n]\n  (+ n 1))",))
+    assert result.message == "+ takes a number, and this is a string."
+    assert (result.line, marked(result)) == (2, "n")

@@ -101,10 +101,10 @@ def test_the_version_covers_helpers_and_parameter_values() -> None:
 
 def test_hashes_are_pinned() -> None:
     """These change only with the dialect's version: logs of older labs name policies by them."""
-    found = policy("(fn [x y] (+ (* 0.5 x) (half-life-decay y 30)))")
-    assert found.source_hash[:16] == "3346accba6c9b300"
-    assert found.meaning_hash[:16] == "28f4a206fdc3ee2d"
-    assert found.hash[:16] == "e1ffb86ca5ba78c2"
+    result = policy("(fn [x y] (+ (* 0.5 x) (half-life-decay y 30)))")
+    assert result.source_hash[:16] == "3346accba6c9b300"
+    assert result.meaning_hash[:16] == "28f4a206fdc3ee2d"
+    assert result.hash[:16] == "e1ffb86ca5ba78c2"
 
 
 def test_the_order_of_arguments_is_part_of_the_text_and_not_of_the_meaning():

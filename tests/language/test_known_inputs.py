@@ -12,23 +12,23 @@ ROWS = 50
 
 def columns(policy, dice, known):
     """Return an array for each input, and one value for each known input."""
-    found = {}
+    result = {}
     for name in policy.inputs:
         kind = FEATURES[name].type if name in FEATURES else "num"
         if name in known:
             value = known[name]
             nulls = np.ones(ROWS, dtype=bool) if value is None else None
-            found[name] = np.full(ROWS, 0.0 if value is None else value), nulls
+            result[name] = np.full(ROWS, 0.0 if value is None else value), nulls
         elif kind == "bool":
-            found[name] = dice.random(ROWS) < 0.5, None
+            result[name] = dice.random(ROWS) < 0.5, None
         elif kind == "str":
-            found[name] = (
+            result[name] = (
                 dice.choice(np.array(["user", "assistant", "other"], dtype=object), ROWS),
                 None,
             )
         else:
-            found[name] = dice.normal(size=ROWS), None
-    return found
+            result[name] = dice.normal(size=ROWS), None
+    return result
 
 
 @pytest.mark.parametrize("pack", sorted(memlab.packs()))

@@ -179,9 +179,9 @@ def test_what_is_not_known_gives_nothing_known(name: str) -> None:
     row = {key: value[0] for key, value in given.items()}
     for key in row:
         assert policy.row({**row, key: None}) is None
-        found = policy.row({**row, key: math.nan})
-        assert isinstance(found, float)
-        assert math.isnan(found)
+        result = policy.row({**row, key: math.nan})
+        assert isinstance(result, float)
+        assert math.isnan(result)
 
 
 def test_a_half_life_by_three_names_is_one_curve() -> None:

@@ -49,8 +49,8 @@ def test_each_agrees_with_python_on_every_back_end(test: str, table: list[tuple]
     values, nulls = policy.arrays(
         {"tags": frame["tags"].to_list(), "query_tags": frame["query_tags"].to_list()}
     )
-    found = [None if nulls is not None and nulls[i] else v for i, v in enumerate(values.tolist())]
-    assert found == expected
+    results = [None if nulls is not None and nulls[i] else v for i, v in enumerate(values.tolist())]
+    assert results == expected
 
 
 def test_the_input_of_a_policy_is_the_test_itself() -> None:

@@ -251,17 +251,17 @@ def test_what_is_no_model_is_refused_before_anything_is_asked(given):
 def test_questions_of_threads_come_one_after_another():
     with serving(lambda body, _: completion(body["messages"][1]["content"])) as (url, requests):
         model = LanguageModel(url, "small", calls=8)
-        found = []
+        results = []
 
         def ask(number):
             try:
-                found.append(model.ask("x", str(number)))
+                results.append(model.ask("x", str(number)))
             except ModelError as error:
-                found.append(type(error).__name__)
+                results.append(type(error).__name__)
 
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert (len(requests), found.count("OverBudget"), model.usage.calls) == (8, 4, 8)
+        assert (len(requests), results.count("OverBudget"), model.usage.calls) == (8, 4, 8)

@@ -201,9 +201,9 @@ def test_a_magic_says_what_is_wrong_in_a_line_and_changes_nothing(
 def test_no_frame_of_ours_stands_under_an_error(cell: Callable[[str], Any], capsys: Any) -> None:
     with pytest.raises(UsageError):
         cell("%%policy recall-score\n(fn [x] x)")
-    said = capsys.readouterr()
-    assert "Traceback" not in said.out + said.err
-    assert "memlab/" not in said.out + said.err
+    output = capsys.readouterr()
+    assert "Traceback" not in output.out + output.err
+    assert "memlab/" not in output.out + output.err
 
 
 def test_recall_and_remember_take_their_line_as_it_stands(cell: Callable[[str], Any]) -> None:
@@ -303,7 +303,7 @@ def test_labs_are_completed(
 def _completed(shell: InteractiveShell, typed: str) -> list[str]:
     """Return the completions at the end of a cell, as a notebook requests them."""
     with provisionalcompleter():  # the call by which a kernel answers a notebook
-        return [one.text for one in shell.Completer.completions(typed, len(typed))]
+        return [completion.text for completion in shell.Completer.completions(typed, len(typed))]
 
 
 def test_an_error_shows_the_callers_code_and_no_frame_within(
@@ -311,7 +311,7 @@ def test_an_error_shows_the_callers_code_and_no_frame_within(
 ) -> None:
     monkeypatch.setattr(InteractiveShell, "_instance", shell)
     shell.run_cell("import memlab\nmemlab.open().recall('tabs', limit=-1)")
-    told = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
-    assert "memlab.open().recall" in told
-    assert "limit is a whole number of at least 1, not -1" in told
-    assert "memlab/subjects/lab.py" not in told
+    text = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert "memlab.open().recall" in text
+    assert "limit is a whole number of at least 1, not -1" in text
+    assert "memlab/subjects/lab.py" not in text

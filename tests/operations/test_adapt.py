@@ -171,8 +171,8 @@ def test_what_silence_means_must_be_said(agent, clock):
                 agent.feedback(hit, "success" if chance.random() < 0.5 else "fail")
     assert "say what silence means" in adapt(agent).reason
     assert "silence" not in adapt(agent, missing="censor").reason
-    told = agent.upkeep.operations.run('(adapt-policy "censor")')[0].value
-    assert "say what silence means" not in told.reason
+    value = agent.upkeep.operations.run('(adapt-policy "censor")')[0].value
+    assert "say what silence means" not in value.reason
 
 
 def test_a_pinned_slot_is_left_alone(agent, clock):

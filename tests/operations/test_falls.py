@@ -38,7 +38,7 @@ def live(lab, clock, days):
         notices += [
             lab.feedback(hit, "success" if "rust" in hit.text else "fail").notice for hit in hits
         ]
-    return [one for one in notices if one is not None]
+    return [notice for notice in notices if notice is not None]
 
 
 def test_what_got_worse_is_reverted(agent, clock):
@@ -95,10 +95,10 @@ def test_judgements_of_another_process_count_and_the_notice_shows(disk, clock):
         hits = lab.recall("rust", limit=3)
         told = [lab.feedback(hit, "fail") for hit in hits]
         assert told[0].notice is None  # a process that asks once does not read the log
-        assert [one.notice is not None for one in told].count(True) == 1
-        assert "on your consent, roll back" in repr(next(one for one in told if one.notice))
+        assert [item.notice is not None for item in told].count(True) == 1
+        assert "on your consent, roll back" in repr(next(item for item in told if item.notice))
         many = lab.feedback([{"memory": hit, "outcome": "fail"} for hit in hits])
-        assert all(one.notice is None for one in many)
+        assert all(item.notice is None for item in many)
 
 
 def test_feedback_many_tells_of_a_fall_once(agent, clock):
@@ -109,8 +109,8 @@ def test_feedback_many_tells_of_a_fall_once(agent, clock):
             rows = [
                 {"memory": hit, "outcome": outcome} for hit in agent.recall("rust build", limit=3)
             ]
-            notices += [one.notice for one in agent.feedback(rows)]
-        return [one for one in notices if one is not None]
+            notices += [item.notice for item in agent.feedback(rows)]
+        return [notice for notice in notices if notice is not None]
 
     judged("success", 20)
     agent.policies.install("recall-score", WORSE)
@@ -126,9 +126,9 @@ def test_a_judgement_reads_only_what_came_since_the_last(agent, clock, monkeypat
     reads = journal.events
 
     def events(after=0, **more):
-        found = list(reads(after, **more))
-        asked.append(len(found))
-        return iter(found)
+        items = list(reads(after, **more))
+        asked.append(len(items))
+        return iter(items)
 
     monkeypatch.setattr(journal, "events", events)
     monkeypatch.setattr(
@@ -156,9 +156,9 @@ def test_a_fall_of_a_whole_pack_brings_the_pack_back(agent, clock):
         + ")"
     )
     live(agent, clock, 12)
-    found = adapt(agent, missing="zero")
-    assert (found.slot, found.action, found.after) == ("pack", "proposed", before)
-    assert "the pack associative of event" in found.reason
+    decision = adapt(agent, missing="zero")
+    assert (decision.slot, decision.action, decision.after) == ("pack", "proposed", before)
+    assert "the pack associative of event" in decision.reason
     done = adapt(agent, missing="zero", consent=True)
     assert (done.action, agent.policies.pack.hash, done.after) == ("rolled back", before, before)
 
@@ -168,9 +168,9 @@ def test_a_pinned_slot_does_not_go_back(agent, clock):
     agent.policies.install("recall-score", WORSE)
     live(agent, clock, 10)
     agent.policies.pin("recall-score")
-    found = adapt(agent, missing="zero", consent=True)
-    assert found.action == "kept"
-    assert found.evidence["why"].to_list() == ["recall-score is pinned."]
+    decision = adapt(agent, missing="zero", consent=True)
+    assert decision.action == "kept"
+    assert decision.evidence["why"].to_list() == ["recall-score is pinned."]
     assert agent.upkeep.operations.check_fall() is None
 
 
@@ -185,11 +185,11 @@ def test_versions_that_show_the_same_are_not_told_apart_by_time(agent, clock):
         clock.advance(days=1)
         for hit in agent.recall("rust build", limit=3):
             assert agent.feedback(hit, "fail").notice is None
-    found = adapt(agent, missing="zero", consent=True)
-    assert found.action != "rolled back"
+    decision = adapt(agent, missing="zero", consent=True)
+    assert decision.action != "rolled back"
     assert (
         "It would have shown the same memories in the recalls of the live version."
-        in found.evidence["why"].to_list()
+        in decision.evidence["why"].to_list()
     )
 
 
@@ -200,9 +200,9 @@ def test_what_fell_later_than_the_version_changed_stays(agent, clock):
             agent.policies.install("recall-score", WORSE)
         for hit in agent.recall("rust build", limit=3):
             assert agent.feedback(hit, "success" if day < 40 else "fail").notice is None
-    found = adapt(agent, missing="zero")
-    assert found.action == "kept"
-    assert any("a trend fits as well" in why for why in found.evidence["why"])
+    decision = adapt(agent, missing="zero")
+    assert decision.action == "kept"
+    assert any("a trend fits as well" in why for why in decision.evidence["why"])
 
 
 def test_what_rose_stays(agent, clock):
@@ -226,15 +226,15 @@ def test_the_operation_takes_names_and_the_command_line_too(run, tmp_path, clock
         assert (step.action, step.after) == ("proposed", good)
         wide = lab.upkeep.operations.run('(adapt-policy :missing "zero" :horizon "11d")')[0].value
         assert wide.action == "kept"
-    shown = run("upkeep", "stats", "agent.memlab").stdout
-    assert "on your consent, roll back" in shown
-    said = json.loads(
+    stdout = run("upkeep", "stats", "agent.memlab").stdout
+    assert "on your consent, roll back" in stdout
+    data = json.loads(
         run(
             "policy", "adapt", "agent.memlab", "--missing", "zero", "--horizon", "1d", "--json"
         ).stdout
     )
-    assert (said["action"], said["after"]) == ("proposed", good)
-    assert {row["verdict"] for row in said["evidence"]} >= {"better"}
+    assert (data["action"], data["after"]) == ("proposed", good)
+    assert {row["verdict"] for row in data["evidence"]} >= {"better"}
     done = run("policy", "adapt", "agent.memlab", "--missing", "zero", "--cluster", "day", "--yes")
     assert "rolled back" in done.stdout
     assert "on your consent" not in run("upkeep", "stats", "agent.memlab").stdout
@@ -377,6 +377,6 @@ def test_what_was_found_is_json(agent, clock):
     live(agent, clock, 20)
     agent.policies.install("recall-score", WORSE)
     live(agent, clock, 10)
-    told = json.loads(json.dumps(agent.upkeep.operations.adapt_policy(missing="zero").to_dict()))
-    assert (told["action"], told["slot"], told["params"]) == ("proposed", "recall-score", {})
-    assert "better" in {row["verdict"] for row in told["evidence"]}
+    data = json.loads(json.dumps(agent.upkeep.operations.adapt_policy(missing="zero").to_dict()))
+    assert (data["action"], data["slot"], data["params"]) == ("proposed", "recall-score", {})
+    assert "better" in {row["verdict"] for row in data["evidence"]}

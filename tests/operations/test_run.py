@@ -75,8 +75,8 @@ def test_a_day_in_operations(agent):
     # A[2] = 1 * .5 * .5, and A[1] = 1 + .25 * .5 * .5 one step later, the tag aside.
     received = {(row["kind"], row["id"]): row["activation"] for row in ran[11].rows}
     assert received["memory", 2] > 0.25
-    told = json.loads(ran.json())
-    assert [step["operation"] for step in told["steps"]] == ran.frame["operation"].to_list()
+    data = json.loads(ran.json())
+    assert [step["operation"] for step in data["steps"]] == ran.frame["operation"].to_list()
     assert "12 operations" in repr(ran)
     assert "<table" in html_of(ran)
 

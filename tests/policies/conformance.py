@@ -43,8 +43,8 @@ def decisions(pack, slot, rows):
     assert policy.columns(pl.DataFrame(columns, strict=False)).to_list() == one_by_one
     arrays = {name: _array(values) for name, values in columns.items()}
     if policy.signature.returns == "record":
-        found = {name: _values(*pair) for name, pair in policy.updates(arrays).items()}
-        same = [{name: values[at] for name, values in found.items()} for at in range(len(rows))]
+        result = {name: _values(*pair) for name, pair in policy.updates(arrays).items()}
+        same = [{name: values[at] for name, values in result.items()} for at in range(len(rows))]
         for ours, theirs in zip(same, one_by_one, strict=True):
             assert ours == pytest.approx(theirs, rel=1e-12)
     else:

@@ -160,15 +160,15 @@ def frame(rows):
 
 def columns(rows):
     """As the engine hands them over: values and, where there are nulls, a mask."""
-    given = {}
+    arguments = {}
     for name in rows[0]:
         values = [row[name] for row in rows]
         mask = np.array([value is None for value in values])
-        given[name] = (
+        arguments[name] = (
             np.array([np.nan if v is None else float(v) for v in values]),
             mask if mask.any() else None,
         )
-    return given
+    return arguments
 
 
 class TestActivation:

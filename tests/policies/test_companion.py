@@ -65,8 +65,8 @@ class TestStrength:
 
     def test_a_recall_adds_five_to_the_strength_as_it_stands(self):
         rows = [{**row, "outcome": "recalled"} for row in STATES]
-        got = [after["strength"] for after in decisions("companion", "reinforce", rows)]
-        assert got == pytest.approx([min(100, now(row) + 5) for row in rows])
+        strengths = [after["strength"] for after in decisions("companion", "reinforce", rows)]
+        assert strengths == pytest.approx([min(100, now(row) + 5) for row in rows])
 
     def test_nothing_else_changes_it(self):
         rows = [

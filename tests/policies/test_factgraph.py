@@ -139,11 +139,11 @@ class TestLifeCycle:
     def test_accesses_keep_it(self):
         """Below 0.2 it is retracted unless it was accessed 5 times; but at 3 it was confirmed, and stays so."""
         faint = LIVING | {"confidence": 0.1, "source": "conversation", "elapsed_days": 1000}
-        found = [
+        results = [
             decide("factgraph", "promote", **faint, status="staged", access=access)
             for access in range(7)
         ]
-        assert found == ["retracted"] * 3 + ["confirmed"] * 4
+        assert results == ["retracted"] * 3 + ["confirmed"] * 4
         assert decide("factgraph", "promote", **faint, status="confirmed", access=0) == "confirmed"
 
     def test_what_was_retracted_is_cleaned_up(self):

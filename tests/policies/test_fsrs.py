@@ -44,8 +44,8 @@ def scheduler(parameters=DEFAULT_PARAMETERS):
 
 def policy(slot, parameters=DEFAULT_PARAMETERS):
     """Return a slot's policy with these weights, w0 to w20."""
-    found = PACK.policies[slot]
-    return found.with_params({name: parameters[int(name[1:])] for name in found.params})
+    result = PACK.policies[slot]
+    return result.with_params({name: parameters[int(name[1:])] for name in result.params})
 
 
 def inputs(*, outcome="success", rating=None, elapsed_days=0.0, stability=None, difficulty=None):

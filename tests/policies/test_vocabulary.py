@@ -42,7 +42,9 @@ def words():
                 slot.signature.returns,
                 slot.signature.words,
                 slot.signature.fields,
-                sorted((one.name, one.type, one.words) for one in slot.signature.inputs.values()),
+                sorted(
+                    (item.name, item.type, item.words) for item in slot.signature.inputs.values()
+                ),
             ]
             for name, slot in sorted(SLOTS.items())
         ],
@@ -175,7 +177,7 @@ def test_version_1_is_not_hashed_and_a_later_one_is(monkeypatch):
     after = load_pack(DEFAULT).with_policy("prune", policy)
     after._fingerprints.clear()
     differ = {name for name, value in after.fingerprints("e").items() if value != before[name]}
-    assert differ == {name for name, one in FEATURES.items() if "damping" in one.depends}
+    assert differ == {name for name, value in FEATURES.items() if "damping" in value.depends}
 
 
 def test_a_setting_of_a_former_version_is_the_one_that_took_its_place():

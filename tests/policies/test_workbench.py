@@ -42,8 +42,8 @@ class TestScore:
         halves = decisions("workbench", "half-life", rows)
         for row, half in zip(rows, halves, strict=True):
             row |= {"half-life": half, "elapsed-days": row["idle-days"]}
-        for row, kept in zip(rows, decisions("workbench", "retention", rows), strict=True):
-            row["recency"] = kept
+        for row, decision in zip(rows, decisions("workbench", "retention", rows), strict=True):
+            row["recency"] = decision
         assert decisions("workbench", "recall-score", rows) == pytest.approx(expected, abs=1e-15)
 
     @pytest.mark.parametrize(("kind", "days"), HALF_LIFE.items())
@@ -162,10 +162,10 @@ class TestInjection:
             fits = row["called"] or row["nearness"] >= (0.6 if row["elsewhere"] else 0.3)
             return fits and not row["injected"]
 
-        got = decisions("workbench", "inject", rows)
-        assert [value > 0 for value in got] == [belongs(row) for row in rows]
+        result = decisions("workbench", "inject", rows)
+        assert [value > 0 for value in result] == [belongs(row) for row in rows]
         by_rank = {}
-        for row, value in zip(rows, got, strict=True):
+        for row, value in zip(rows, result, strict=True):
             if value:
                 by_rank.setdefault(row["rank"], set()).add(value)
         assert min(by_rank[1]) > max(by_rank[4]), "the better ranked one goes first"

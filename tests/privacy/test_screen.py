@@ -110,8 +110,8 @@ def test_a_secret_is_replaced_by_its_type(text: str, type: str, secret: str | No
     screening = screen(text)
     assert [finding.type for finding in screening.findings] == [type]
     assert f"[REDACTED: {type}]" in screening.text
-    found = screening.findings[0]
-    assert text[found.start : found.end] not in screening.text
+    result = screening.findings[0]
+    assert text[result.start : result.end] not in screening.text
     if secret is not None:
         assert secret not in screening.text
 
@@ -295,9 +295,13 @@ def test_merged_findings_cover_what_any_of_them_covered_and_nothing_else(
 ) -> None:
     given_findings = [Finding(type, start, start + length) for start, length, type in drawn]
     merged = merge_findings(list(given_findings))
-    covered = {place for one in given_findings for place in range(one.start, one.end)}
-    assert [place for one in merged for place in range(one.start, one.end)] == sorted(covered)
-    for one in merged:
-        first = [each for each in given_findings if each.start == one.start]
+    covered = {
+        position for finding in given_findings for position in range(finding.start, finding.end)
+    }
+    assert [position for entry in merged for position in range(entry.start, entry.end)] == sorted(
+        covered
+    )
+    for item in merged:
+        first = [each for each in given_findings if each.start == item.start]
         longest = max(each.end for each in first)
-        assert one.type == next(each.type for each in first if each.end == longest)
+        assert item.type == next(each.type for each in first if each.end == longest)

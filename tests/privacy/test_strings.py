@@ -91,8 +91,8 @@ def test_a_secret_in_a_question_is_redacted_told_and_logged(disk: Any, tmp_path:
 
 
 def test_a_secret_in_a_text_is_told_and_logged(lab: memlab.Lab) -> None:
-    told = lab.remember(["tea", f"use {TOKEN}"])
-    assert [(id, found.type) for id, found in told.redacted] == [(2, "GitHub token")]
+    result = lab.remember(["tea", f"use {TOKEN}"])
+    assert [(id, found.type) for id, found in result.redacted] == [(2, "GitHub token")]
     event = list(lab.io.store.journal.events(kinds=["remember"]))[-1]
     assert event.body["redacted"] == [[2, "GitHub token"]]
     lab.edit(1, text=f"tea, and {TOKEN}")
@@ -291,8 +291,8 @@ def test_an_import_leaves_them_out_and_says_so(disk: Any, tmp_path: Path, trigra
     file = tmp_path / "lab.jsonl"
     file.write_text(file.read_text().replace("b.txt", ".env"))
     with disk() as lab:
-        told = lab.load(file)
-        assert told.left_out == {"path of a file of secrets": 1}
+        report = lab.load(file)
+        assert report.left_out == {"path of a file of secrets": 1}
         assert lab.memories["files"].to_list() == [["a.py"]]
 
 

@@ -102,8 +102,8 @@ def test_a_parameter_of_it_can_be_given_for_one_recall():
 
 
 def test_a_challenger_is_shown_as_its_select_orders_it():
-    one = '(defpolicy select [score session-taken] "One." (when (< session-taken 1) score))'
-    other = f'(pack other "One a session." :inherits memlab) {one}'
+    text = '(defpolicy select [score session-taken] "One." (when (< session-taken 1) score))'
+    other = f'(pack other "One a session." :inherits memlab) {text}'
     with a_lab() as lab:
         head = [hit.id for hit in lab.recall("tabs", pack=other, limit=3, log=False)]
         sessions = dict(zip(lab.memories["id"], lab.memories["session"], strict=True))
@@ -129,10 +129,10 @@ def slow_mmr(scores, cosines, weight, count):
     while len(taken) < count:
         worth = [
             -np.inf
-            if place in taken
-            else weight * scores[place]
-            - (1 - weight) * max([0.0, *(cosines[place, other] for other in taken)])
-            for place in range(len(scores))
+            if position in taken
+            else weight * scores[position]
+            - (1 - weight) * max([0.0, *(cosines[position, other] for other in taken)])
+            for position in range(len(scores))
         ]
         taken.append(int(np.argmax(worth)))
     return taken
@@ -193,17 +193,17 @@ def test_likeness_is_that_of_the_definition(rows, weight, random):
     pool = FakePool(
         matrix, lambda given: weight * given["score"] - (1 - weight) * given["likeness"]
     )
-    found = rank_by_policy(Reads, pool, scores, depth=len(rows), closeness=lambda cosine: cosine)
+    result = rank_by_policy(Reads, pool, scores, depth=len(rows), closeness=lambda cosine: cosine)
     slow = slow_mmr(scores, cosines, weight, len(rows))
-    worth = [_worth(scores, cosines, weight, order) for order in (found.order.tolist(), slow)]
+    worth = [_worth(scores, cosines, weight, order) for order in (result.order.tolist(), slow)]
     assert np.allclose(*worth)
 
 
 def _worth(scores, cosines, weight, order):
     return [
-        weight * scores[place]
-        - (1 - weight) * max([0.0, *(cosines[place, other] for other in order[:step])])
-        for step, place in enumerate(order)
+        weight * scores[item]
+        - (1 - weight) * max([0.0, *(cosines[item, other] for other in order[:step])])
+        for step, item in enumerate(order)
     ]
 
 
@@ -226,8 +226,8 @@ def test_novelty_is_what_least_squares_leaves(rows):
     )
     for step, novelty in enumerate(seen):
         slow = [
-            slow_novelty(matrix.astype(float), list(range(step)), place)
-            for place in range(step, len(rows))
+            slow_novelty(matrix.astype(float), list(range(step)), position)
+            for position in range(step, len(rows))
         ]
         assert np.allclose(novelty, slow, atol=1e-6)
 
@@ -240,9 +240,11 @@ def slow_knapsack(scores, costs, budget):
     """Greedily the best that still fits, by definition."""
     taken = []
     while True:
-        left = budget - sum(costs[place] for place in taken)
+        left = budget - sum(costs[position] for position in taken)
         fits = [
-            place for place in range(len(scores)) if place not in taken and costs[place] <= left
+            position
+            for position in range(len(scores))
+            if position not in taken and costs[position] <= left
         ]
         if not fits:
             return taken
@@ -261,7 +263,7 @@ def test_the_budget_is_what_those_taken_leave(candidates, budget):
         np.ones((len(scores), 2), dtype=np.int8),
         lambda given: np.where(given["tokens"][0] <= given["budget"][0], given["score"], np.nan),
     )
-    found = rank_by_policy(
+    result = rank_by_policy(
         ReadsBudget,
         pool,
         scores,
@@ -269,7 +271,7 @@ def test_the_budget_is_what_those_taken_leave(candidates, budget):
         closeness=lambda cosine: cosine,
         spending=lambda rows: (costs[rows], float(budget)),
     )
-    assert found.order[: found.showable].tolist() == slow_knapsack(scores, costs, budget)
+    assert result.order[: result.showable].tolist() == slow_knapsack(scores, costs, budget)
 
 
 def test_a_context_has_a_budget_and_a_recall_has_none():

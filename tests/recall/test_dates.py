@@ -113,8 +113,8 @@ def last_day(today, fits):
 
 
 def days(today, fits):
-    found = [day for ahead in range(-800, 400) if fits(day := today + timedelta(ahead))]
-    return found[0], found[-1]
+    results = [day for ahead in range(-800, 400) if fits(day := today + timedelta(ahead))]
+    return results[0], results[-1]
 
 
 @st.composite

@@ -28,7 +28,7 @@ def by_definition(trial, scores, vectors, depth):
     """Candidate by candidate, as the paper and the documentation say: order, how many may be shown, who is behind."""
     weight, above = trial.number("mmr-weight"), trial.number("collapse-above")
     vectors = vectors.astype(float)
-    able = [place for place in range(len(scores)) if np.isfinite(scores[place])]
+    able = [position for position in range(len(scores)) if np.isfinite(scores[position])]
     low, high = min([0.0, *(scores[p] for p in able)]), max((scores[p] for p in able), default=0)
     relevance = {p: (scores[p] - low) / (high - low) if high > low else 0.0 for p in able}
     falling = sorted(range(len(scores)), key=lambda p: (-scores[p], p))
@@ -176,7 +176,7 @@ def test_the_head_is_certain_and_probes_come_from_the_ranks_below_it(pool, weigh
         ranking.order[: ranking.showable][limit : limit + 3],
     )
     assert [
-        place for place in shown.places.tolist() if place not in shown.probes.tolist()
+        position for position in shown.places.tolist() if position not in shown.probes.tolist()
     ] == head.tolist()
     assert set(shown.probes.tolist()) <= set(band.tolist())
     assert (shown.propensity[head] == 1).all()

@@ -49,9 +49,9 @@ class TestWhatBegins:
 
     def test_a_near_name_begins_with_its_closeness(self, town):
         town.policies.use(pack(seeds=1))
-        found = reached(town, "lovelaces of old")
+        result = reached(town, "lovelaces of old")
         cosine = pytest.approx(_cosine(town, "lovelaces of old", "Ada Lovelace"))
-        assert found == {1: cosine, 2: cosine}
+        assert result == {1: cosine, 2: cosine}
 
     def test_the_setting_counts_them(self, town):
         question = "Ada Lovelace, Grace Hopper, Oslo and Zygmunt"

@@ -115,7 +115,11 @@ def test_a_probe_stands_at_any_place_as_often_and_leaves_the_head_in_its_order()
     for state in range(count):
         result = shown(pack(), state=state)
         order = result.places.tolist()
-        assert [place for place in order if place not in result.probes.tolist()] == [0, 1, 2]
+        assert [position for position in order if position not in result.probes.tolist()] == [
+            0,
+            1,
+            2,
+        ]
         if len(result.probes):
             places[order.index(int(result.probes[0]))] += 1
     share = places / places.sum()

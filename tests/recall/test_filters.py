@@ -100,11 +100,11 @@ def test_what_is_left_out_might_as_well_not_exist(trigrams, given, arguments, pa
     admitted = [memory for memory in given if admits(memory, arguments)]
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
         lab.remember(given, linking="off")
-        found = lab.recall(query, log=False, **arguments)
+        hits = lab.recall(query, log=False, **arguments)
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as small:
         small.remember(admitted, linking="off")
         alone = small.recall(query, log=False, branch=arguments["branch"])
-    assert_the_same(found, alone)
+    assert_the_same(hits, alone)
 
 
 def assert_the_same(found, alone):
@@ -131,8 +131,8 @@ def rows_of_many(draw, **fields):
         {"text": words, "session": st.none() | st.sampled_from(["1", "2"]), **fields}
     )
     return [
-        one | {"ref": str(number)}
-        for number, one in enumerate(draw(st.lists(row, min_size=6, max_size=24)))
+        item | {"ref": str(number)}
+        for number, item in enumerate(draw(st.lists(row, min_size=6, max_size=24)))
     ]
 
 
@@ -160,12 +160,12 @@ def test_who_cannot_see_a_memory_cannot_tell_from_recalls_that_it_is_there(
     seen = [row for row in given if row["visibility"] != "private" or row["creator"] == viewer]
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as lab:
         lab.remember(given, linking=linking)
-        found = lab.recall(query, log=False, viewer=viewer)
+        hits = lab.recall(query, log=False, viewer=viewer)
         own = lab.at(viewer=viewer).recall(query, log=False)
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as small:
         small.remember(seen, linking=linking)
         alone = small.recall(query, log=False)
-    assert_the_same(found, alone)
+    assert_the_same(hits, alone)
     assert_the_same(own, alone)
 
 
@@ -181,11 +181,11 @@ def test_what_is_of_another_project_and_branch_changes_nothing_here(trigrams, gi
     here = [row for row in given if row["project"] == "p" and row["branch"] == "main"]
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as lab:
         lab.remember(given, linking="now")
-        found = lab.recall(query, log=False, project="p", branch="main")
+        hits = lab.recall(query, log=False, project="p", branch="main")
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as small:
         small.remember(here, linking="now")
         alone = small.recall(query, log=False, project="p", branch="main")
-    assert_the_same(found, alone)
+    assert_the_same(hits, alone)
 
 
 @pytest.mark.parametrize("count", [3, 500])
@@ -201,7 +201,7 @@ def test_the_memories_around_one_in_its_session_are_those_that_take_part(lab, co
     )
     policy = "(fn [around-similarity around-lexical] (+ around-similarity around-lexical))"
     lab.policies.install("recall-score", policy)
-    found = lab.recall("hay", log=False, branch="main")
+    hits = lab.recall("hay", log=False, branch="main")
     with memlab.open(
         embedder=lab.io.store.embedder, clock=lab.io.store.clock, pack=lab.policies.pack
     ) as small:
@@ -209,8 +209,8 @@ def test_the_memories_around_one_in_its_session_are_those_that_take_part(lab, co
             [{"text": text, "session": "s"} for text in ("goat", "goat hay", "tabs")], linking="off"
         )
         alone = small.recall("hay", log=False)
-    assert [(hit.text, hit.score) for hit in found] == [(hit.text, hit.score) for hit in alone]
-    assert len(found) == 3
+    assert [(hit.text, hit.score) for hit in hits] == [(hit.text, hit.score) for hit in alone]
+    assert len(hits) == 3
 
 
 @pytest.fixture
@@ -321,8 +321,8 @@ class TestPopulationsAreKept:
     def test_until_the_next_event_where_use_is_read(self, stages, population):
         unused = {"where": pl.col("access") == 0}
         assert population(**unused).rows.tolist() == [0, 2]
-        shown = stages.recall("goat", limit=1).ids
-        assert population(**unused).rows.tolist() == sorted({0, 2} - {id - 1 for id in shown})
+        ids = stages.recall("goat", limit=1).ids
+        assert population(**unused).rows.tolist() == sorted({0, 2} - {id - 1 for id in ids})
 
     def test_not_where_python_is_called(self, stages, population):
         wanted = {"goat 0"}

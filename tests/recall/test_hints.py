@@ -17,12 +17,12 @@ texts = st.lists(words, max_size=8).map(" ".join)
 
 def slow_stems(text):
     """Read off the index of a single text: its words one by one."""
-    found = []
+    results = []
     for word in re.findall(r"\w+", text.lower()):
         index = Words()
         index.append([word])
-        found += index.vocabulary
-    return found
+        results += index.vocabulary
+    return results
 
 
 @given(texts, texts, texts)
@@ -31,10 +31,10 @@ def test_phrases_are_neighbouring_stems(question, text, known):
     index.append([known])
     asked, held = slow_stems(question), slow_stems(text)
     wanted = {(one, two) for one, two in pairwise(asked) if one != two}
-    found = [
+    results = [
         pair for pair in wanted if any(tuple(held[at : at + 2]) == pair for at in range(len(held)))
     ]
-    assert Phrases(index, question).share(text) == (len(found) / len(wanted) if wanted else 0)
+    assert Phrases(index, question).share(text) == (len(results) / len(wanted) if wanted else 0)
     assert len(index.vocabulary) == len(set(slow_stems(known)))
 
 

@@ -78,9 +78,9 @@ def test_with_all_shown_there_is_nothing_left_to_compare(lab):
 
 def test_the_tree_has_the_score_at_its_root(hits):
     for hit in hits:
-        told = hit.explain()
-        assert told.tree.root.value == pytest.approx(hit.score, abs=1e-12)
-        assert "step by step" in html_of(told)
+        explanation = hit.explain()
+        assert explanation.tree.root.value == pytest.approx(hit.score, abs=1e-12)
+        assert "step by step" in html_of(explanation)
 
 
 def test_a_pack_that_tests_sets(lab):

@@ -104,12 +104,12 @@ class TestWhatIsKept:
 
     def test_one_more_memory_is_added_to_the_same_arrays(self, lab):
         populations, state = Populations(), lab.io.store.state
-        found = [asked(populations, state)]
+        results = [asked(populations, state)]
         for session in "bc":
-            found[-1].lengths(state, state.words)
+            results[-1].lengths(state, state.words)
             lab.remember("spaces", speaker="Bo", session=session)
-            found.append(asked(populations, state))
-        first, second, third = found
+            results.append(asked(populations, state))
+        first, second, third = results
         assert np.shares_memory(second.rows, third.rows)
         assert third.lengths(state, state.words).sessions.rows.tolist() == [5, 1, 1]
         # what was handed out is not touched
@@ -119,9 +119,9 @@ class TestWhatIsKept:
         populations, state = Populations(), lab.io.store.state
         assert asked(populations, state).mask is None
         lab.remember("spaces", scope="session", session="elsewhere")
-        found = asked(populations, state)
-        assert np.flatnonzero(~found.mask).tolist() == [5]
-        assert found.search["rows"].tolist() == [0, 1, 2, 3, 4]
+        result = asked(populations, state)
+        assert np.flatnonzero(~result.mask).tolist() == [5]
+        assert result.search["rows"].tolist() == [0, 1, 2, 3, 4]
 
     def test_a_change_of_a_memory_counts_anew(self, lab):
         populations, state = Populations(), lab.io.store.state

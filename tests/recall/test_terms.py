@@ -87,11 +87,11 @@ class Slow:
         for word in tokens(question):
             if (one := stem(word)) is not None:
                 content.setdefault(one, word)
-        held = {one for stems in self.stems for one in stems}
+        held = {stem for stems in self.stems for stem in stems}
         self.content = {
-            one: word
-            for one, word in content.items()
-            if word not in self.names and (one in held or word not in ("many", "much", "often"))
+            key: word
+            for key, word in content.items()
+            if word not in self.names and (key in held or word not in ("many", "much", "often"))
         }
 
     def idf(self, one: str) -> float:
@@ -114,30 +114,30 @@ class Slow:
 
     def late_of(self, text: str) -> float:
         total = 0.0
-        for one, word in self.content.items():
+        for key, word in self.content.items():
             nearest = 0.0
             for other in tokens(text):
                 if other in STOP_WORDS["english"] or other in self.names:
                     continue
                 a, b = load_embedder().encode([word, other]).astype(float)
                 cosine = a @ b / (np.linalg.norm(a) * np.linalg.norm(b) or 1.0)
-                nearest = max(nearest, 1.0 if stem(other) == one else cosine)
-            total += self.idf(one) * nearest
+                nearest = max(nearest, 1.0 if stem(other) == key else cosine)
+            total += self.idf(key) * nearest
         return total / sum(map(self.idf, self.content)) if self.content else 0.0
 
     def around_lexical(self, row: int) -> float:
         mean = sum(map(len, self.stems)) / len(self.stems)
         norm = 0.9 * (1 - 0.2 + 0.2 * len(self.stems[row]) / (mean or 1.0))
         counts = {
-            one: sum(self.stems[other].count(one) for other in self.window(row))
-            for one in self.content
+            item: sum(self.stems[other].count(item) for other in self.window(row))
+            for item in self.content
         }
-        return sum(self.idf(one) * tf / (tf + norm) for one, tf in counts.items())
+        return sum(self.idf(key) * tf / (tf + norm) for key, tf in counts.items())
 
     def takes_over(self, row: int, relevance: list[float]) -> float:
         text, speaker, session = self.turns[row]
         own = embedded(text, speaker)
-        found = 0.0
+        result = 0.0
         for older, (other, who, where) in enumerate(self.turns[:row]):
             if who == speaker and (where is None or where != session):
                 cosine = (
@@ -146,17 +146,17 @@ class Slow:
                     / (np.linalg.norm(own) * np.linalg.norm(vector) or 1.0)
                 )
                 near = max(load_embedder().closeness(np.array([cosine]))[0], 0.0)
-                found = max(found, near * relevance[older] ** 3)
-        return found
+                result = max(result, near * relevance[older] ** 3)
+        return result
 
     def names_things(self, row: int) -> float:
         text = self.turns[row][0]
-        found = set()
+        unique = set()
         for match in re.finditer(r"[A-Z]\w+", text):
             before = text[: match.start()].rstrip()
             if before and before[-1] not in ".!?:" and match[0].lower() not in self.names:
-                found.add(match[0].lower())
-        return min(len(found), 3)
+                unique.add(match[0].lower())
+        return min(len(unique), 3)
 
 
 def embedded(text: str, speaker: str | None) -> np.ndarray:
@@ -173,10 +173,10 @@ def asked(turns, question):
     with memlab.open(pack=READS_ALL) as lab:
         lab.remember(
             [
-                {"text": text, "project": "p", "at": START + timedelta(hours=place)}
+                {"text": text, "project": "p", "at": START + timedelta(hours=index)}
                 | ({"speaker": speaker} if speaker else {})
                 | ({"session": session} if session else {})
-                for place, (text, speaker, session) in enumerate(turns)
+                for index, (text, speaker, session) in enumerate(turns)
             ],
             chain=True,
         )
@@ -365,16 +365,16 @@ def test_around_follows_sessions(batches):
         contexts.append(batch)
         every = contexts.series("s").to_list()
         rows = np.arange(len(every))
-        found = sessions.around(contexts, rows, 2)
+        result = sessions.around(contexts, rows, 2)
         for row, name in enumerate(every):
-            same = [other for other, one in enumerate(every) if one == name] if name else [row]
+            same = [other for other, item in enumerate(every) if item == name] if name else [row]
             at = same.index(row)
             before = [*reversed(same[:at]), -1, -1][:2]
             after = [*same[at + 1 :], -1, -1][:2]
-            assert found[:, row].tolist() == [row, *before, *after]
+            assert result[:, row].tolist() == [row, *before, *after]
         for code, name in enumerate(contexts.vocabulary):
             assert sessions.last(contexts, code) == max(
-                row for row, one in enumerate(every) if one == name
+                row for row, item in enumerate(every) if item == name
             )
 
 

@@ -95,7 +95,7 @@ def test_the_verbs_of_a_lab_in_another_process(tmp_path, monkeypatch):
             hits[2]
         assert lab.recall("how should I indent?", limit=1, session="a").ids == (1,)
         judged = lab.feedback(hits[0], "success", recall=hits.recall).judged
-        assert [(one.memory, one.outcome, one.recall) for one in judged] == [
+        assert [(item.memory, item.outcome, item.recall) for item in judged] == [
             (1, "success", hits.recall)
         ]
         answered = lab.feedback(recall=hits.recall, answer="You indent with four spaces.")
@@ -182,7 +182,7 @@ def test_two_identities_do_not_see_what_is_private_to_the_other(tmp_path):
         local.remember("The pager of billing rings at night", project="billing")
     with served(folder, "--clients", str(clients)) as (url, _):
         ada, bob, guest = (
-            connect(url, token=f"the-token-of-{one}") for one in ("ada-0", "bob-0", "a-guest")
+            connect(url, token=f"the-token-of-{item}") for item in ("ada-0", "bob-0", "a-guest")
         )
         # a private memory's own words, so that its vector is the nearest there is
         assert set(ada.recall(f"{words} of bob", limit=10).ids) == {1, 3, 4}
@@ -499,8 +499,8 @@ def test_text_of_a_server_is_data():
     wild = "<script>alert(1)</script>\x1b[2J\u202e"
     with lying(sends(recalled(text=wild, kind="<b>", ref=wild, tags=[wild]))) as (lab, _):
         hits = lab.recall("<i>")
-    shown = html_of(hits)
-    assert [one for one in ("<script", "<b>", "<i>", "\x1b") if one in shown] == []
+    html = html_of(hits)
+    assert [item for item in ("<script", "<b>", "<i>", "\x1b") if item in html] == []
     assert "\x1b" not in repr(hits) + hits[0].text + hits[0].tags[0] + hits[0].ref + str(hits.frame)
     with lying(
         sends(

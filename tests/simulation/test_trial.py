@@ -73,8 +73,8 @@ def test_one_step_and_lived_values_part_where_use_changes_the_memory(trigrams):
     ]
     script = Transcript("once more", (*said, *asked))
     with live(script, pack=NEAR, embedder=trigrams) as life:
-        found = trial([NEAR, OFTEN], script, of="utility", beside=life, embedder=trigrams)
-    near, often = row(found, "near-one"), row(found, "often")
+        result = trial([NEAR, OFTEN], script, of="utility", beside=life, embedder=trigrams)
+    near, often = row(result, "near-one"), row(result, "often")
     assert (near["value"], near["one_step"]) == (1.0, 1.0)
     assert often["one_step"] == pytest.approx(6 / 9)
     assert often["value"] == pytest.approx(3 / 9)
@@ -101,10 +101,10 @@ def test_it_shows_itself(tried):
     assert "lived" in repr(tried)
     assert "one step" in repr(tried)
     assert "<table" in html_of(tried)
-    told = json.loads(json.dumps(tried.to_dict()))
-    assert told["seeds"] == [WORLD.seed, 5, 6]
-    assert len(told["script_hash"]) == 64
-    assert {one["hash"] for one in told["packs"]} == {
+    data = json.loads(json.dumps(tried.to_dict()))
+    assert data["seeds"] == [WORLD.seed, 5, 6]
+    assert len(data["script_hash"]) == 64
+    assert {pack["hash"] for pack in data["packs"]} == {
         memlab.load_pack(pack).hash for pack in (PLAIN, RICH)
     }
 
@@ -149,27 +149,27 @@ def test_a_transcript_and_its_events_are_lived_alike(trigrams):
 
 
 def test_labelled_conversations_are_lived_as_they_were_read(trigrams):
-    found = trial(
+    result = trial(
         ["memlab", "workbench"],
         [talk("one", "Oslo"), talk("two", "Graz")],
         embedder=trigrams,
         of="utility",
     )
-    assert (found.questions, found.clusters) == (2, "2 projects")
-    assert found.frame["value"].to_list() == [1.0, 1.0]
+    assert (result.questions, result.clusters) == (2, "2 projects")
+    assert result.frame["value"].to_list() == [1.0, 1.0]
 
 
 def test_days_cut_a_life_short(trigrams):
     moved = [replace(event, at=event.at + 30 * 86_400_000_000) for event in events()[6:]]
     later = [replace(event, number=event.number + 10) for event in moved]
-    found = trial(["memlab", "workbench"], [*events(), *later], days=3, embedder=trigrams)
-    assert found.questions == 4
+    result = trial(["memlab", "workbench"], [*events(), *later], days=3, embedder=trigrams)
+    assert result.questions == 4
 
 
 def test_an_evaluation_may_stand_beside_it(trigrams, life):
-    found = memlab.evaluate(life.slates, [PLAIN, RICH], missing="censor")
-    tried = trial([PLAIN, RICH], WORLD, seeds=1, days=4, beside=found)
-    known = {one.policy: one.value and one.value.value for one in found.rows}
+    evaluation = memlab.evaluate(life.slates, [PLAIN, RICH], missing="censor")
+    tried = trial([PLAIN, RICH], WORLD, seeds=1, days=4, beside=evaluation)
+    known = {row.policy: row.value and row.value.value for row in evaluation.rows}
     assert {name: row(tried, name)["one_step"] for name in ("plain", "rich")} == {
         name: known[name] for name in ("plain", "rich")
     }

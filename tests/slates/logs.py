@@ -83,12 +83,12 @@ def slates(draw, decision=None, least=0, features=names, sampler=None):
         ),
         numbers=numbers,
         words=draw(st.fixed_dictionaries({}, optional={"kind": kinds, "scope": kinds})),
-        shown=tuple(ids[place] for place in (*head, *probes)),
+        shown=tuple(ids[position] for position in (*head, *probes)),
         decision=draw(st.integers(1, 10**6)) if decision is None else decision,
         ranks=ranks,
         propensity=propensity,
         conditional=(1.0,) * len(head) + tuple(propensity[probes].tolist()),
-        probes=tuple(ids[place] for place in probes),
+        probes=tuple(ids[position] for position in probes),
         flags=flags,
     )
 

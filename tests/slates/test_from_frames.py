@@ -54,11 +54,13 @@ def test_what_follows_from_the_rest_may_be_absent(log):
         "exposures": tables["exposures"].select("decision", "memory_id", "propensity", "probe"),
         "feedback": tables["feedback"].select("decision", "memory_id", "reward"),
     }
-    found = frames(taken(least))
-    assert found["decisions"]["cluster"].to_list() == tables["decisions"]["cluster"].to_list()
-    assert found["decisions"]["candidates"].to_list() == tables["decisions"]["candidates"].to_list()
-    assert found["candidates"]["rank"].to_list() == tables["candidates"]["rank"].to_list()
-    assert found["exposures"]["position"].to_list() == tables["exposures"]["position"].to_list()
+    result = frames(taken(least))
+    assert result["decisions"]["cluster"].to_list() == tables["decisions"]["cluster"].to_list()
+    assert (
+        result["decisions"]["candidates"].to_list() == tables["decisions"]["candidates"].to_list()
+    )
+    assert result["candidates"]["rank"].to_list() == tables["candidates"]["rank"].to_list()
+    assert result["exposures"]["position"].to_list() == tables["exposures"]["position"].to_list()
 
 
 # Corruptions: (table, column, value, the reason that the message gives). Each falls on a row drawn at random.
@@ -199,29 +201,29 @@ class TestPropensities:
         assert "2 of 2 decisions have no propensities" in log.notes[0]
 
     def test_certainties_make_a_deterministic_log(self):
-        found = frames(taken(tiny(exposures={"propensity": [1.0, 1.0]})))
-        assert found["decisions"]["sampler"].to_list() == ["deterministic"] * 2
-        assert found["candidates"]["propensity"].to_list() == [1, 0, 1, 0]
-        assert found["exposures"]["conditional"].to_list() == [1, 1]
+        result = frames(taken(tiny(exposures={"propensity": [1.0, 1.0]})))
+        assert result["decisions"]["sampler"].to_list() == ["deterministic"] * 2
+        assert result["candidates"]["propensity"].to_list() == [1, 0, 1, 0]
+        assert result["exposures"]["conditional"].to_list() == [1, 1]
 
     def test_one_chance_makes_a_logged_sampler_and_the_rest_stays_unknown(self):
         log = taken(tiny(exposures={"propensity": [1.0, 0.5]}))
-        found = frames(log)
-        assert found["decisions"]["sampler"].to_list() == ["logged"] * 2
-        assert found["candidates"]["propensity"].to_list() == [1, None, 0.5, None]
+        result = frames(log)
+        assert result["decisions"]["sampler"].to_list() == ["logged"] * 2
+        assert result["candidates"]["propensity"].to_list() == [1, None, 0.5, None]
         assert "2 candidates that were not shown have no propensity" in log.notes[0]
 
     def test_those_of_the_candidates_are_those_of_what_was_shown(self):
-        found = frames(taken(tiny(candidates={"propensity": [0.5, 0.5, 0.25, 0.75]})))
-        assert found["exposures"]["propensity"].to_list() == [0.5, 0.25]
+        result = frames(taken(tiny(candidates={"propensity": [0.5, 0.5, 0.25, 0.75]})))
+        assert result["exposures"]["propensity"].to_list() == [0.5, 0.25]
 
     def test_a_declared_sampler_of_certainties_needs_none(self):
-        found = frames(taken(tiny(decisions={"sampler": ["deterministic"] * 2})))
-        assert found["candidates"]["propensity"].to_list() == [1, 0, 1, 0]
+        result = frames(taken(tiny(decisions={"sampler": ["deterministic"] * 2})))
+        assert result["candidates"]["propensity"].to_list() == [1, 0, 1, 0]
 
     def test_arithmetic_may_leave_a_trace(self):
-        found = frames(taken(tiny(exposures={"propensity": [1 + 1e-12, 0.5]})))
-        assert found["exposures"]["propensity"].to_list() == [1, 0.5]
+        result = frames(taken(tiny(exposures={"propensity": [1 + 1e-12, 0.5]})))
+        assert result["exposures"]["propensity"].to_list() == [1, 0.5]
 
     @pytest.mark.parametrize(
         ("changes", "why"),
@@ -268,12 +270,12 @@ class TestPropensities:
             taken(tiny(**changes))
 
     def test_an_unknown_sampler_may_have_some_decisions_with_and_some_without(self):
-        found = frames(
+        result = frames(
             taken(
                 tiny(decisions={"sampler": ["unknown"] * 2}, exposures={"propensity": [0.5, None]})
             )
         )
-        assert found["exposures"]["propensity"].to_list() == [0.5, None]
+        assert result["exposures"]["propensity"].to_list() == [0.5, None]
 
 
 class TestFeedback:
@@ -395,9 +397,9 @@ class TestColumns:
             else frame
             for name, frame in tables.items()
         }
-        found = frames(taken(tables))
-        assert found["candidates"].schema["decision"] == pl.String
-        assert found["candidates"].schema["memory_id"] == pl.Int64
+        result = frames(taken(tables))
+        assert result["candidates"].schema["decision"] == pl.String
+        assert result["candidates"].schema["memory_id"] == pl.Int64
 
     def test_features_are_numbers_flags_and_words_and_the_rest_is_left_out(self):
         log = taken(
@@ -418,8 +420,8 @@ class TestColumns:
         tables = tiny(candidates={"mine": [1.0, 2, 3, 4]})
         assert taken(tables, policies=["mine"]).policies == ("mine",)
         for value in (math.nan, None):
-            found = taken(tiny(candidates={"mine": [1.0, 2, value, 4]}), policies=["mine"])
-            assert found.candidates.collect()["mine"].to_list() == [1, 2, None, 4]
+            result = taken(tiny(candidates={"mine": [1.0, 2, value, 4]}), policies=["mine"])
+            assert result.candidates.collect()["mine"].to_list() == [1, 2, None, 4]
         with pytest.raises(UnknownName, match="column of candidates named"):
             taken(tables, policies=["mines"])
         with pytest.raises(InputError, match="Rename"):
@@ -431,9 +433,9 @@ class TestColumns:
 
     @pytest.mark.parametrize("at", [["2026-01-01", "2025-01-01T12:00:00+02:00"], [5, 3]])
     def test_times_may_be_text_or_microseconds_and_go_backwards(self, at):
-        found = taken(tiny(decisions={"at": at})).decisions.collect()["at"]
-        assert found.dtype == pl.Datetime("us", "UTC")
-        assert found[1] < found[0]
+        result = taken(tiny(decisions={"at": at})).decisions.collect()["at"]
+        assert result.dtype == pl.Datetime("us", "UTC")
+        assert result[1] < result[0]
 
     @pytest.mark.parametrize(
         ("changes", "why"),

@@ -40,7 +40,7 @@ class Log:
         for start, stop in zip([0, *cuts], cuts, strict=False):
             if stop > start:
                 sealed = seal(
-                    [decode(encode(one), decision=one.decision) for one in logged[start:stop]],
+                    [decode(encode(item), decision=item.decision) for item in logged[start:stop]],
                     after=after,
                 )
                 self.parts[sealed.upto] = sealed.parts
@@ -70,9 +70,9 @@ class Log:
 @given(recalls(most=6), st.data())
 def test_the_tables_do_not_depend_on_the_cuts(logged, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(logged)), max_size=3)))
-    found = Log(logged, cuts).tables()
+    tables = Log(logged, cuts).tables()
     for name, frame in frames(Slates.of(logged, no_feedback())).items():
-        assert_frame_equal(found[name], frame, check_column_order=False, check_exact=True)
+        assert_frame_equal(tables[name], frame, check_column_order=False, check_exact=True)
 
 
 @examples(60)
@@ -164,17 +164,17 @@ def test_closeness_is_interpolated_as_numpy_does_it():
 
 
 def test_a_segment_holds_no_text():
-    said = "xyzzy the zebra"
+    text = "xyzzy the zebra"
     slate = replace(
-        plain(1, words={"kind": ["fact", "turn", None], "own": [said, "b", "c"]}),
-        query=said,
-        session=said,
+        plain(1, words={"kind": ["fact", "turn", None], "own": [text, "b", "c"]}),
+        query=text,
+        session=text,
     )
-    slate = replace(slate, project=said, branch=said, filters={"viewer": said})
+    slate = replace(slate, project=text, branch=text, filters={"viewer": text})
     sealed = seal([slate], after=0)
-    assert Question.decoded(sealed.questions[1], 1).words == {"own": [said, "b", "c"]}
+    assert Question.decoded(sealed.questions[1], 1).words == {"own": [text, "b", "c"]}
     segment = Segment(sealed.parts.__getitem__)
-    assert said not in repr((segment.meta, segment.recalls))
+    assert text not in repr((segment.meta, segment.recalls))
     assert segment.meta.words == ["kind"]
     (again,) = segment.slates(sealed.questions)
     assert again.words == slate.words
@@ -211,8 +211,8 @@ def test_thinning_leaves_what_was_shown_and_the_scores():
     thin = log.tables()
     assert thin["candidates"]["x"].null_count() == thin["candidates"].height
     assert thin["decisions"]["fingerprints"].unique().to_list() == ['{"thinned":"2027-01-01"}']
-    kept = ["decision", "memory_id", "score", "rank", "propensity"]
-    assert thin["candidates"].select(kept).equals(whole["candidates"].select(kept))
+    texts = ["decision", "memory_id", "score", "rank", "propensity"]
+    assert thin["candidates"].select(texts).equals(whole["candidates"].select(texts))
     assert thin["exposures"].equals(whole["exposures"])
     assert [slate.numbers for slate in read_slates(log)] == [{}] * 4
 

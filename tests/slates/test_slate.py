@@ -42,8 +42,8 @@ def encode_1(slate):
 
 def encode_2(slate):
     """Format 2, as the versions before this one wrote it: every feature a row of float64."""
-    taken = [field.name for field in fields(slate) if field.name not in _ARRAYS]
-    header = {name: getattr(slate, name) for name in taken}
+    names = [field.name for field in fields(slate) if field.name not in _ARRAYS]
+    header = {name: getattr(slate, name) for name in names}
     header |= {"format": 2, "names": list(slate.numbers), "count": len(slate)}
     header |= {"ranked": slate.ranks is not None, "weighted": slate.propensity is not None}
     head = msgspec.msgpack.encode(header)

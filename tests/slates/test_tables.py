@@ -34,11 +34,11 @@ def slowly(logged):
             "propensity": dict(zip(slate.ids.tolist(), slate.inclusion.tolist(), strict=True))[
                 memory
             ],
-            "conditional": given,
+            "conditional": item,
             "probe": memory in slate.probes,
         }
         for slate in logged
-        for position, (memory, given) in enumerate(
+        for position, (memory, item) in enumerate(
             zip(slate.shown, slate.conditional, strict=True), 1
         )
     ]
@@ -50,12 +50,12 @@ def slowly(logged):
 @quick
 @given(recalls())
 def test_columns_by_concatenation_are_those_of_a_frame_a_slate(logged):
-    found = frames(Slates.of(logged, no_feedback()))
+    result = frames(Slates.of(logged, no_feedback()))
     candidates, exposures = slowly(logged)
-    assert_frame_equal(found["candidates"], candidates, check_column_order=False)
-    assert_frame_equal(found["exposures"], exposures)
-    assert found["decisions"]["decision"].to_list() == [slate.decision for slate in logged]
-    assert found["decisions"]["candidates"].to_list() == [len(slate) for slate in logged]
+    assert_frame_equal(result["candidates"], candidates, check_column_order=False)
+    assert_frame_equal(result["exposures"], exposures)
+    assert result["decisions"]["decision"].to_list() == [slate.decision for slate in logged]
+    assert result["decisions"]["candidates"].to_list() == [len(slate) for slate in logged]
 
 
 @quick
@@ -77,8 +77,8 @@ def test_a_feature_that_a_slate_lacks_is_null_there():
     log = Slates.of([plain(1, numbers={}), plain(2), plain(3, numbers={})], no_feedback())
     assert log.features == ("kind", "similarity")
     assert log.candidates.collect()["decision"].to_list() == [1] * 3 + [2] * 3 + [3] * 3
-    known = log.candidates.filter(pl.col("similarity").is_not_null()).collect()
-    assert known["decision"].unique().to_list() == [2]
+    table = log.candidates.filter(pl.col("similarity").is_not_null()).collect()
+    assert table["decision"].unique().to_list() == [2]
 
 
 def test_a_cluster_is_the_project_else_the_session_else_the_decision():
@@ -254,8 +254,8 @@ class TestLooks:
 @quick
 @given(recalls())
 def test_feedback_keeps_its_order(logged):
-    told = judged(np.random.default_rng(0), logged)
-    assert Slates.of(logged, told).feedback.collect()["at"].to_list() == told["at"].to_list()
+    result = judged(np.random.default_rng(0), logged)
+    assert Slates.of(logged, result).feedback.collect()["at"].to_list() == result["at"].to_list()
 
 
 def test_columns_of_many_slates_are_quick():

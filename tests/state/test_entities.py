@@ -16,7 +16,7 @@ NAMES = ["Ada", "ada", "A. L.", "Zoë", "ZOE\u0308", "Straße", "نور", "🦊"
 def mention(at, *names, first=1, **columns):
     join = [
         {
-            "source": [first + place for place in range(len(names))],
+            "source": [first + position for position in range(len(names))],
             "kind": "entity",
             "target": list(names),
         }
@@ -91,7 +91,7 @@ class TestMentions:
         }
         graph |= {"relation": ["mentions", "has-tag", "mentions"], "created": [4, 5, 3]}
         assert [
-            one[1:6] for one in folded([Event(9, 9, "import", {"graph": graph})]).summarize_all()
+            item[1:6] for item in folded([Event(9, 9, "import", {"graph": graph})]).summarize_all()
         ] == [("Ada", None, (), 2, 4)]
         assert (
             len(folded([Event(9, 9, "import", {"graph": graph, "registers": {"entities": {}}})]))
@@ -263,11 +263,11 @@ def test_prefix_and_rest_equal_all_written_down_or_not(events, data):
 def test_every_name_has_one_entity_and_mentions_are_never_lost(events):
     entities = folded(events)
     listed = entities.summarize_all()
-    own = [one for one in listed if one.merged_into is None]
+    own = [item for item in listed if item.merged_into is None]
     assert len({entity_key(name) for name in entities.names}) == len(entities.names)
-    assert {entities.canonical_name(name) for name in entities.names} <= {one.name for one in own}
-    assert all(one.mentions >= 0 for one in listed)
-    told = {name for one in own for name in (one.name, *one.aliases)}
+    assert {entities.canonical_name(name) for name in entities.names} <= {item.name for item in own}
+    assert all(item.mentions >= 0 for item in listed)
+    told = {name for item in own for name in (item.name, *item.aliases)}
     assert told == set(entities.names), "every name is told by one entity"
     roots = entities.find_roots().tolist()
     assert roots == [entities.find_root(number) for number in range(len(entities))]

@@ -177,7 +177,7 @@ def same(one, two):
     assert np.array_equal(one.asks.values, two.asks.values)
     for text in ("goat sea", "tabs"):
         hits = [state.words.hits(state.words.query(text), None) for state in (one, two)]
-        assert np.array_equal(*(np.sort(found.row) for found in hits))
+        assert np.array_equal(*(np.sort(hit.row) for hit in hits))
 
 
 @given(lives(), st.data())
@@ -217,11 +217,11 @@ def test_an_event_of_a_later_version_is_not_guessed_at():
 
 def test_an_event_says_the_version_of_its_body():
     added = {"first": 1, "count": 1, "columns": {}, "format": 2}
-    said = (
+    text = (
         rf"Event 1 \(remember\) has format 2, written by a later memlab\. This is memlab {memlab.__version__}, which "
         r"reads formats up to 1\. Upgrade memlab\."
     )
-    with pytest.raises(NewerLab, match=said):
+    with pytest.raises(NewerLab, match=text):
         new_state().fold([Event(1, 0, "remember", added)], Shelf())
     with pytest.raises(NewerLab, match=r"Event 1 \(use\) has format 3"):
         VersionLog().fold(Event(1, 0, "use", {"sources": [], "format": 3}), {}.__getitem__)

@@ -103,7 +103,9 @@ def test_clusters_only_merge(known, labels, near):
     assert refined.labels.min() >= -1
     assert refined.labels.max() < len(refined) <= len(found)
     assert np.array_equal(refined.labels < 0, labels < 0)
-    assert all(len(set(refined.labels[labels == one].tolist())) <= 1 for one in range(len(found)))
+    assert all(
+        len(set(refined.labels[labels == index].tolist())) <= 1 for index in range(len(found))
+    )
     assert np.allclose(np.linalg.norm(refined.centroids, axis=1), 1, atol=1e-5)
     assert (
         refined.sizes.tolist()

@@ -118,18 +118,18 @@ HISTORY = [
 
 def test_a_history_gives_the_same_facts_in_whatever_order_it_is_told(clock):
     draw = random.Random("orders of one history")
-    seen = set()
+    unique = set()
     for _ in range(12):
         order = draw.sample(HISTORY, len(HISTORY))
         with memlab.open(clock=clock) as lab:
             for at, text in order:
                 lab.agents.commit(lab.agents.extract([{"role": "user", "content": text, "at": at}]))
             days = [f"2026-{month:02}-{day:02}" for month in range(1, 7) for day in (2, 16)]
-            seen.add(
+            unique.add(
                 tuple(tuple(sorted(lab.facts.frame(at=day)["text"].to_list())) for day in days)
             )
-    assert len(seen) == 1
-    assert "The user lives in Bergen" in next(iter(seen))[-1]
+    assert len(unique) == 1
+    assert "The user lives in Bergen" in next(iter(unique))[-1]
 
 
 def test_a_doubtful_fact_ends_nothing_and_is_flagged(clock):
@@ -167,8 +167,8 @@ from Vim book never always yesterday"""
 def stands_in_its_quotation(message, fact):
     # "my" as another says it
     own = {"their", "theirs", "them", "themselves", "team's", "team", "the"}
-    said = set(words_of(message[fact.start : fact.stop]))
-    return set(words_of(fact.value)) - own <= said
+    unique = set(words_of(message[fact.start : fact.stop]))
+    return set(words_of(fact.value)) - own <= unique
 
 
 @pytest.mark.parametrize("labelled", LABELLED, ids=lambda path: path.stem)

@@ -80,10 +80,10 @@ def test_a_second_search_finds_the_same_and_writes_nothing(herd):
 def test_a_cluster_keeps_number_and_name_while_its_members_stay_together(herd):
     names = dict(herd.graph.clusters.frame().select("cluster", "name").iter_rows())
     herd.remember([*(f"{text} again" for text in GOATS), *BREAD])
-    found = herd.graph.clusters.find()
-    kept = herd.graph.clusters.frame().filter(pl.col("cluster").is_in(list(names)))
-    assert dict(kept.select("cluster", "name").iter_rows()) == names
-    assert found.frame.filter(pl.col("what") == "new")["cluster"].to_list() == [3]
+    clusters = herd.graph.clusters.find()
+    rows = herd.graph.clusters.frame().filter(pl.col("cluster").is_in(list(names)))
+    assert dict(rows.select("cluster", "name").iter_rows()) == names
+    assert clusters.frame.filter(pl.col("what") == "new")["cluster"].to_list() == [3]
     assert dict(herd.graph.clusters.frame().select("cluster", "members").iter_rows()) == {
         1: 20,
         2: 10,
@@ -93,8 +93,8 @@ def test_a_cluster_keeps_number_and_name_while_its_members_stay_together(herd):
 
 def test_what_left_recall_is_no_member_and_a_cluster_without_members_ends(herd):
     herd.forget(list(range(11, 21)))
-    found = herd.graph.clusters.find()
-    assert dict(found.frame.select("cluster", "what").iter_rows())[2] == "gone"
+    clusters = herd.graph.clusters.find()
+    assert dict(clusters.frame.select("cluster", "what").iter_rows())[2] == "gone"
     assert set(membership(herd)) <= set(range(1, 11)), "and its edges with it"
     assert get_centroids(herd.io.store.state).all[2].centroid == b""
 
@@ -175,9 +175,9 @@ class TestRefinement:
         # each counts as near whatever lies within twice a radius
         herd.policies.use(fond("memlab", cluster_merge=2))
         kept = get_centroids(herd.io.store.state)
-        wide = {id: one.radius for id, one in kept.all.items()}
-        for one in kept.all.values():
-            one.radius = 2.0
+        wide = {id: item.radius for id, item in kept.all.items()}
+        for value in kept.all.values():
+            value.radius = 2.0
         herd.forget([11])
         names = membership(herd)
         with herd.io.store.reading() as state:
@@ -272,7 +272,7 @@ def test_what_changed_while_clusters_were_sought_is_left_out(herd):
     herd.forget([1, 2])
     step = decide_clusters(state, found, state.fingerprint, len(state))
     assert not {id for part in step.change.join for id in part["source"]} & {1, 2}
-    assert {one["id"]: one["size"] for one in step.body["clusters"]}[1] == 8
+    assert {cluster["id"]: cluster["size"] for cluster in step.body["clusters"]}[1] == 8
 
 
 def test_the_lab_opens_with_its_clusters_from_journal_and_snapshot(disk):

@@ -162,16 +162,16 @@ class TestEdges:
 class TestNoStorm:
     @given(st.lists(st.integers(1, 99), max_size=30, unique=True), st.integers(0, 60))
     def test_pairs_of_the_best_first(self, ids, most):
-        found = make_pairs(ids, most)
+        result = make_pairs(ids, most)
         every = [tuple(sorted((ids[i], ids[j]))) for j in range(len(ids)) for i in range(j)]
-        assert found == every[:most]
+        assert result == every[:most]
 
     @given(st.integers(1, 9), st.lists(st.integers(1, 9), unique=True), st.integers(0, 5))
     def test_a_success_is_joined_to_the_latest_others(self, id, others, most):
-        found = make_pairs_with(id, others, most)
-        assert len(found) <= most
+        result = make_pairs_with(id, others, most)
+        assert len(result) <= most
         rest = [other for other in others if other != id]
-        assert found == [tuple(sorted((id, other))) for other in rest[max(0, len(rest) - most) :]]
+        assert result == [tuple(sorted((id, other))) for other in rest[max(0, len(rest) - most) :]]
 
     def test_of_ten_thousand_that_passed_at_most_so_many_pairs_are_joined(self, trigrams, clock):
         source = '(pack mine "Few." :inherits cascade) (setting edge-pairs 20)'
@@ -198,7 +198,7 @@ class TestCommonTag:
     def test_what_most_of_them_bear(self, trigrams, clock, tags, expected):
         with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
             lab.remember(
-                [{"text": f"note {i}", "tags": given} for i, given in enumerate(tags)],
+                [{"text": f"note {i}", "tags": tag} for i, tag in enumerate(tags)],
                 linking="off",
             )
             with lab.io.store.reading() as state:

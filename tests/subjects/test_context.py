@@ -84,31 +84,32 @@ class TestBudget:
             except memlab.MemlabError:
                 return  # a secret, or no name
             subjects = " ".join(row["subject"] for row in given_rows if "subject" in row)
-            seen = set()
+            unique = set()
             for task in ("a task to do", f"another task {subjects}"):
-                found = lab.context(task, budget=budget, session="s")
-                assert found.tokens == count_tokens(found.text) <= budget
-                assert count_tokens(found.markdown) <= budget
+                context = lab.context(task, budget=budget, session="s")
+                assert context.tokens == count_tokens(context.text) <= budget
+                assert count_tokens(context.markdown) <= budget
                 assert (
-                    sum(count_tokens(message["content"]) for message in found.messages()) <= budget
+                    sum(count_tokens(message["content"]) for message in context.messages())
+                    <= budget
                 )
-                assert found.frame["memory_id"].to_list() == list(found.hits.ids)
+                assert context.frame["memory_id"].to_list() == list(context.hits.ids)
                 assert (
-                    bool(found.text)
-                    == bool(found.markdown)
-                    == bool(found.messages())
-                    == (len(found) > 0)
+                    bool(context.text)
+                    == bool(context.markdown)
+                    == bool(context.messages())
+                    == (len(context) > 0)
                 )
-                assert seen.isdisjoint(found.hits.ids), "nothing twice in a session"
-                assert set(found.left_out["memory_id"]).isdisjoint(found.hits.ids)
-                assert_within_its_marks(found.text)
-                seen.update(found.hits.ids)
+                assert unique.isdisjoint(context.hits.ids), "nothing twice in a session"
+                assert set(context.left_out["memory_id"]).isdisjoint(context.hits.ids)
+                assert_within_its_marks(context.text)
+                unique.update(context.hits.ids)
 
     def test_a_budget_without_room_for_a_word_logs_nothing(self, lab):
         lab.remember("tabs", pinned=True)
         before = lab.log.height
-        found = lab.context("tabs or spaces?", budget=5)
-        assert (found.text, found.tokens, len(found), found.decision) == ("", 0, 0, None)
+        context = lab.context("tabs or spaces?", budget=5)
+        assert (context.text, context.tokens, len(context), context.decision) == ("", 0, 0, None)
         assert lab.log.height == before
 
     def test_what_is_too_long_is_cut(self, lab):
@@ -132,11 +133,11 @@ def assert_within_its_marks(text):
 class TestUntrusted:
     def test_nothing_closes_the_mark_or_begins_a_line(self, lab):
         lab.remember([{"text": text, "triggers": ["task"]} for text in HOSTILE], linking="off")
-        found = lab.context("the task", budget=3_000)
-        assert len(found) == len(HOSTILE)
-        assert_within_its_marks(found.text)
+        context = lab.context("the task", budget=3_000)
+        assert len(context) == len(HOSTILE)
+        assert_within_its_marks(context.text)
         for hidden in ("\x1b", "\u202e", "\u200b", "\U000e0041", "<|im_start|>"):
-            assert hidden not in found.text
+            assert hidden not in context.text
 
     def test_in_markdown_nothing_is_markup(self, lab):
         lab.remember(
@@ -158,19 +159,19 @@ class TestUntrusted:
 
     def test_the_page_of_a_result_is_escaped(self, lab):
         lab.remember(HOSTILE[3], triggers=["task"])
-        found = lab.context("the task <i>")
-        assert "<script>" not in html_of(found)
-        assert "<i>" not in html_of(found)
-        assert "alert" in html_of(found)
-        assert "\x1b" not in repr(found)
+        context = lab.context("the task <i>")
+        assert "<script>" not in html_of(context)
+        assert "<i>" not in html_of(context)
+        assert "alert" in html_of(context)
+        assert "\x1b" not in repr(context)
 
     def test_the_mark_is_made_of_what_stands_between(self, lab):
         lab.remember("tabs")
-        one = lab.context("tabs", log=False).text
+        text = lab.context("tabs", log=False).text
         again = lab.context("tabs", log=False).text
         lab.remember("spaces")
-        assert one == again
-        assert one.splitlines()[1] != lab.context("tabs", log=False).text.splitlines()[1]
+        assert text == again
+        assert text.splitlines()[1] != lab.context("tabs", log=False).text.splitlines()[1]
 
 
 class TestSessions:
@@ -205,9 +206,9 @@ class TestSessions:
             lab.remember("spaces are for poets")
             lab.context("tabs?", session="s", budget=80)
         with disk(read_only=True) as lab:
-            found = lab.context("tabs?", session="s")
-            assert found.decision is None
-            assert 1 not in found.hits.ids or 2 not in found.hits.ids
+            context = lab.context("tabs?", session="s")
+            assert context.decision is None
+            assert 1 not in context.hits.ids or 2 not in context.hits.ids
 
 
 class TestDeciding:
@@ -218,9 +219,9 @@ class TestDeciding:
         lab.policies.install(
             "inject", '(fn [kind tier] (if (= kind "gotcha") tier 0))', reason="warnings alone"
         )
-        found = lab.context("note")
-        assert found.frame["memory_id"].to_list() == [2]
-        assert dict(found.left_out.select("memory_id", "why").iter_rows()) == {
+        context = lab.context("note")
+        assert context.frame["memory_id"].to_list() == [2]
+        assert dict(context.left_out.select("memory_id", "why").iter_rows()) == {
             1: "the policy inject gives it no priority",
             3: "the policy inject gives it no priority",
         }
@@ -244,8 +245,8 @@ class TestDeciding:
             lab.policies.install("inject", source.replace("(finite? score)", "(> score -1000)"))
         except memlab.PolicyError as error:
             pytest.fail(str(error))
-        found = lab.context("mend the auth folder #y", viewer="agent:coder")
-        assert set(found.frame["memory_id"]) == {1, 2}
+        context = lab.context("mend the auth folder #y", viewer="agent:coder")
+        assert set(context.frame["memory_id"]) == {1, 2}
         assert not len(lab.context("mend the auth folder", viewer="agent:tutor"))
 
     def test_the_kinds_of_tier_1_are_a_setting(self, lab):
@@ -292,14 +293,14 @@ class TestDeciding:
 
     def test_who_decided_is_said(self, lab):
         lab.remember("tabs")
-        found = lab.context("tabs", budget=300)
-        assert (found.pack, found.pack_hash, found.seed) == (
+        context = lab.context("tabs", budget=300)
+        assert (context.pack, context.pack_hash, context.seed) == (
             lab.policies.pack.name,
             lab.policies.pack.hash,
             lab.io.seed,
         )
-        assert found.settings["tier-1-tokens"] == 600
-        assert found.slate.pack_hash == lab.policies.pack.hash
+        assert context.settings["tier-1-tokens"] == 600
+        assert context.slate.pack_hash == lab.policies.pack.hash
 
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -318,17 +319,17 @@ class TestSlates:
     def test_feedback_and_attribution_belong_to_it(self, lab):
         lab.remember("Deploys go out on Tuesdays", kind="convention")
         lab.remember("The cat sleeps", triggers=["deploy"])
-        found = lab.context("when do we deploy?")
-        assert found.decision == found.hits.decision
-        assert set(found.hits.ids) == {1, 2}
-        assert lab.feedback(found.hits[0], "success").decision == found.decision
-        assert lab.agents.credits.answer("Deploys go out on Tuesdays", found.hits).frame[
+        context = lab.context("when do we deploy?")
+        assert context.decision == context.hits.decision
+        assert set(context.hits.ids) == {1, 2}
+        assert lab.feedback(context.hits[0], "success").decision == context.decision
+        assert lab.agents.credits.answer("Deploys go out on Tuesdays", context.hits).frame[
             "memory_id"
-        ].to_list() == list(found.hits.ids)
+        ].to_list() == list(context.hits.ids)
         assert lab.memories["access"].to_list() == [1, 1], "what was injected was used"
-        shown = lab.slates().exposures.collect()
-        assert shown["memory_id"].to_list() == list(found.hits.ids)
-        assert set(shown["propensity"]) == {1.0}
+        table = lab.slates().exposures.collect()
+        assert table["memory_id"].to_list() == list(context.hits.ids)
+        assert set(table["propensity"]) == {1.0}
         assert memlab.evaluate(lab.slates(), ["memlab"], missing="zero").frame.height == 1
 
     @pytest.mark.parametrize("pack", ["associative", "cascade"])
@@ -344,12 +345,10 @@ class TestSlates:
                 lab.graph.link(n, n + 1, weight=0.5)
             for log in (False, True):
                 plain = lab.recall("note 3 on boats", log=False).slate
-                beside = lab.context("note 3 on boats", log=log).slate
-                assert len(beside) > len(plain)
+                slate = lab.context("note 3 on boats", log=log).slate
+                assert len(slate) > len(plain)
                 for name in ("seed", "received", "activation", "hops"):
-                    ours = dict(
-                        zip(beside.ids.tolist(), beside.numbers[name].tolist(), strict=True)
-                    )
+                    ours = dict(zip(slate.ids.tolist(), slate.numbers[name].tolist(), strict=True))
                     theirs = dict(
                         zip(plain.ids.tolist(), plain.numbers[name].tolist(), strict=True)
                     )
@@ -370,18 +369,18 @@ class TestSlates:
             drawn = 0
             for number in range(20):
                 clock.advance(hours=1)
-                found = lab.context(
+                context = lab.context(
                     f"what of the {topics[number % 5]} and note {number}", budget=150 + 20 * number
                 )
-                assert found.tokens <= found.budget
-                assert 41 in found.hits.ids, "what a prompt always holds is not drawn"
-                assert found.frame["memory_id"].to_list() == list(found.hits.ids)
+                assert context.tokens <= context.budget
+                assert 41 in context.hits.ids, "what a prompt always holds is not drawn"
+                assert context.frame["memory_id"].to_list() == list(context.hits.ids)
                 inclusion = dict(
-                    zip(found.slate.ids.tolist(), found.slate.inclusion.tolist(), strict=True)
+                    zip(context.slate.ids.tolist(), context.slate.inclusion.tolist(), strict=True)
                 )
                 assert inclusion[41] == 1.0
-                assert all(inclusion[id] > 0 for id in found.hits.ids)
-                drawn += len(found.slate.probes)
+                assert all(inclusion[id] > 0 for id in context.hits.ids)
+                drawn += len(context.slate.probes)
             assert drawn
             assert lab.verdict(missing="zero")["words"].recalls >= 20
             lab.policies.end_challenge("words")
@@ -397,7 +396,7 @@ class TestSlates:
         lab.feedback(second.hits[0], "success")
         again = memlab.replay(lab, lab.policies.pack, progress=False)
         assert again.lab.log.filter(kind="inject")["memories"].to_list() == [
-            sorted(one.hits.ids) for one in (first, second)
+            sorted(item.hits.ids) for item in (first, second)
         ]
         assert again.frame.filter(kind="feedback")["applied"].to_list() == [1]
 
@@ -480,32 +479,36 @@ class TestMetrics:
         lab.agents.credits.answer(
             "Take the lock first, it comes first: the lock.", contexts[1].hits
         )
-        found = lab.agents.metrics()
+        metrics = lab.agents.metrics()
         searched = count_tokens("".join(row["text"] for row in turns))
-        assert found["contexts"] == 3
-        assert found["searches"] == 0
-        assert found["tokens-injected"] == sum(one.tokens for one in contexts)
-        mine = found.gotchas.row(0, named=True)
+        assert metrics["contexts"] == 3
+        assert metrics["searches"] == 0
+        assert metrics["tokens-injected"] == sum(context.tokens for context in contexts)
+        mine = metrics.gotchas.row(0, named=True)
         assert (mine["memory_id"], mine["file"], mine["injected"]) == (gotcha.id, "src/a.py", 3)
         assert abs(mine["discovery"] - searched) <= 6
         assert mine["referenced"] >= 1
-        assert found["tokens-saved"] == found["tokens-discovery"] - found["tokens-injected"]
-        assert 0 < found["coverage"] < 1
-        assert found.contexts["referenced"].sum() == found["referenced"]
+        assert metrics["tokens-saved"] == metrics["tokens-discovery"] - metrics["tokens-injected"]
+        assert 0 < metrics["coverage"] < 1
+        assert metrics.contexts["referenced"].sum() == metrics["referenced"]
 
     def test_a_lab_without_contexts_has_none(self, lab):
-        found = lab.agents.metrics()
-        assert (found["contexts"], found["coverage"], found["tokens-saved"]) == (0, None, None)
-        assert "tokens-injected" in repr(found)
-        assert "Most frequent gotchas" in html_of(found)
+        metrics = lab.agents.metrics()
+        assert (metrics["contexts"], metrics["coverage"], metrics["tokens-saved"]) == (
+            0,
+            None,
+            None,
+        )
+        assert "tokens-injected" in repr(metrics)
+        assert "Most frequent gotchas" in html_of(metrics)
         with pytest.raises(UnknownName, match="coverage"):
-            found["coverages"]
+            metrics["coverages"]
 
     def test_what_was_said_last_counts_before_what_was_attributed(self, lab):
         lab.remember("Deploys go out on Tuesdays")
-        found = lab.context("when do we deploy?")
-        lab.agents.credits.answer("Deploys go out on Tuesdays", found.hits)
-        lab.feedback(found.hits[0], "fail")
+        context = lab.context("when do we deploy?")
+        lab.agents.credits.answer("Deploys go out on Tuesdays", context.hits)
+        lab.feedback(context.hits[0], "fail")
         assert lab.agents.metrics()["referenced"] == 0
 
     def test_the_commands(self, disk, tmp_path, run, json_of):

@@ -146,8 +146,12 @@ def test_both_sides_of_a_succession_are_up_for_review_once():
         sets(4, [4], superseded_by=2.0),
         Event(5, "link", {"edges": {"source": [1], "target": [2], "relation": "derived-from"}}),
     )
-    found = find_related(state, [1]).select("memory_id", "how").rows()
-    assert sorted(found) == [(1, "superseded by it"), (3, "supersedes it"), (4, "superseded by it")]
+    result = find_related(state, [1]).select("memory_id", "how").rows()
+    assert sorted(result) == [
+        (1, "superseded by it"),
+        (3, "supersedes it"),
+        (4, "superseded by it"),
+    ]
     assert (1, "derived from it") in find_related(state, [1], derived=True).select(
         "memory_id", "how"
     ).rows()

@@ -85,12 +85,12 @@ def test_an_assistant_may_tell_of_the_user():
 def test_the_labelled_messages_for_development(labelled):
     rows = [json.loads(line) for line in labelled.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row["split"] == "development"]
-    found = [
+    pairs = [
         (set(triples(row["text"], row["role"])), set(map(tuple, row["facts"]))) for row in rows
     ]
-    right = sum(len(a & b) for a, b in found)
-    assert right >= 0.9 * sum(len(b) for _, b in found)
-    assert right >= 0.95 * sum(len(a) for a, _ in found)
+    right = sum(len(a & b) for a, b in pairs)
+    assert right >= 0.9 * sum(len(b) for _, b in pairs)
+    assert right >= 0.95 * sum(len(a) for a, _ in pairs)
 
 
 WORDS = """I we my sister Ada is am live lives in Rome , . ? ; : ( " ' ` and but if says I'm not the a nurse 34
@@ -146,7 +146,7 @@ def test_time_is_in_proportion_to_the_text(unit):
 )
 def test_what_was_shared_is_remembered_in_the_words_that_say_it(lab, said):
     assert f'The user shared: "{said}"' in [
-        one.text.replace('."', '"') for one in lab.agents.extract(f"{said}.").memories
+        memory.text.replace('."', '"') for memory in lab.agents.extract(f"{said}.").memories
     ]
 
 
@@ -158,21 +158,21 @@ class TestStaged:
             ("user", "lives-in", "Rome"),
             ("user", "works-at", "Acme"),
         ]
-        assert [one.text for one in extracted.memories] == [
+        assert [memory.text for memory in extracted.memories] == [
             'The user shared: "I live in Rome and I work at Acme"'
         ]
         lab.agents.commit(extracted, only=[1])
         assert lab.facts.frame().select("predicate", "object").rows() == [("works-at", "Acme")]
 
     def test_each_says_where_it_comes_from(self, lab):
-        said = "Hello! I live in Rome."
-        fact = lab.agents.extract(["hm", said])[0]
-        assert (fact.message, said[fact.start : fact.stop], fact.span) == (
+        text = "Hello! I live in Rome."
+        fact = lab.agents.extract(["hm", text])[0]
+        assert (fact.message, text[fact.start : fact.stop], fact.span) == (
             1,
             "I live in Rome.",
             "I live in Rome.",
         )
-        lab.agents.commit(lab.agents.extract(said).facts)
+        lab.agents.commit(lab.agents.extract(text).facts)
         row = lab.memories.row(0, named=True)
         assert (row["provenance"], row["context"]) == ("user-stated", "I live in Rome.")
         assert row["reason"] == "extracted by the rule lives-in"
@@ -191,10 +191,10 @@ class TestStaged:
         assert not lab.memories["text"].str.contains(key).any()
 
     def test_in_a_conversation_of_several_i_is_the_speaker(self, lab):
-        found = lab.agents.extract(
+        facts = lab.agents.extract(
             [{"speaker": "Caroline", "content": "I live in Rome and my sister lives in Oslo"}]
         ).facts
-        assert found.frame["subject"].to_list() == ["Caroline", "Caroline's sister"]
+        assert facts.frame["subject"].to_list() == ["Caroline", "Caroline's sister"]
 
     def test_parts_and_calls_of_both_forms_of_messages(self):
         openai = {
@@ -239,7 +239,7 @@ class TestStaged:
 )
 def test_a_place_has_no_date_and_we_are_a_team_only_at_work(said, fact):
     with memlab.open() as lab:
-        found = [one.row for one in lab.agents.extract(said).facts]
+        rows = [fact.row for fact in lab.agents.extract(said).facts]
     assert [
-        (row["subject"], row["predicate"], row.get("value") or row.get("object")) for row in found
+        (row["subject"], row["predicate"], row.get("value") or row.get("object")) for row in rows
     ] == [fact]

@@ -53,13 +53,13 @@ def test_what_answers_nothing_of_oneself_completes_nothing(question, answer):
 
 def test_a_message_is_read_with_the_one_before_it(lab):
     extracted = lab.agents.extract(TALK)
-    assert [(one.text, one.message) for one in extracted.facts] == [
+    assert [(fact.text, fact.message) for fact in extracted.facts] == [
         ("The user is Software engineer", 2),
         ("The user works at Acme", 2),
         ("The user likes tea", 4),
     ]
-    assert "correction" not in [one.kind for one in extracted]
-    quoted = {one.text: one.span for one in extracted.facts}
+    assert "correction" not in [item.kind for item in extracted]
+    quoted = {fact.text: fact.span for fact in extracted.facts}
     assert (
         quoted["The user works at Acme"]
         == "Hello. What do you do for a living? Software engineer at Acme."[7:]
@@ -193,10 +193,10 @@ def test_a_session_has_its_dynamics_and_cues(clock):
     ]
     with memlab.open(pack="cascade", clock=clock) as lab:
         learned = lab.agents.end_session("monday", talk)
-        found = {one.rule: one.text for one in learned.extracted}
-        assert found["cue"] == "Please remember to pin everything in CI."
-        assert "corrected the agent once" in found["dynamics"]
-        assert found["dynamics"].endswith("it ended in success and the user was pleased")
+        result = {item.rule: item.text for item in learned.extracted}
+        assert result["cue"] == "Please remember to pin everything in CI."
+        assert "corrected the agent once" in result["dynamics"]
+        assert result["dynamics"].endswith("it ended in success and the user was pleased")
 
 
 def test_a_feeling_has_the_weight_of_its_words_unless_one_is_given(clock):
@@ -214,14 +214,14 @@ def test_a_feeling_has_the_weight_of_its_words_unless_one_is_given(clock):
 
 class TestLessons:
     def test_a_lesson_is_not_known_because_its_turn_is_there(self, trigrams):
-        said = "Found it: the root cause was a stale lock file in the cache folder."
+        text = "Found it: the root cause was a stale lock file in the cache folder."
         with memlab.open(embedder=trigrams) as lab:
             lab.load(
-                [{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}],
+                [{"role": "user", "content": "hi"}, {"role": "assistant", "content": text}],
                 session="s",
             )
             assert lab.agents.end_session("s").text
-            assert lab.memories["text"].to_list().count(said) == 2  # the turn and the lesson
+            assert lab.memories["text"].to_list().count(text) == 2  # the turn and the lesson
             lab.agents.end_session("s")
             assert lab.memories.height == 3
 
@@ -235,7 +235,9 @@ GROWING = [
 
 
 def named(messages):
-    return [{**one, "session": "s", "id": f"m{place}"} for place, one in enumerate(messages)]
+    return [
+        {**message, "session": "s", "id": f"m{index}"} for index, message in enumerate(messages)
+    ]
 
 
 def facts_of(lab):
@@ -271,9 +273,9 @@ class TestGrowingHistory:
                 {"role": "user", "content": "I love chess.", "at": "2026-03-01", "session": "t"}
             ]
             lab.load(later, extract=True, progress=False)
-            told = lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height
+            height = lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height
             lab.load(later, extract=True, progress=False)
-            assert lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height == told
+            assert lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height == height
 
 
 MOVES = ["I live in Zagreb.", "I moved to Sofia."] * 2

@@ -20,8 +20,8 @@ def said(*texts):
 
 def facts_of(lab, *texts):
     return [
-        (one.rule, one.fields.get("value", one.fields.get("object")))
-        for one in lab.agents.extract(said(*texts)).facts
+        (fact.rule, fact.fields.get("value", fact.fields.get("object")))
+        for fact in lab.agents.extract(said(*texts)).facts
     ]
 
 
@@ -85,5 +85,5 @@ def test_who_somebody_is_in_a_game_is_doubtful(lab):
     ],
 )
 def test_an_event_of_the_day_is_not_remembered(lab, text, kept):
-    observed = [one for one in lab.agents.extract(said(text)) if one.sort == "memory"]
+    observed = [item for item in lab.agents.extract(said(text)) if item.sort == "memory"]
     assert bool(observed) is kept

@@ -100,8 +100,8 @@ def test_a_write_that_fails_half_way_leaves_the_lab_as_it_was(lab):
 def test_a_frame_of_hits_will_do(lab):
     hits = lab.recall("goats")
     logged = lab.feedback(hits.frame.select("memory_id", outcome=pl.lit("success")))
-    assert [one.memory for one in logged] == list(hits.ids)
-    assert {one.decision for one in logged} == {hits.decision}
+    assert [item.memory for item in logged] == list(hits.ids)
+    assert {item.decision for item in logged} == {hits.decision}
     assert lab.feedback([]) == ()
 
 

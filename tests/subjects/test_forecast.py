@@ -188,11 +188,11 @@ class TestClosedForms:
     def test_the_curve_is_the_formula_at_any_time(self, life, name, after, span, points):
         lab, known = life
         begin = BEGIN + after
-        found = lab.upkeep.forecast(
+        result = lab.upkeep.forecast(
             list(known), begin + span, points=points, packs=[name], at=begin
         )
-        assert found.frame.height == len(known) * len(set(found.frame["at"]))
-        frame = found.frame.with_columns(pl.col("at").to_physical())
+        assert result.frame.height == len(known) * len(set(result.frame["at"]))
+        frame = result.frame.with_columns(pl.col("at").to_physical())
         for row in frame.iter_rows(named=True):
             retention, half = FORMULAS[name](known[row["memory_id"]], row["at"])
             # where a curve has come down to less than any double, the two may differ in what is left of nothing
@@ -212,8 +212,8 @@ class TestClosedForms:
         lab.remember("x", strength=strength, emotional_weight=feeling)
         until = BEGIN + max(round(days * DAY), 1)
         row = {"strength": strength, "emotional_weight": feeling, "last": BEGIN}
-        found = lab.upkeep.forecast(1, until, points=2).frame["retention"].to_list()
-        assert found == pytest.approx(
+        result = lab.upkeep.forecast(1, until, points=2).frame["retention"].to_list()
+        assert result == pytest.approx(
             [by_companion(row, at)[0] for at in (BEGIN, until)], rel=CLOSE, abs=CLOSE
         )
 
@@ -223,24 +223,22 @@ class TestTransitions:
         """At an emotional weight of 50 a memory loses 3.5 a day."""
         lab.policies.use(alone("companion"))
         lab.remember("x", emotional_weight=50)
-        found = lab.upkeep.forecast(1, "2026-06-01").transitions.filter(
-            pl.col("from").is_not_null()
-        )
+        rows = lab.upkeep.forecast(1, "2026-06-01").transitions.filter(pl.col("from").is_not_null())
         wanted = [("clear", 20), ("hazy", 50), ("fragment", 80), ("deleted", 100)]
-        assert found["to"].to_list() == [word for word, _ in wanted]
-        for at, (_, lost) in zip(found["at"], wanted, strict=True):
+        assert rows["to"].to_list() == [word for word, _ in wanted]
+        for at, (_, lost) in zip(rows["at"], wanted, strict=True):
             exact = datetime(2026, 3, 1, 12, tzinfo=UTC) + timedelta(days=lost / 3.5)
             assert timedelta(seconds=-1e-3) < at - exact < timedelta(seconds=1)
 
     def test_half_lives_and_a_time_to_live(self, lab):
         lab.remember("x", ttl_days=50)
-        found = lab.upkeep.forecast(1, "2026-06-01", points=3).transitions.filter(
+        rows = lab.upkeep.forecast(1, "2026-06-01", points=3).transitions.filter(
             pl.col("from").is_not_null()
         )
         days = [
-            (at - datetime(2026, 3, 1, 12, tzinfo=UTC)) / timedelta(days=1) for at in found["at"]
+            (at - datetime(2026, 3, 1, 12, tzinfo=UTC)) / timedelta(days=1) for at in rows["at"]
         ]
-        assert found.select("what", "to").rows() == [
+        assert rows.select("what", "to").rows() == [
             ("label", "clear"),
             ("label", "hazy"),
             ("status", "expired"),
@@ -275,9 +273,9 @@ class TestTransitions:
     @pytest.mark.long
     def test_frame_and_transitions_tell_the_same(self, life):
         lab, known = life
-        found = lab.upkeep.forecast(list(known), BEGIN + 400 * DAY, points=40, packs=PACKS)
-        for (pack, id), moved in found.transitions.group_by("pack", "memory_id"):
-            curve = found.frame.filter(pack=pack, memory_id=id)
+        result = lab.upkeep.forecast(list(known), BEGIN + 400 * DAY, points=40, packs=PACKS)
+        for (pack, id), moved in result.transitions.group_by("pack", "memory_id"):
+            curve = result.frame.filter(pack=pack, memory_id=id)
             for what in ("status", "label"):
                 steps = moved.filter(what=what).sort("at")
                 assert steps["from"].to_list()[1:] == steps["to"].to_list()[:-1]
@@ -300,10 +298,10 @@ class TestAsked:
         lab.policies.use(alone("companion"))
         lab.remember(["a", "b"])
         head = lab.io.store.journal.head
-        found = lab.upkeep.forecast([2, lab[1]], "2026-04-01", points=5)
-        assert found.packs == (("companion-alone", lab.policies.pack.hash),)
-        assert found.frame.select("memory_id").to_series().to_list() == [1] * 5 + [2] * 5
-        assert found.texts == ((1, "a"), (2, "b"))
+        result = lab.upkeep.forecast([2, lab[1]], "2026-04-01", points=5)
+        assert result.packs == (("companion-alone", lab.policies.pack.hash),)
+        assert result.frame.select("memory_id").to_series().to_list() == [1] * 5 + [2] * 5
+        assert result.texts == ((1, "a"), (2, "b"))
         assert lab.io.store.journal.head == head
 
     def test_packs_of_one_name_are_told_apart(self, lab):
@@ -346,9 +344,9 @@ class TestAsked:
             lab.upkeep.forecast(asked.pop("memories"), asked.pop("until"), **asked)
 
     def test_no_memories_give_empty_frames(self, lab):
-        found = lab.upkeep.forecast([], "2026-04-01")
-        assert (found.frame.height, found.transitions.height) == (0, 0)
-        assert html_of(found)
+        result = lab.upkeep.forecast([], "2026-04-01")
+        assert (result.frame.height, result.transitions.height) == (0, 0)
+        assert html_of(result)
 
 
 class TestFigure:
@@ -368,10 +366,10 @@ class TestFigure:
     @pytest.mark.long
     def test_it_is_drawn_on_the_callers_axes_one_for_each_panel(self, lab):
         lab.remember(["first", "second"])
-        found = lab.upkeep.forecast([1, 2], "2026-04-01", packs=["companion", "fsrs"])
+        result = lab.upkeep.forecast([1, 2], "2026-04-01", packs=["companion", "fsrs"])
         own = Figure()
         axes = own.subplots(1, 3)
-        assert found.figure(axes=axes[1:]) is own
+        assert result.figure(axes=axes[1:]) is own
         assert [panel.get_title(loc="left") for panel in axes] == ["", "companion", "fsrs"]
         assert [text.get_text() for text in axes[1].get_legend().get_texts()] == [
             "1: first",
@@ -379,7 +377,7 @@ class TestFigure:
         ]
         for wrong in (axes, [axes[0], Figure().subplots()], axes[0], [1, 2]):
             with pytest.raises(InputError, match="axes"):
-                found.figure(axes=wrong)
+                result.figure(axes=wrong)
         with pytest.raises(
             InputError, match=r"axes: 2 of one figure are needed, .* plt.subplots\(1, 2\).*, not 1"
         ):
@@ -403,10 +401,10 @@ class TestFigure:
 
     def test_a_line_is_the_retention(self, lab):
         lab.remember("a")
-        found = lab.upkeep.forecast(1, "2026-03-31T12:00:00", points=4)
-        line = found.figure().axes[0].lines[0]
+        result = lab.upkeep.forecast(1, "2026-03-31T12:00:00", points=4)
+        line = result.figure().axes[0].lines[0]
         assert line.get_xdata().tolist() == [0, 10, 20, 30]
-        assert line.get_ydata().tolist() == found.frame["retention"].to_list()
+        assert line.get_ydata().tolist() == result.frame["retention"].to_list()
 
     def test_a_page_shows_figure_and_transitions_escaped(self, lab):
         lab.remember("<b>bold</b> & co")

@@ -85,8 +85,8 @@ class TestWhatBecomesOfTheNewOne:
         decides(lab, "keep-old")
         lab.remember("goats by the sea")
         head = lab.io.store.journal.head
-        found = lab.remember("goats by the sea", linking="now")
-        assert (found.id, len(lab), lab.io.store.journal.head) == (1, 1, head)
+        result = lab.remember("goats by the sea", linking="now")
+        assert (result.id, len(lab), lab.io.store.journal.head) == (1, 1, head)
 
     def test_keep_new_supersedes_the_old_one(
         self, lab: memlab.Lab, clock: memlab.ManualClock
@@ -104,8 +104,8 @@ class TestWhatBecomesOfTheNewOne:
         assert old["valid_until"] == old["changed"] == new["created"]
         assert new["status"] == "active"
         assert edges(lab) == [(2, 1, "updates"), (2, 1, "supersedes")]
-        told = added.outcomes.select("outcome", "of", "relation").rows()
-        assert told == [
+        result = added.outcomes.select("outcome", "of", "relation").rows()
+        assert result == [
             ("added", None, None),
             ("superseded", 1, "supersedes"),
             ("linked", 1, "updates"),
@@ -165,8 +165,8 @@ class TestOneBatch:
         by_nearness = '(fn [pair/similarity] (if (> pair/similarity 0.999) "merge" "keep-new"))'
         lab.policies.install("resolve", by_nearness, reason="for this test")
         lab.remember(["deploys go out on tuesdays", "deploys now go out on fridays"])
-        found = lab.remember("deploys now go out on fridays", linking="now")
-        assert found.id == 2
+        result = lab.remember("deploys now go out on fridays", linking="now")
+        assert result.id == 2
         lab.policies.install(
             "link", SAME.replace("(> pair/similarity 0.999)", "(> pair/similarity 0.6)"), reason=""
         )
@@ -330,10 +330,10 @@ def check_chains(state: State) -> None:
     """Every chain of successors ends at a memory that has none."""
     after = state.numbers["superseded_by"].values
     for row in range(len(state)):
-        seen: set[int] = set()
+        unique: set[int] = set()
         while not np.isnan(after[row]):
-            assert row not in seen
-            seen.add(row)
+            assert row not in unique
+            unique.add(row)
             row = int(after[row]) - 1
 
 

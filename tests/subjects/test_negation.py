@@ -19,8 +19,8 @@ from memlab.subjects.reading.claims import LONGEST_STATEMENT, Statement, differe
     ],
 )
 def test_what_changed_keeps_what_denies(old, new, told):
-    shown = difference(old, new)
-    assert shown == told if told else "no longer" in shown
+    changes = difference(old, new)
+    assert changes == told if told else "no longer" in changes
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,10 @@ def chat():
 
 
 def told(lab, pack, **more):
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         lab.policies.use(pack, **more)
-    return [str(one.message) for one in found if one.category is RankingWarning]
+    return [str(item.message) for item in caught if item.category is RankingWarning]
 
 
 def test_of_questions_found_in_the_messages(chat):

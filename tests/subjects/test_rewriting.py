@@ -23,8 +23,8 @@ def test_a_name_that_a_purged_text_begins_with_stays(lab):
     lab.facts.entities.declare("Adele Quuxley", type="person", aliases=["Adele Q."])
     assert lab[1].text == "Adele Quuxley likes cheese"
     assert purged(lab, 1) == []
-    told = lab.facts.entities.frame().row(0, named=True)
-    assert (told["name"], told["type"], told["aliases"]) == (
+    row = lab.facts.entities.frame().row(0, named=True)
+    assert (row["name"], row["type"], row["aliases"]) == (
         "Adele Quuxley",
         "person",
         ["Adele Q."],
@@ -157,7 +157,9 @@ def test_differences_are_found_in_each_part(lab, trigrams, clock):
             change(other)
             other.purge(1)
 
-        assert any(what in said for said in find_differences(before, state(also), row)), what
+        assert any(
+            what in difference for difference in find_differences(before, state(also), row)
+        ), what
 
 
 # -- names in filters, and names of clusters ------------------------------------------------------------------------

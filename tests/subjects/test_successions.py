@@ -70,19 +70,19 @@ def test_nothing_is_superseded_twice_or_by_what_was_superseded_before(
     with opened(LINK, RESOLVE.format(*decided)) as lab:
         for batch in batches:
             before = in_use(lab)
-            told = lab.remember(batch, linking="now")
+            result = lab.remember(batch, linking="now")
             successors = dict(lab.memories.select("id", "superseded_by").rows())
-            taken: set[int] = set()
-            for of in told.outcomes.filter(outcome="superseded")["of"]:
-                assert of in before | set(told.ids)
-                assert of not in taken
-                assert successors[of] not in taken
-                assert successors[of] in before | set(told.ids)
-                taken.add(of)
-            assert before | set(told.ids) == in_use(lab) | taken
-            assert set(told.standing) <= in_use(lab) | taken
+            unique: set[int] = set()
+            for of in result.outcomes.filter(outcome="superseded")["of"]:
+                assert of in before | set(result.ids)
+                assert of not in unique
+                assert successors[of] not in unique
+                assert successors[of] in before | set(result.ids)
+                unique.add(of)
+            assert before | set(result.ids) == in_use(lab) | unique
+            assert set(result.standing) <= in_use(lab) | unique
             edges = lab.edges.filter(relation="supersedes").select("target", "source").rows()
-            assert {(of, successors[of]) for of in taken} <= set(edges)
+            assert {(of, successors[of]) for of in unique} <= set(edges)
 
 
 def test_what_is_superseded_when_it_is_told_supersedes_nothing() -> None:
@@ -97,8 +97,8 @@ def test_what_is_superseded_when_it_is_told_supersedes_nothing() -> None:
             )
         )
         lab.remember([older, newer], linking="off")
-        told = lab.remember([late], linking="now")
-        assert told.outcomes.filter(outcome="superseded")["of"].to_list() == list(told.ids)
+        result = lab.remember([late], linking="now")
+        assert result.outcomes.filter(outcome="superseded")["of"].to_list() == list(result.ids)
         assert lab.memories.select("status", "superseded_by").rows() == [
             ("active", None),
             ("active", None),
@@ -126,10 +126,10 @@ def test_what_is_told_late_and_does_not_stay_has_no_edge(decided: str) -> None:
     link = '(fn [pair/similarity] (if (> pair/similarity 0.95) "duplicate" "contradicts"))'
     with opened(link, f'(fn [pair/rank] "{decided}")') as lab:
         lab.remember(["the goat is at sea now", "the goat is at sea"], linking="off")
-        told = lab.remember(
+        result = lab.remember(
             [{"text": "the goat is at sea", "valid_from": "2026-01-01"}], linking="now"
         )
-        assert list(told.standing) == [2]
+        assert list(result.standing) == [2]
         assert lab.memories["status"].to_list() == ["active", "active"]
         assert lab.edges.filter(relation="contradicts").is_empty()
 

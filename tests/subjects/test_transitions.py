@@ -69,7 +69,7 @@ def memories(draw):
     }
     age = st.floats(0, 400).map(lambda days: BEGIN - round(days * DAY))
     rows = draw(st.lists(st.fixed_dictionaries({**fields, "at": age}), min_size=1, max_size=8))
-    return [{"text": f"memory {place}", **row} for place, row in enumerate(rows)]
+    return [{"text": f"memory {index}", **row} for index, row in enumerate(rows)]
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +93,11 @@ def one_at_a_time(lab, pack, id, now):
     changed = int(state.numbers["changed"].values[row])
     if changed > now or (changed == now and status == "retracted"):
         return status, label
-    found = status
+    result = status
 
     def ask(slot):
         moment = Moment(state, pack, np.array([row]), now)
-        moment.give(status=np.array([found], dtype=object))
+        moment.give(status=np.array([result], dtype=object))
         policy = pack.policies[slot]
         values = {name: moment[name][0] for name in policy.inputs}
         return policy.row(
@@ -105,11 +105,11 @@ def one_at_a_time(lab, pack, id, now):
         )
 
     if status in RECALLABLE:
-        while found in RECALLABLE and (ask("promote") or found) != found:
-            found = ask("promote")
-    if (found in RECALLABLE or status == "retracted") and ask("forget"):
-        found = pack.settings["forgotten-as"]
-    return found, (ask("label") or label) if found in RECALLABLE else label
+        while result in RECALLABLE and (ask("promote") or result) != result:
+            result = ask("promote")
+    if (result in RECALLABLE or status == "retracted") and ask("forget"):
+        result = pack.settings["forgotten-as"]
+    return result, (ask("label") or label) if result in RECALLABLE else label
 
 
 uses = st.lists(st.integers(0, 7), max_size=12)
@@ -123,17 +123,17 @@ def test_a_pass_is_every_memory_on_its_own(opened, name, rows, uses, now):
     lab, pack = opened(name, rows, uses), load_pack(name)
     before = known(lab)
     wanted = {id: one_at_a_time(lab, pack, id, now) for id in before}
-    found = lab.upkeep.maintain(now)
+    upkeep = lab.upkeep.maintain(now)
     assert known(lab) == wanted
     moved = {
         (row["id"], row["what"]): (row["from"], row["to"])
-        for row in found.frame.iter_rows(named=True)
+        for row in upkeep.frame.iter_rows(named=True)
     }
     assert moved == {
-        (id, what): (before[id][place], wanted[id][place])
+        (id, what): (before[id][index], wanted[id][index])
         for id in before
-        for place, what in enumerate(("status", "label"))
-        if before[id][place] != wanted[id][place]
+        for index, what in enumerate(("status", "label"))
+        if before[id][index] != wanted[id][index]
     }
 
 
@@ -142,16 +142,18 @@ def test_a_pass_is_every_memory_on_its_own(opened, name, rows, uses, now):
 @given(rows=memories(), uses=uses, nows=st.lists(passes, min_size=1, max_size=5))
 def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, rows, uses, nows):
     lab = opened(name, rows, uses)
-    told = known(lab)
+    result = known(lab)
     since = lab.memories["changed"].to_physical().fill_null(-(2**62)).to_list()
     for now in nows:
         for row in lab.upkeep.maintain(now).frame.iter_rows(named=True):
             place = ("status", "label").index(row["what"])
-            assert told[row["id"]][place] == row["from"], (
+            assert result[row["id"]][place] == row["from"], (
                 "each transition begins where the last one ended"
             )
-            told[row["id"]] = (
-                (row["to"], told[row["id"]][1]) if place == 0 else (told[row["id"]][0], row["to"])
+            result[row["id"]] = (
+                (row["to"], result[row["id"]][1])
+                if place == 0
+                else (result[row["id"]][0], row["to"])
             )
             assert since[row["id"] - 1] <= now, "nothing that changed later is touched"
         until = lab.memories["changed"].to_physical().fill_null(-(2**62)).to_list()
@@ -159,7 +161,7 @@ def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, row
         since, seen = until, head(lab)
         assert not lab.upkeep.maintain(now)
         assert head(lab) == seen, "a second pass at the same instant writes nothing"
-    assert known(lab) == told
+    assert known(lab) == result
 
 
 @examples(15, quick=5)
@@ -337,9 +339,9 @@ def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
 
 
 def test_nothing_is_decided_of_no_memories(lab):
-    found = find_transitions(lab.io.store.state, lab.policies.pack, np.empty(0, dtype=np.int64), 0)
-    assert not found.change
-    assert found.frame.is_empty()
+    result = find_transitions(lab.io.store.state, lab.policies.pack, np.empty(0, dtype=np.int64), 0)
+    assert not result.change
+    assert result.frame.is_empty()
     assert not lab.upkeep.maintain()
 
 

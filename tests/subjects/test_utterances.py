@@ -173,9 +173,9 @@ def test_length_counts_words() -> None:
 
 @given(st.text(max_size=200))
 def test_any_text_has_features_and_case_does_not_matter(text: str) -> None:
-    found = utterance(text)
-    assert found.length >= 0
-    assert found.fired <= set(DETECTORS)
+    parsed = utterance(text)
+    assert parsed.length >= 0
+    assert parsed.fired <= set(DETECTORS)
     Statement(text).denies(Statement(text[::-1]))
 
 
@@ -208,9 +208,9 @@ def test_a_hostile_text_takes_time_in_proportion(unit: str, small: int) -> None:
         text = unit * (size // len(unit))
         started = time.process_time()
         utterance(text)
-        said = Statement(text)
-        assert not said.denies(said) or said.denied
-        assert said.changes in (True, False)
+        statement = Statement(text)
+        assert not statement.denies(statement) or statement.denied
+        assert statement.changes in (True, False)
         return time.process_time() - started
 
     least = min(seconds(small) for _ in range(3))

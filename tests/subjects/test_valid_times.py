@@ -39,7 +39,7 @@ def day(number: int) -> str:
 
 
 def rows() -> list[dict[str, Any]]:
-    told: list[tuple[Any, ...]] = [*((*one, None) for one in HISTORY), *ENDS]
+    told: list[tuple[Any, ...]] = [*((*item, None) for item in HISTORY), *ENDS]
     return [
         {"text": f"{who} {what} {value}", "subject": who, "predicate": what, "value": value, "confidence": 0.95,
          "at": day(start)} | ({} if stop is None else {"valid_until": day(stop)})
@@ -77,8 +77,8 @@ def in_order() -> dict[int, list[tuple[str, str, str]]]:
 def test_told_in_order_each_value_holds_until_the_next(
     in_order: dict[int, list[tuple[str, str, str]]],
 ) -> None:
-    where = {number: [value for who, what, value in held if (who, what) == ("Ada", "lives-in")]
-             for number, held in in_order.items()}  # fmt: skip
+    where = {number: [value for who, what, value in item if (who, what) == ("Ada", "lives-in")]
+             for number, item in in_order.items()}  # fmt: skip
     assert [where[number] for number in (-1, 0, 9, 10, 19, 20, 29, 30, 44)] == [
         [], ["Rome"], ["Rome"], ["Oslo"], ["Oslo"], ["Rome"], ["Rome"], ["Lima"], ["Lima"]
     ]  # fmt: skip

@@ -230,8 +230,8 @@ class TestTogether:
 class TestShape:
     def test_density_clustering_and_key_memories(self, agent):
         agent.upkeep.operations.run('(recall "cold cache" 2) (recall "cold cache" 1)')
-        told = agent.upkeep.operations.run("(stats)")[0].value
-        totals = dict(told.frames["totals"].iter_rows())
+        value = agent.upkeep.operations.run("(stats)")[0].value
+        totals = dict(value.frames["totals"].iter_rows())
         joined = graph()
         nodes = list(joined)
         pairs = {frozenset((a, b)) for a in joined for b, _ in joined[a]}
@@ -251,7 +251,7 @@ class TestShape:
             for r in memories
         }
         best = max(scores, key=scores.get)
-        assert told.frames["key"]["memory_id"][0] == best
+        assert value.frames["key"]["memory_id"][0] == best
         assert totals["communities"] >= 2  # the build, and the kitchen
 
     def test_layers_as_time_goes_by(self, agent, clock):
@@ -266,15 +266,15 @@ class TestShape:
                 return "active"
             return "stable" if memory["access"] >= 5 else "decaying"
 
-        seen = set()
+        unique = set()
         for days in (1, 5, 3, 30):
             clock.advance(days=days)
             if days < 30:
                 agent.upkeep.operations.run('(recall "cold cache" 1) (recall "cold cache" 1)')
-            told = agent.graph.stats(progress=False).frames["layers"]
+            layers = agent.graph.stats(progress=False).frames["layers"]
             counted = {
                 row["layer"]: row["memories"]
-                for row in told.iter_rows(named=True)
+                for row in layers.iter_rows(named=True)
                 if row["memories"]
             }
             wanted = {}
@@ -282,8 +282,8 @@ class TestShape:
                 layer = expected(memory, clock())
                 wanted[layer] = wanted.get(layer, 0) + 1
             assert counted == wanted
-            seen |= set(wanted)
-        assert seen == {"emerging", "active", "stable", "decaying"}
+            unique |= set(wanted)
+        assert unique == {"emerging", "active", "stable", "decaying"}
 
     def test_what_had_a_time_to_live_goes_when_it_is_over(self, agent, clock):
         def gone():
@@ -346,8 +346,8 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
             '(set-policy-fn recall-score "(fn [importance] (- 1 importance))")'
         )
         counts.append(live(100))
-        told = lab.policies.attribution("recall-score").frame
-        assert [(row["success"], row["fail"]) for row in told.iter_rows(named=True)] == counts
+        frame = lab.policies.attribution("recall-score").frame
+        assert [(row["success"], row["fail"]) for row in frame.iter_rows(named=True)] == counts
         assert (
             counts[1][0] / sum(counts[1])
             > counts[0][0] / sum(counts[0])

@@ -176,8 +176,8 @@ class TestRetrieval:
         clock.advance(hours=30)
         expected = boosted(lab, walked(lab, question), clock())
         slate = lab.recall(question, status=ALL, log=False).slate
-        found = dict(zip(slate.ids.tolist(), slate.scores.tolist(), strict=True))
-        assert found == pytest.approx(expected, rel=1e-9)
+        values = dict(zip(slate.ids.tolist(), slate.scores.tolist(), strict=True))
+        assert values == pytest.approx(expected, rel=1e-9)
         best = sorted(expected, key=lambda id: (-round(expected[id], 12), id))[:10]
         assert list(slate.shown) == best
 
@@ -310,8 +310,8 @@ class TestAfterEachRetrieval:
             ("confidence", confidence),
             ("strength", strength),
         ):
-            found = dict(zip(memories["id"], memories[column], strict=True))
-            assert found == pytest.approx(expected, abs=1e-9), column
+            values = dict(zip(memories["id"], memories[column], strict=True))
+            assert values == pytest.approx(expected, abs=1e-9), column
         edges = lab.edges.filter(relation="relates-to")
         ends = zip(edges["source"], edges["target"], strict=True)
         assert dict(zip(ends, edges["weight"], strict=True)) == pytest.approx(weight, abs=1e-9)
@@ -323,8 +323,8 @@ class TestAfterEachRetrieval:
         for _ in range(10):
             hits = lab.recall("some tea and the redis cache", limit=10)
             lab.agents.verify(hits, [7, 10])
-        found = {hit.id: hit.score for hit in lab.recall("redis cache", log=False)}
-        assert found[10] == pytest.approx(1.0 * 0.7 * 1.5)
+        result = {hit.id: hit.score for hit in lab.recall("redis cache", log=False)}
+        assert result[10] == pytest.approx(1.0 * 0.7 * 1.5)
 
     def test_seeds_and_nothing_verified_is_a_gap_that_is_reviewed(self, lab):
         hits = lab.recall("which redis version do we deploy?", session="s1")

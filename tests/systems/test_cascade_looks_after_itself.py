@@ -26,20 +26,20 @@ def lab(clock):
 
 def offered(turns, *contexts):
     """Return the memories that are offered for each of the contexts."""
-    found = []
+    results = []
     for context in contexts:
         turns.offer(context)
         assert turns.wait(60)
-    found = turns.offer("zzzz qqqq")
+    results = turns.offer("zzzz qqqq")
     assert turns.wait(60)
-    return found
+    return results
 
 
 def test_a_verifier_is_there_without_being_asked_for(lab):
     with lab.agents.turns() as turns:
-        found = offered(turns, "the redis build on CI fails")
-    assert {hit.id for hit in found} == {1, 2}
-    assert found.notes == ()
+        result = offered(turns, "the redis build on CI fails")
+    assert {hit.id for hit in result} == {1, 2}
+    assert result.notes == ()
     assert lab.edges.filter(pl.col("relation") == "relates-to").select(
         "source", "target", "weight"
     ).rows() == [(1, 2, 0.1)]

@@ -51,9 +51,9 @@ def test_a_mark_costs_tokens_of_the_budget():
         )
     clock.advance(days=365)
     for budget in (60, 100, 200, 400):
-        found = lab.context("why is the parser slow?", budget=budget)
-        assert len(found.text.encode()) <= 4 * budget
-        assert len(found.markdown.encode()) <= 4 * budget
+        context = lab.context("why is the parser slow?", budget=budget)
+        assert len(context.text.encode()) <= 4 * budget
+        assert len(context.markdown.encode()) <= 4 * budget
 
 
 def test_a_pack_that_does_not_ask_for_marks_writes_none():

@@ -67,8 +67,8 @@ def test_the_chain_survives_opening_again_exporting_and_asking_of_the_past(clock
     with memlab.open(pack="cascade") as other:
         other.load(file)
         assert other.upkeep.review.provenance(1).equals(chain)
-    shown = CliRunner().invoke(main, ["show", str(tmp_path / "lab"), "1", "--json"]).output
-    assert [one["session"] for one in json.loads(shown)["provenance_chain"]] == [
+    output = CliRunner().invoke(main, ["show", str(tmp_path / "lab"), "1", "--json"]).output
+    assert [item["session"] for item in json.loads(output)["provenance_chain"]] == [
         "monday",
         "thursday",
     ]

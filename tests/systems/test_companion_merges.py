@@ -42,15 +42,15 @@ def lab(clock):
 
 
 def test_one_memory_says_what_both_said(lab):
-    told = lab.remember([GLOBEX | {"provenance": "inferred"}])
+    result = lab.remember([GLOBEX | {"provenance": "inferred"}])
     now = lab.memories.filter(status="active").to_dicts()
     assert [row["text"] for row in now] == ["Ada works at Acme; Ada works at Globex in sales"]
     assert [(row["value"], row["confidence"], row["agents"]) for row in now] == [
         ("Acme; Globex", 0.9, ["tutor", "coach"])
     ]
-    assert told.standing == (now[0]["id"],)
+    assert result.standing == (now[0]["id"],)
     assert lab.memories["superseded_by"].to_list() == [now[0]["id"], None]
-    assert any(str(why).startswith("Merged: ") for why in told.outcomes["why"])
+    assert any(str(why).startswith("Merged: ") for why in result.outcomes["why"])
     assert lab.recall("What does Ada do?", log=False).ids[0] == now[0]["id"]
 
 

@@ -81,8 +81,8 @@ class Friend:
     def live(self, *, until):
         """From pass to pass until so many days have gone by since that Monday; the ledger knows what each finds."""
         while self.clock() < MONDAY + round(until * DAY):
-            found = self.lab.upkeep.maintain()
-            for row in found.frame.iter_rows(named=True):
+            upkeep = self.lab.upkeep.maintain()
+            for row in upkeep.frame.iter_rows(named=True):
                 self.told[row["id"]].append(((self.clock() - MONDAY) / DAY, row["to"]))
             for row in self.lab.memories.iter_rows(named=True):
                 wanted = self.ledger[row["id"]].standing(self.clock())
@@ -194,7 +194,7 @@ def test_only_transitions_were_written(story):
         for event in story.lab.io.store.journal.events(kinds=["maintain"])
         if event.at < MONDAY + 14 * DAY
     ]
-    assert len(events) == len({at for told in story.told.values() for at, _ in told})
+    assert len(events) == len({at for value in story.told.values() for at, _ in value})
 
 
 def test_thirty_days_later_it_may_be_purged(story):

@@ -73,10 +73,10 @@ def test_on_the_pairs_for_development():
     rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row["split"] == "development"]
     claims = [(claim(row["new"]), claim(row["old"])) for row in rows]
-    found = [conflicts(*pair) or updates(*pair) for pair in claims]
+    results = [conflicts(*pair) or updates(*pair) for pair in claims]
     right = [row["label"] in ("contradiction", "update") for row in rows]
-    hits = sum(a and b for a, b in zip(found, right, strict=True))
-    assert hits / sum(found) >= 0.9
+    hits = sum(a and b for a, b in zip(results, right, strict=True))
+    assert hits / sum(results) >= 0.9
     assert hits / sum(right) >= 0.8
 
 

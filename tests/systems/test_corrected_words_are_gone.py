@@ -34,7 +34,9 @@ def _word(number):
     letters = "bcdfghklmnprstvz"
     return (
         "qu"
-        + "".join(letters[number // 16**place % 16] + "ao"[place % 2] for place in range(4))
+        + "".join(
+            letters[number // 16**position % 16] + "ao"[position % 2] for position in range(4)
+        )
         + "x"
     )
 
@@ -127,8 +129,8 @@ def test_a_thousand_corrections_leave_no_old_word(pack, seed):
 
 def test_the_history_keeps_the_old_words():
     lab, gone = _edited("workbench", 1, 9)
-    kept = str(lab.memories.filter(pl.col("status") == "superseded")["text"].to_list())
-    assert all(word in kept for word in gone)
+    text = str(lab.memories.filter(pl.col("status") == "superseded")["text"].to_list())
+    assert all(word in text for word in gone)
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\n"])

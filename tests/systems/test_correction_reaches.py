@@ -80,20 +80,22 @@ class Trial:
 
     def procedure(self, one, two):
         steps = [f"open {one}", "wait a minute", f"close {one} again"]
-        made = self.remember(
+        result = self.remember(
             f"How to restart {one}",
             kind="procedure",
             steps=steps,
             triggers=[one, "restart"],
             title=f"Restart {one}",
         )
-        return made, self.random.choice((f"How to restart {two}", f"Ask {two} for a new instance"))
+        return result, self.random.choice(
+            (f"How to restart {two}", f"Ask {two} for a new instance")
+        )
 
     def fact(self, one, two):
         subject, predicate, text, column = self.random.choice(FACTS)
-        given = {column: one}
-        made = self.lab.facts.add(subject, predicate, confidence=0.9, **given)
-        return made, self.random.choice(
+        arguments = {column: one}
+        result = self.lab.facts.add(subject, predicate, confidence=0.9, **arguments)
+        return result, self.random.choice(
             (text.format(two), f"{text.format(two)}.", f"Nobody knows about {two}")
         )
 
@@ -111,8 +113,8 @@ class Trial:
 
     def of_an_agent(self, one, two):
         agent = self.lab.agents("coder")
-        made = agent.remember(f"The parser of {one} has three owners", kind="codebase-discovery")
-        edited = agent.edit(made, text=f"The parser of {two} has two owners")
+        result = agent.remember(f"The parser of {one} has three owners", kind="codebase-discovery")
+        edited = agent.edit(result, text=f"The parser of {two} has two owners")
         return edited, None
 
     def run(self):
@@ -197,10 +199,10 @@ class Trial:
 
 
 def trial(pack, seed, count, folder, trigrams):
-    made = Trial(pack, seed, trigrams)
+    result = Trial(pack, seed, trigrams)
     for _ in range(count):
-        made.run()
-    made.close(folder)
+        result.run()
+    result.close(folder)
 
 
 @pytest.mark.parametrize("pack", PACKS)

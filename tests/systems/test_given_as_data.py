@@ -187,8 +187,8 @@ def test_an_open_lab_is_benched_on_a_frame_of_questions(lab):
         {"question": ["rust?", "when does the bakery open?"], "wanted": [[1], [2]]}
     )
     before = lab.log.frame.height if hasattr(lab.log, "frame") else None
-    found = memlab.bench_lab(lab, questions, packs=["memlab"], baselines=False)
-    assert found.systems[0].metrics["recall@5"] == 1.0
+    result = memlab.bench_lab(lab, questions, packs=["memlab"], baselines=False)
+    assert result.systems[0].metrics["recall@5"] == 1.0
     assert before is None or lab.log.frame.height == before
     with pytest.raises(memlab.InputError, match="needs the column wanted"):
         memlab.bench_lab(lab, questions.drop("wanted"))

@@ -49,8 +49,8 @@ def tiers(context):
 
 def test_tier_1_is_there_for_every_task(project):
     """Pinned, conventions and decisions."""
-    found = project.context("paint the bike shed", project="api")
-    assert {id for id, tier in tiers(found).items() if tier == 1} == {1, 2, 3}
+    context = project.context("paint the bike shed", project="api")
+    assert {id for id, tier in tiers(context).items() if tier == 1} == {1, 2, 3}
 
 
 def test_tier_2_is_what_belongs_to_the_modules_that_the_task_names(project):
@@ -78,15 +78,15 @@ def test_the_map_is_in_tier_1_and_the_modules_of_the_task_with_their_files_and_t
             "from billing import sum" if name.startswith("auth") else ""
         )
     project.agents.modules.scan(tmp_path / "src", project="api")
-    found = project.context("who may log in?", project="api", log=False)
-    assert "- Modules of api: auth, billing" in found.text.splitlines()
+    context = project.context("who may log in?", project="api", log=False)
+    assert "- Modules of api: auth, billing" in context.text.splitlines()
     project.agents.modules.describe("auth", project="api", description="Who a user is.")
     project.remember("Keys turn over at noon", kind="gotcha", files=["auth/login.py"], **API)
-    found = project.context("a login fails", project="api")
-    assert found.modules == ("auth",)
+    context = project.context("a login fails", project="api")
+    assert context.modules == ("auth",)
     about = "- auth: Who a user is; files auth/login.py, auth/refresh.py; tests tests/test_login.py; imports billing"
-    assert about in found.text.splitlines()
-    assert tiers(found)[7] == 2
+    assert about in context.text.splitlines()
+    assert tiers(context)[7] == 2
     assert count_tokens(project.context("a login fails", project="api", budget=60).text) <= 60
 
 
@@ -108,10 +108,10 @@ def test_tiers_1_and_2_take_600_and_1200_tokens_and_a_result_of_tier_3_takes_30(
     workbench.remember(
         [{"text": text, "kind": "convention", **API} for text in rules], linking="off"
     )
-    found = [f"In file {n} {'something is strange ' * 6}{n}" for n in range(5)]
+    results = [f"In file {n} {'something is strange ' * 6}{n}" for n in range(5)]
     rows = [
         {"text": text, "kind": "gotcha", "files": [f"src/auth/f{n}.py"], **API}
-        for n, text in enumerate(found)
+        for n, text in enumerate(results)
     ]
     workbench.remember(rows, linking="off")
     workbench.remember(
@@ -215,8 +215,8 @@ def test_a_context_file_for_a_terminal_agent(project, run, tmp_path):
     path = project.io.export(tmp_path / "kept.jsonl")
     with memlab.open(tmp_path / "a", pack="workbench") as lab:
         lab.load(path)
-    shown = run(
+    result = run(
         "context", tmp_path / "a", "mend the auth module", "--project", "api", "--budget", "300"
     )
-    assert shown.exit_code == 0
-    assert "[GOTCHA] src/auth/refresh.py\n! Token refresh races" in shown.stdout
+    assert result.exit_code == 0
+    assert "[GOTCHA] src/auth/refresh.py\n! Token refresh races" in result.stdout

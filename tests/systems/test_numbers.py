@@ -91,24 +91,24 @@ class TestCascade:
         lab.remember([*seeds, *(f"beside {n}" for n in range(13))], linking="off")
         for n in range(13):
             lab.graph.link(n + 1, n + 14, weight=0.5)
-        found = asked(lab)
-        assert {text for text in found if text.startswith("beside")} == {
+        result = asked(lab)
+        assert {text for text in result if text.startswith("beside")} == {
             f"beside {n}" for n in range(10)
         }
-        assert found["beside 3"] == pytest.approx(0.5 * 0.7 * 1.5)
-        assert found["seed 3"] == pytest.approx(cosine(lab, "seed 3") * 1.5)
+        assert result["beside 3"] == pytest.approx(0.5 * 0.7 * 1.5)
+        assert result["seed 3"] == pytest.approx(cosine(lab, "seed 3") * 1.5)
 
     def test_two_edges_from_a_seed_and_no_third(self, near, opened):
         lab = opened("cascade")
         lab.remember([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
         for source, weight in ((1, 0.3), (2, 0.9), (3, 1.0)):
             lab.graph.link(source, source + 1, weight=weight)
-        found = asked(lab)
-        assert found["one away"] == pytest.approx(0.3 * 0.7 * 1.5)
-        assert found["two away"] == pytest.approx(0.9 * 0.7**2 * 1.5), (
+        result = asked(lab)
+        assert result["one away"] == pytest.approx(0.3 * 0.7 * 1.5)
+        assert result["two away"] == pytest.approx(0.9 * 0.7**2 * 1.5), (
             "that edge's weight, not the product of both"
         )
-        assert "three away" not in found
+        assert "three away" not in result
 
     def test_what_is_reached_twice_keeps_the_better_score_though_it_came_later(self, near, opened):
         lab = opened("cascade")
@@ -160,19 +160,19 @@ class TestCompanion:
     def test_the_hybrid_score_of_a_recall(self, near, opened, clock):
         """0.6 similarity + 0.4 strength / 100; the strength is that of the day, and nothing below 0.3 takes part."""
         lab = opened("companion")
-        given = {
+        arguments = {
             "calm": (0.8, 5.0, 100.0),
             "moved": (0.5, 90.0, 70.0),
             "near": (0.32, 0.0, 90.0),
             "far": (0.28, 5, 100),
         }
-        for name, (c, feeling, strength) in given.items():
+        for name, (c, feeling, strength) in arguments.items():
             told = {"kind": "event", "emotional_weight": feeling, "strength": strength}
             lab.remember(near.at(c, name), linking="off", **told)
         clock.advance(days=6)
         expected = {
             name: 0.6 * cosine(lab, name) + 0.4 * (strength - 6 * max(2, 5 - 0.03 * feeling)) / 100
-            for name, (_, feeling, strength) in given.items()
+            for name, (_, feeling, strength) in arguments.items()
             if name != "far"
         }
         assert asked(lab) == pytest.approx(expected, rel=1e-9)
@@ -202,11 +202,11 @@ class TestCompanion:
         clock.advance(days=1)
         lab.remember(near.at(1.0, "tea"), kind="preference")
         lab.remember(near.at(closeness, text), kind="preference")
-        found = lab.edges.filter(lab.edges["relation"] != "supersedes")
-        assert found["relation"].to_list() == ([] if relation is None else [relation])
+        rows = lab.edges.filter(lab.edges["relation"] != "supersedes")
+        assert rows["relation"].to_list() == ([] if relation is None else [relation])
         if relation is not None:
-            assert found["weight"].to_list() == pytest.approx([cosine(lab, text, "tea")], abs=1e-6)
-            assert found["created"].dt.timestamp("us").to_list() == [clock()]
+            assert rows["weight"].to_list() == pytest.approx([cosine(lab, text, "tea")], abs=1e-6)
+            assert rows["created"].dt.timestamp("us").to_list() == [clock()]
 
 
 class TestWorkbench:

@@ -80,10 +80,10 @@ def test_what_is_asked_for_comes_first_in_most(story):
 
 def test_unrelated_questions_find_nothing(story):
     lab, _ = story
-    found = {
+    result = {
         question: [hit.text for hit in lab.recall(question, log=False)] for question in UNRELATED
     }
-    assert {question: texts for question, texts in found.items() if texts} == {}
+    assert {question: texts for question, texts in result.items() if texts} == {}
 
 
 def test_a_given_embedder_keeps_its_cosines(clock):

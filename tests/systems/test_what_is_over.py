@@ -66,9 +66,9 @@ def test_what_is_over_takes_the_place_of_nothing_that_stands(opened, clock):
     lab = opened("cascade")  # which looks at the ten nearest
     for number in range(30):
         lab.remember(f"the release train leaves on track {number}", ttl_days=1.0, linking="off")
-    kept = lab.remember("the release train leaves at noon", linking="off")
+    result = lab.remember("the release train leaves at noon", linking="off")
     clock.advance(days=2)
-    assert lab.recall("the release train leaves").ids == (kept.id,)
+    assert lab.recall("the release train leaves").ids == (result.id,)
 
 
 def test_a_warning_that_has_expired_warns_nobody(opened, clock):

@@ -36,21 +36,21 @@ def texts(context):
 
 
 def test_an_auth_task_injects_its_module_and_nothing_of_billing_or_of_nightly_jobs(workbench):
-    found = workbench.context(TASK, project="p")
-    assert set(texts(found)) == {text for text, _, _ in AUTH}
-    assert "the policy inject gives it no priority" in set(found.left_out["why"])
+    context = workbench.context(TASK, project="p")
+    assert set(texts(context)) == {text for text, _, _ in AUTH}
+    assert "the policy inject gives it no priority" in set(context.left_out["why"])
 
 
 def test_what_has_no_file_is_injected_where_the_task_is_about_it(workbench):
-    found = texts(workbench.context("job c does not write to its bucket", project="p"))
-    assert "Job c writes to bucket c-out" in found
-    assert not {text for text, _, _ in AUTH + BILLING} & set(found)
+    results = texts(workbench.context("job c does not write to its bucket", project="p"))
+    assert "Job c writes to bucket c-out" in results
+    assert not {text for text, _, _ in AUTH + BILLING} & set(results)
 
 
 def test_a_task_about_another_module_by_its_words_alone_finds_it(workbench):
-    found = texts(workbench.context("an invoice is rounded wrongly", project="p"))
-    assert "Invoices round half to even" in found
-    assert "Refresh token is not validated" not in found
+    results = texts(workbench.context("an invoice is rounded wrongly", project="p"))
+    assert "Invoices round half to even" in results
+    assert "Refresh token is not validated" not in results
 
 
 def test_a_task_that_nothing_fits_has_the_rules_alone(workbench):
@@ -65,9 +65,9 @@ def test_a_task_that_nothing_fits_has_the_rules_alone(workbench):
 def test_the_floor_is_a_parameter_of_the_policy(workbench):
     source = workbench.policies.pack.policies["inject"].source
     workbench.policies.install("inject", source.replace("(param :fits 0.3", "(param :fits -1"))
-    found = texts(workbench.context(TASK, project="p"))
-    assert sum(text.startswith("Job") for text in found) > 2
-    assert not {text for text, _, _ in BILLING} & set(found)
+    results = texts(workbench.context(TASK, project="p"))
+    assert sum(text.startswith("Job") for text in results) > 2
+    assert not {text for text, _, _ in BILLING} & set(results)
 
 
 class TestNothingTwice:
@@ -87,10 +87,10 @@ class TestNothingTwice:
         self, workbench
     ):
         agent = workbench.agents("coder", project="p", session="monday")
-        given = set(agent.context(TASK).hits.ids)
-        assert given
+        unique = set(agent.context(TASK).hits.ids)
+        assert unique
         shown = set(agent.recall(TASK).ids)
-        assert shown.isdisjoint(given)
+        assert shown.isdisjoint(unique)
         assert shown.isdisjoint(agent.context(self.QUERY).hits.ids)
 
     def test_again_shows_all_and_other_sessions_and_agents_see_all(self, workbench):
@@ -106,10 +106,10 @@ class TestNothingTwice:
             with memlab.open(tmp_path / "lab", pack="workbench", clock=clock) as lab:
                 if not len(lab):
                     lab.remember("Deploys go out on Tuesdays", project="p")
-                shown = lab.agents("coder", project="p", session="monday").recall(
+                hits = lab.agents("coder", project="p", session="monday").recall(
                     "when are deploys?"
                 )
-        assert (len(shown), shown.repeated) == (0, (1,))
+        assert (len(hits), hits.repeated) == (0, (1,))
 
     def test_other_packs_repeat(self, clock):
         with memlab.open(clock=clock) as lab:
@@ -122,17 +122,17 @@ class TestNothingTwice:
     def test_searches_are_no_contexts_in_the_metrics(self, workbench):
         agent = workbench.agents("coder", project="p", session="monday")
         agent.recall(self.QUERY)
-        found = workbench.agents.metrics()
-        assert (found["contexts"], found["searches"]) == (0, 1)
+        metrics = workbench.agents.metrics()
+        assert (metrics["contexts"], metrics["searches"]) == (0, 1)
 
 
 def test_metrics_have_latencies_and_an_unknown_saving_is_none(workbench):
     workbench.context(TASK, project="p")
     workbench.remember("One more thing", project="p")
-    found = workbench.agents.metrics()
-    assert all(found[f"latency-{part}"] > 0 for part in ("embedding", "search", "write"))
-    assert found["tokens-injected"] > 0
-    assert (found["tokens-discovery"], found["tokens-saved"]) == (None, None)
+    metrics = workbench.agents.metrics()
+    assert all(metrics[f"latency-{part}"] > 0 for part in ("embedding", "search", "write"))
+    assert metrics["tokens-injected"] > 0
+    assert (metrics["tokens-discovery"], metrics["tokens-saved"]) == (None, None)
 
 
 class TestRedaction:

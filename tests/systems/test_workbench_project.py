@@ -58,13 +58,13 @@ def test_confidence_begins_at_a_half(project: memlab.Lab) -> None:
 
 def test_a_contradiction_deprecates_the_old_one_and_says_so(project: memlab.Lab) -> None:
     """Tabs, then spaces: the old convention leaves recall, and both the result and the memory say what happened."""
-    told = project.remember(
+    result = project.remember(
         [{"text": "Use spaces for indentation now", "kind": "convention", **CODER}]
     )
-    assert told.outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list() == [
+    assert result.outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list() == [
         "Updated: tabs -> spaces"
     ]
-    assert "Updated: tabs -&gt; spaces" in html_of(told)
+    assert "Updated: tabs -&gt; spaces" in html_of(result)
     old = row_of(project, 1)
     assert (old["status"], old["superseded_by"], old["reason"]) == (
         "superseded",
@@ -151,11 +151,11 @@ def test_a_log_of_turns_is_stored_whole(project: memlab.Lab) -> None:
 
 
 def test_a_secret_is_redacted_and_told(project: memlab.Lab) -> None:
-    told = project.remember(
+    result = project.remember(
         [{"text": "The staging key is AKIAIOSFODNN7EXAMPLE", "kind": "gotcha", **CODER}]
     )
-    assert "[REDACTED: AWS access key]" in told[0].text
-    assert [(id, finding.type) for id, finding in told.redacted] == [(5, "AWS access key")]
+    assert "[REDACTED: AWS access key]" in result[0].text
+    assert [(id, finding.type) for id, finding in result.redacted] == [(5, "AWS access key")]
 
 
 def test_a_wrong_memory_is_flagged_reviewed_and_restored(project: memlab.Lab) -> None:

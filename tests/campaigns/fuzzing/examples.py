@@ -183,9 +183,9 @@ class Desk:
     @property
     def updated(self) -> dict[str, Any]:
         inputs = self.updating.signature.inputs
-        given = {"num": np.array([0.5]), "bool": np.array([True])}
+        arguments = {"num": np.array([0.5]), "bool": np.array([True])}
         return {
-            name: given.get(
+            name: arguments.get(
                 inputs[name].type, np.array([next(iter(inputs[name].words), "x")], dtype=object)
             )
             for name in self.updating.inputs

@@ -49,12 +49,12 @@ def minimal(session: Session, finding: Finding) -> Finding:
 
 def trouble(session: Session, text: str, slot: str) -> list[Finding]:
     """Return the findings for one text on all rows."""
-    found: list[Finding] = []
+    results: list[Finding] = []
     try:
         with session.canaries.near():
             policy = read_and_check(text, slot, whole=True)
         if policy is not None:
-            found += [
+            results += [
                 Finding("disagreement", d, text, slot)
                 for d in [disagreements(policy, session.rows[slot][:200])]
                 if d
@@ -62,11 +62,11 @@ def trouble(session: Session, text: str, slot: str) -> list[Finding]:
     except (PolicyError, InputError):
         pass
     except Exception as error:  # noqa: BLE001 - any other exception is what is being looked for
-        found.append(session.crash(error, text, slot))
+        results.append(session.crash(error, text, slot))
     if session.canaries.song:
-        found.append(Finding("execution", "; ".join(session.canaries.song[:5]), text, slot))
+        results.append(Finding("execution", "; ".join(session.canaries.song[:5]), text, slot))
         session.canaries.song.clear()
-    return found
+    return results
 
 
 def timed_alone(text: str, slot: str) -> float:

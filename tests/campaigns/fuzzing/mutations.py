@@ -101,10 +101,10 @@ def corrupt(text: str, other: str, dice: random.Random) -> str:
 
 def numbers(text: str, other: str, dice: random.Random) -> str:
     """Make a number long, large or odd."""
-    found = list(re.finditer(r"(?<![\w.])-?\d[\w.]*", text))
-    if not found:
+    items = list(re.finditer(r"(?<![\w.])-?\d[\w.]*", text))
+    if not items:
         return edit(text, other, dice)
-    at = dice.choice(found)
+    at = dice.choice(items)
     odd = dice.choice(
         ("9" * dice.choice((17, 400, 5000)), "1e" + "9" * dice.choice((3, 40)), "0." + "1" * 3000, "0x" + "f" * 500,
          "1e308", "-1e-323", "1/2", "1_0", "٣", "1e", "+-1", "00", "-01", "1.2.3", "0" * 4000 + "1")

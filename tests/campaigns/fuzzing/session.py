@@ -191,9 +191,9 @@ class Session:
         try:
             if sampled:
                 tally.compared += 1
-                found = disagreements(policy, rows[at : at + size])
-                if found:
-                    tally.findings.append(Finding("disagreement", found, text, slot))
+                result = disagreements(policy, rows[at : at + size])
+                if result:
+                    tally.findings.append(Finding("disagreement", result, text, slot))
             elif not over_slate(policy.root):
                 policy.row(rows[at])
         except (PolicyError, InputError) as error:

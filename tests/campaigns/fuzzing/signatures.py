@@ -108,7 +108,9 @@ def _parameters(function: Callable[..., Any]) -> Iterator[str]:
 def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report) -> bool:
     """Whether the lab is as it was, so that it serves the next case."""
     call, given = EXAMPLES[case.call](desk)
-    rest = [name for name, one in parameters(function).items() if one.kind is one.VAR_POSITIONAL]
+    rest = [
+        name for name, value in parameters(function).items() if value.kind is value.VAR_POSITIONAL
+    ]
     before = _state(desk)
     junk = JUNK[case.junk]()
     report.calls += 1
@@ -120,10 +122,10 @@ def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report)
         ):
             warnings.simplefilter("ignore")
             if case.parameter in rest:
-                made = call(*given.values(), junk)
+                answer = call(*given.values(), junk)
             else:
-                made = call(**{**given, case.parameter: junk})
-            _end(made)
+                answer = call(**{**given, case.parameter: junk})
+            _end(answer)
     except memlab.MemlabError as error:
         report.refused += 1
         with contextlib.suppress(MemoryError):
@@ -235,8 +237,8 @@ def _is_nonsense(case: Case, function: Callable[..., Any]) -> bool:
     parameter = inspect.signature(function).parameters.get(case.parameter)
     if parameter is None:
         return case.junk in _NEVER
-    told = str(parameter.annotation)
-    kinds = [kind.strip() for kind in told.split("|")]
+    text = str(parameter.annotation)
+    kinds = [kind.strip() for kind in text.split("|")]
     if parameter.kind is not parameter.VAR_POSITIONAL and all(
         kind in _KINDS or kind == "None" for kind in kinds
     ):
@@ -251,8 +253,8 @@ def sampled(count: int, seed: int) -> list[Case]:
     for case in cases():
         by_call[case.call].append(case)
     dice = random.Random(seed)
-    for found in by_call.values():
-        dice.shuffle(found)
+    for value in by_call.values():
+        dice.shuffle(value)
     drawn: list[Case] = []
     while len(drawn) < count and any(by_call.values()):
         drawn += [found.pop() for found in by_call.values() if found]

@@ -47,8 +47,8 @@ class Tally:
         self.errors.update(other.errors)
         self.kinds.update(other.kinds)
         self.valid_kinds.update(other.valid_kinds)
-        for kind, found in other.slowest.items():
-            self.time(kind, *found)
+        for kind, value in other.slowest.items():
+            self.time(kind, *value)
         self.slow = sorted([*self.slow, *other.slow], reverse=True)[:200]
         self.findings += other.findings
 

@@ -250,11 +250,11 @@ class _Life:
 
     @staticmethod
     def same(was: dict[str, Any], now: dict[str, Any], when: str) -> None:
-        for name, one in was.items():
+        for name, value in was.items():
             other = now[name]
-            alike = one.equals(other) if isinstance(one, pl.DataFrame) else one == other
+            alike = value.equals(other) if isinstance(value, pl.DataFrame) else value == other
             if not alike:
-                raise _Unlike("differs", f"{name}, {when}: {_unlike(one, other)}")
+                raise _Unlike("differs", f"{name}, {when}: {_unlike(value, other)}")
 
 
 def content_of(lab: memlab.Lab) -> dict[str, Any]:
@@ -279,8 +279,8 @@ def content_of(lab: memlab.Lab) -> dict[str, Any]:
         name: getattr(slates, name).collect() for name in ("decisions", "candidates", "feedback")
     }
     shown |= {
-        f"register {name}": msgspec.msgpack.encode(one.dump())
-        for name, one in state.projections.items()
+        f"register {name}": msgspec.msgpack.encode(value.dump())
+        for name, value in state.projections.items()
     }
     rows = np.arange(len(state))
     shown["uses"] = state.uses.values.tolist()

@@ -255,11 +255,11 @@ def agent(lab, dice, words, folder):
         for name, value in _fields(dice, words).items()
         if name not in ("creator", "project")
     }
-    made = one.remember(words.text(dice), **fields)
+    result = one.remember(words.text(dice), **fields)
     hits = one.recall(words.text(dice))
     if hits and dice.random() < 0.5:
         one.feedback(hits[0], dice.choice(OUTCOMES))
-    return one.forget(made) if dice.random() < 0.3 else one.edit(made, importance=dice.random())
+    return one.forget(result) if dice.random() < 0.3 else one.edit(result, importance=dice.random())
 
 
 @verb(0.5)
@@ -312,8 +312,8 @@ def consolidate(lab, dice, words, folder):
 
 @verb(1)
 def unconsolidate(lab, dice, words, folder):
-    made = lab.upkeep.consolidation.frame()["memory_id"].to_list()
-    return lab.upkeep.consolidation.undo(dice.choice(made) if made else _id(lab, dice))
+    result = lab.upkeep.consolidation.frame()["memory_id"].to_list()
+    return lab.upkeep.consolidation.undo(dice.choice(result) if result else _id(lab, dice))
 
 
 # -- policies ---------------------------------------------------------------------------------------------------------
@@ -402,8 +402,8 @@ def replay(lab, dice, words, folder):
 
 @verb(0.5)
 def mirror(lab, dice, words, folder):
-    made = lab.io.mirror(folder / "mirror")
-    made.update()
+    result = lab.io.mirror(folder / "mirror")
+    result.update()
 
 
 @verb(1)

@@ -52,7 +52,7 @@ class Words:
     def __init__(self, dice: random.Random) -> None:
         short, stems, tails = dice.sample(_SHORT, 4), dice.sample(_STEMS, 2), dice.sample(_TAILS, 3)
         grown = [f"{stem} {tail}" for stem in stems for tail in tails]
-        grown += [f"{one} {tail}" for one in grown[:2] for tail in tails[:2]]
+        grown += [f"{item} {tail}" for item in grown[:2] for tail in tails[:2]]
         self.all = tuple(dict.fromkeys([*short, *stems, *grown]))
 
     def one(self, dice: random.Random) -> str:
