@@ -36,11 +36,11 @@ def serving(answer):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             requests.append((self.path, dict(self.headers), body))
             with contextlib.suppress(OSError):  # the other side may have gone
-                said = answer(body, self)
-                if said is None:
+                reply = answer(body, self)
+                if reply is None:
                     self.close_connection = True
                     return
-                status, data = said if isinstance(said, tuple) else (200, said)
+                status, data = reply if isinstance(reply, tuple) else (200, reply)
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))

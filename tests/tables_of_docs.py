@@ -63,15 +63,15 @@ def type_in(frame: object, name: str) -> str:
 
 def fields() -> str:
     frame = memlab.open().memories
-    given = [MEMORY[name] for name in FIELDS]
+    columns = [MEMORY[name] for name in FIELDS]
     lines = [
-        (f"`{c.name}`", type_in(frame, c.name), values_of(c), default_of(c), c.doc) for c in given
+        (f"`{c.name}`", type_in(frame, c.name), values_of(c), default_of(c), c.doc) for c in columns
     ]
     lines[0] = (*lines[0][:3], "needed", lines[0][4])
     return rows("field | type | values | default | what it is", lines)
 
 
-def kept() -> str:
+def derived() -> str:
     frame = memlab.open().memories
     own = [column for column in MEMORY.values() if column.name not in FIELDS]
     return rows(
@@ -186,7 +186,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "renamed-attributes": renamed_attributes,
         "renamed-commands": renamed_commands,
     },
-    "reference/memories.md": {"fields": fields, "kept": kept, "edges": edges},
+    "reference/memories.md": {"fields": fields, "kept": derived, "edges": edges},
     "reference/operations.md": {"operations": operations},
     "reference/serving.md": {"arguments": arguments, "answers": answers},
     "systems.md": {"pack-settings": settings, "other-packs": other_packs},

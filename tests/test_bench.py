@@ -207,7 +207,7 @@ def test_questions_without_evidence_are_left_out_and_counted():
     assert "1 without evidence left out" in repr(bench)
 
 
-def test_one_conversation_has_no_interval():
+def test_a_single_conversation_has_no_interval():
     bench = bench_conversations([labelled("kitchen")], packs=["memlab"], baselines=False)
     assert set(bench.systems[0].intervals.values()) == {None}
     assert "interval" not in repr(bench)
@@ -225,7 +225,7 @@ def test_the_frame_has_a_row_for_each_system_and_category(result):
     assert frame.filter(pl.col("category") == 1)["questions"].unique().to_list() == [4]
 
 
-def test_it_reads_well_in_a_terminal_and_a_notebook(result):
+def test_a_bench_renders_in_a_terminal_and_a_notebook(result):
     lines = repr(result).splitlines()
     assert lines[0].endswith("[95% interval by conversation]")
     assert lines[0].startswith(

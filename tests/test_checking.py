@@ -45,7 +45,7 @@ def test_a_lab_that_nothing_happened_to_is_sound(folder):
     assert "sound" in repr(report)
 
 
-def test_one_that_is_open_is_checked_meanwhile(disk):
+def test_an_open_lab_can_be_checked(disk):
     with disk() as lab:
         lab.remember("Ana likes tea")
         assert lab.io.check().sound
@@ -109,7 +109,7 @@ def test_a_changed_text_comes_back_from_a_snapshot(folder):
     assert states(memlab.check(folder)) == {"text of memory 3": "repaired"}
 
 
-def test_what_nothing_holds_is_named(folder):
+def test_unreferenced_files_are_named(folder):
     change(folder, "UPDATE payload SET text = 'another' WHERE id = 5")
     report = memlab.check(folder)
     assert not report.sound
@@ -185,7 +185,7 @@ def test_rows_do_not_come_back_from_before_a_purge(folder, disk, tmp_path):
     assert states(memlab.check(folder)) == {"slate of event 5": "damaged"}
 
 
-def test_what_is_checked_is_one_moment_of_a_lab_that_is_written(disk):
+def test_a_check_sees_a_single_moment_of_a_lab_that_is_written(disk):
     with disk() as lab:
         lab.remember([f"memory {number}" for number in range(500)])
         stop = threading.Event()
@@ -203,7 +203,7 @@ def test_what_is_checked_is_one_moment_of_a_lab_that_is_written(disk):
             writer.join()
 
 
-def test_what_is_no_lab_stays_what_it_is(tmp_path):
+def test_a_folder_that_is_no_lab_is_left_unchanged(tmp_path):
     with pytest.raises(NotALab):
         memlab.check(tmp_path)
     with pytest.raises(NotALab):

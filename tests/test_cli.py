@@ -430,7 +430,7 @@ def test_the_policies_of_a_lab(run, json_of, tmp_path):
     assert [row["outcome"] for row in changes] == ["live"]
 
 
-def test_what_a_memory_is_joined_to(json_of, run):
+def test_the_memories_joined_to_a_memory(json_of, run):
     json_of("remember", "a.memlab", "The borrow checker", "--tag", "rust")
     json_of("remember", "a.memlab", "Tea is at four", "--tag", "rust")
     assert [row["to"] for row in json_of("graph", "trace", "a.memlab", 1)] == [

@@ -12,7 +12,7 @@ def lab(json_of):
     return "a.memlab"
 
 
-def test_a_field_in_place_and_a_text_anew(json_of, run, lab):
+def test_a_field_is_changed_in_the_memory_and_a_text_in_a_new_one(json_of, run, lab):
     edited = json_of(
         "edit",
         lab,

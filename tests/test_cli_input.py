@@ -10,8 +10,8 @@ import memlab
 from memlab.ui.cli import main
 
 
-def piped(given, *words):
-    return CliRunner().invoke(main, list(map(str, words)), input=given)
+def piped(content, *words):
+    return CliRunner().invoke(main, list(map(str, words)), input=content)
 
 
 def test_a_text_comes_from_standard_input(tmp_path):
@@ -39,15 +39,15 @@ def test_a_file_comes_from_standard_input(tmp_path):
     assert "tabs" in piped("", "list", lab).output
 
 
-@pytest.mark.parametrize("given", ["", "\n \n"])
-def test_an_empty_standard_input_is_refused_and_makes_no_lab(tmp_path, given):
-    result = piped(given, "remember", tmp_path / "lab", "-")
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_an_empty_standard_input_is_refused_and_makes_no_lab(tmp_path, content):
+    result = piped(content, "remember", tmp_path / "lab", "-")
     assert (result.exit_code, "Standard input is empty" in result.output) == (1, True)
     assert not (tmp_path / "lab").exists()
-    assert piped(given, "load", tmp_path / "lab", "-").exit_code == 1
+    assert piped(content, "load", tmp_path / "lab", "-").exit_code == 1
 
 
-def test_what_is_no_text_is_refused(tmp_path):
+def test_input_that_is_no_text_is_refused(tmp_path):
     result = piped(b"\xff\xfe\x00", "remember", tmp_path / "lab", "-")
     assert (result.exit_code, "not UTF-8" in result.output) == (1, True)
 
@@ -92,6 +92,6 @@ def test_drive_letters_and_colons_are_paths(name, tmp_path, monkeypatch):
         lab.remember("x")
 
 
-def test_what_was_taken_out_is_said_by_the_command(tmp_path):
+def test_the_command_reports_redactions(tmp_path):
     result = piped("", "remember", tmp_path / "lab", "the key is AKIAIOSFODNN7EXAMPLE")
     assert result.output.splitlines()[1:] == ["removed before it was stored: AWS access key"]

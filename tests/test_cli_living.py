@@ -54,7 +54,7 @@ def test_consolidation_there_and_back(json_of, run, old):
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "message"),
     [
         (("consolidate", "a.memlab", "--keep", "-1"), 1, "keep is a whole number"),
         (("consolidate", "a.memlab", "--project", "frm"), 1, "farm"),
@@ -64,7 +64,7 @@ def test_consolidation_there_and_back(json_of, run, old):
         (("maintain", "no.memlab"), 1, "There is no lab"),
     ],
 )
-def test_a_refusal_is_one_line_with_a_reason(run, old, words, status, said):
+def test_a_refusal_is_one_line_with_a_reason(run, old, words, status, message):
     result = run(*words)
     assert result.exit_code == status
-    assert said in result.output
+    assert message in result.output

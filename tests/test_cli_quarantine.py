@@ -3,7 +3,7 @@
 import memlab
 
 
-def test_what_came_from_a_session_goes_out_and_comes_back(json_of, run):
+def test_memories_of_a_session_are_quarantined_and_released(json_of, run):
     json_of("remember", "a.memlab", "deploys on Tuesdays", "--project", "api")
     with memlab.open("a.memlab") as lab:
         lab.remember("deploys on Fridays", session="web 17", creator="agent:web")

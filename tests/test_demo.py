@@ -180,9 +180,7 @@ def test_the_log_of_the_quarter_tells_what_is_true(run):
     assert quarter.truth[worst.policy] == min(quarter.truth[row.policy] for row in valued)
 
 
-def test_the_report_of_the_evaluation_stands_beside_the_page_which_names_but_does_not_need_it(
-    run, html
-):
+def test_the_evaluation_report_is_next_to_the_page_which_does_not_need_it(run, html):
     assert run.report.parent == run.output.parent
     assert run.report.name == "page-evaluation.html"
     assert run.report.name in html
@@ -224,7 +222,7 @@ def test_agreement_counts_pairs_in_order_and_intervals_that_hold(run):
     assert (result.intervals, result.holding) == (3, 2)
 
 
-def test_it_prints_a_short_story(ran):
+def test_the_demo_prints_a_short_story(ran):
     run, told = ran[0], ran[1].splitlines()
     assert len(told) <= 56
     where = str(run.output.parent)  # the path is the caller's

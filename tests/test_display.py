@@ -75,11 +75,11 @@ class TestHtml:
         for tag in ("<script", "<img", "<svg", "<iframe", "<b>out"):
             assert tag not in shown
 
-    def test_markup_stands_as_it_is(self):
+    def test_markup_is_passed_through(self):
         assert render_html(Markup("<b>x</b>")) == "<b>x</b>"
         assert "<i>x</i>" in table("", ["a"], [[Markup("<i>x</i>")]])
 
-    def test_one_part_has_no_element_around_it(self):
+    def test_a_single_part_has_no_element_around_it(self):
         assert render_html("x").startswith("<p")
         assert render_html(["x", "y"]).startswith("<div>")
         assert render_html(None) == ""

@@ -150,7 +150,7 @@ def test_scale_measures_a_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_scale_keeps_what_it_built(tmp_path: Path) -> None:
+def test_scale_reuses_the_labs_it_built(tmp_path: Path) -> None:
     first, second = (
         run("scale.py", tmp_path, *SMALL, "--folder", str(tmp_path / "kept")) for _ in range(2)
     )

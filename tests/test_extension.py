@@ -75,7 +75,7 @@ def test_a_feature_can_be_read_by_a_policy_and_is_logged_only_where_it_is():
     assert fingerprints[1]["size"].endswith(" sizes 1.0")
 
 
-def test_what_is_built_in_keeps_its_fingerprints_and_packs_their_hashes():
+def test_built_in_features_keep_their_fingerprints_and_packs_their_hashes():
     before = {name: load_pack(name).hash for name in memlab.packs()}
     known = load_pack("memlab").fingerprints("e")
     memlab.extend(
@@ -101,7 +101,7 @@ def test_what_is_built_in_keeps_its_fingerprints_and_packs_their_hashes():
     assert set(after) - set(known) == {"size"}
 
 
-def test_name_and_version_of_an_extension_enter_the_hash_of_a_pack_that_sets_what_it_declares():
+def test_a_pack_that_uses_an_extension_hashes_its_name_and_version():
     text = '(pack mine "faster" :inherits memlab) (setting pace 2)'
     hashes = set()
     for version in ("1", "2"):
@@ -128,7 +128,7 @@ def test_a_slot_at_its_default_adds_nothing_and_another_policy_does():
 
 
 @pytest.mark.parametrize(
-    ("declared", "said"),
+    ("declared", "message"),
     [
         ({"features": (feature("similarity"),)}, "similarity is declared by memlab"),
         ({"features": (feature(compute=None),)}, "has no function"),
@@ -142,9 +142,9 @@ def test_a_slot_at_its_default_adds_nothing_and_another_policy_does():
         ({"widgets": (int,)}, "is no widget"),
     ],
 )
-def test_a_declaration_that_is_refused_leaves_nothing_behind(declared, said):
+def test_a_declaration_that_is_refused_leaves_nothing_behind(declared, message):
     good = Setting("calm", "bool", "whether it is calm", default=True)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         memlab.extend(Extension("bad", "1", **{"settings": (good,), **declared}))
     assert "calm" not in SETTINGS
     assert "bad" not in memlab.extensions()
@@ -179,7 +179,7 @@ def test_the_tables_are_read_only():
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "message"),
     [
         (lambda pool: [1.0], "shape"),
         (lambda pool: ["a"] * len(pool), "declares numbers"),
@@ -191,11 +191,13 @@ def test_the_tables_are_read_only():
         (lambda pool: None, "shape"),
     ],
 )
-def test_what_a_feature_returns_is_checked_by_name(returned, said):
+def test_the_result_of_a_feature_is_checked_by_name(returned, message):
     memlab.extend(Extension("sizes", "1", features=(feature(compute=returned),)))
     with a_lab() as lab:
         lab.policies.install("recall-score", BY_LENGTH)
-        with pytest.raises(ExtensionError, match=f"feature size of the extension sizes 1.*{said}"):
+        with pytest.raises(
+            ExtensionError, match=f"feature size of the extension sizes 1.*{message}"
+        ):
             lab.recall("tabs")
         lab.policies.rollback("recall-score")
         assert lab.recall("tabs")
@@ -333,7 +335,7 @@ def stage_of(change):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda order: order[[0, 0]], "does not contain each candidate of the pool exactly once"),
         (lambda order: order[:0], "does not contain each candidate of the pool exactly once"),
@@ -342,10 +344,12 @@ def stage_of(change):
         (lambda order: 1 / 0, "failed with ZeroDivisionError"),
     ],
 )
-def test_a_selection_that_shows_a_memory_twice_or_none_is_refused_by_name(change, said):
+def test_a_selection_that_shows_a_memory_twice_or_none_is_refused_by_name(change, message):
     memlab.extend(Extension("orders", "1", stages=(stage_of(change),)))
     with a_lab() as lab:
-        with pytest.raises(ExtensionError, match=f"stage select of the extension orders 1.*{said}"):
+        with pytest.raises(
+            ExtensionError, match=f"stage select of the extension orders 1.*{message}"
+        ):
             lab.recall("tabs")
         forget_extension("orders")
         assert len(lab.recall("tabs")) == 2
@@ -405,7 +409,7 @@ def test_a_function_of_query_and_texts_is_asked_once_a_recall():
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("arguments", "error", "message"),
     [
         (pl.col("importance").mean(), InputError, "reads other rows"),
         (pl.col("importance").rank(), InputError, "reads other rows"),
@@ -421,9 +425,9 @@ def test_a_function_of_query_and_texts_is_asked_once_a_recall():
         (len, InputError, "version"),
     ],
 )
-def test_what_is_no_feature_is_refused(given, error, said):
-    with a_lab() as lab, pytest.raises(error, match=said):
-        lab.features.add("mine", given)
+def test_an_invalid_feature_is_refused(arguments, error, message):
+    with a_lab() as lab, pytest.raises(error, match=message):
+        lab.features.add("mine", arguments)
     assert "mine" not in FEATURES
 
 
@@ -499,7 +503,7 @@ def test_an_embedder_is_opened_by_its_name(tmp_path):
         memlab.open(tmp_path / "a.memlab")
 
 
-def test_a_command_stands_in_the_help_under_extensions():
+def test_a_command_of_an_extension_is_listed_in_the_help():
     import click
     from click.testing import CliRunner
 
@@ -728,7 +732,7 @@ def test_an_accessor_asks_its_slot_of_all_memories():
         ),
     ],
 )
-def test_what_an_extension_may_not_write_is_refused(kind, body, error):
+def test_a_write_that_an_extension_may_not_make_is_refused(kind, body, error):
     memlab.extend(NOTES)
     with a_lab() as lab:
         head = lab.io.store.journal.head
@@ -738,7 +742,7 @@ def test_what_an_extension_may_not_write_is_refused(kind, body, error):
 
 
 @pytest.mark.parametrize(
-    ("declared", "said"),
+    ("declared", "message"),
     [
         (
             {"events": (EventType("pin", "A note."),)},
@@ -760,8 +764,8 @@ def test_what_an_extension_may_not_write_is_refused(kind, body, error):
         ({"projections": (Notes,)}, "no subclass of memlab.kernel.state.Projection"),
     ],
 )
-def test_events_and_accessors_are_checked_when_they_are_declared(declared, said):
-    with pytest.raises(InputError, match=said):
+def test_events_and_accessors_are_checked_when_they_are_declared(declared, message):
+    with pytest.raises(InputError, match=message):
         memlab.extend(Extension("worse", "1", **declared))
     assert "worse" not in memlab.extensions()
 
@@ -958,7 +962,7 @@ def test_a_context_says_what_an_extension_knows_of_a_project():
         )
 
 
-def test_what_follows_a_pass_of_upkeep_is_told_by_its_events():
+def test_the_events_of_a_pass_of_upkeep_reach_the_hooks():
     passes = []
 
     def tidied(store, now):
@@ -971,7 +975,7 @@ def test_what_follows_a_pass_of_upkeep_is_told_by_its_events():
     assert len(passes) == 1
 
 
-def test_what_stands_for_quarantined_memories_goes_with_them():
+def test_summaries_of_quarantined_memories_are_withdrawn_with_them():
     class Digest(NamedTuple):
         members: list
         was: dict

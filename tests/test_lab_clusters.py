@@ -28,16 +28,16 @@ class TestCascade:
         (defpolicy eligible [similarity hops] "One seed alone." (or (> hops 0) (> similarity 0.999)))
     """
 
-    def found(self, lab):
+    def recalled_ids(self, lab):
         return {hit.id for hit in lab.recall("The goat on meadow 3 wants hay and salt", log=False)}
 
     def test_finds_through_the_cluster(self, herd):
         herd.policies.use(self.PACK)
-        assert len(self.found(herd)) == 1
+        assert len(self.recalled_ids(herd)) == 1
         herd.graph.clusters.find()
-        assert self.found(herd) == set(range(1, 11))
+        assert self.recalled_ids(herd) == set(range(1, 11))
 
-    def test_the_default_pack_finds_what_it_found(self, herd):
+    def test_the_default_pack_keeps_its_results(self, herd):
         before = [(hit.id, hit.score) for hit in herd.recall("goat hay", log=False)]
         herd.graph.clusters.find()
         assert [(hit.id, hit.score) for hit in herd.recall("goat hay", log=False)] == before
@@ -69,7 +69,7 @@ class TestResults:
             "refined",
         ]
 
-    def test_what_is_shown_is_escaped(self, lab, clock):
+    def test_rendered_texts_are_escaped(self, lab, clock):
         lab.remember(
             [{"text": f"<script>x{n}</script> goat hay meadow", "kind": "event"} for n in range(12)]
         )
@@ -92,7 +92,7 @@ class TestResults:
             frame["of"].to_list() == herd.graph.clusters.frame().sort("cluster")["name"].to_list()
         )
 
-    def test_restore_brings_one_member_back_beside_its_summary(self, herd, clock):
+    def test_restore_brings_a_member_back_next_to_its_summary(self, herd, clock):
         clock.advance(days=100)
         consolidation = herd.upkeep.consolidation.run()
         herd.restore(1)
@@ -101,13 +101,13 @@ class TestResults:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("given", [1, 0, -3, True, 2.5, "ten"])
-    def test_min_size(self, herd, given):
+    @pytest.mark.parametrize("arguments", [1, 0, -3, True, 2.5, "ten"])
+    def test_min_size(self, herd, arguments):
         with pytest.raises(InputError, match="min_size"):
-            herd.graph.clusters.find(min_size=given)
+            herd.graph.clusters.find(min_size=arguments)
 
     @pytest.mark.parametrize(
-        ("given", "said"),
+        ("arguments", "message"),
         [
             ({"older_than_days": -1}, "older_than_days is a number"),
             ({"older_than_days": float("nan")}, "older_than_days is a number"),
@@ -117,9 +117,9 @@ class TestRefusals:
             ({"summarise": "gpt"}, "summarise is a function"),
         ],
     )
-    def test_consolidate(self, herd, given, said):
-        with pytest.raises(InputError, match=said):
-            herd.upkeep.consolidation.run(**given)
+    def test_consolidate(self, herd, arguments, message):
+        with pytest.raises(InputError, match=message):
+            herd.upkeep.consolidation.run(**arguments)
 
     def test_names_come_with_the_nearest(self, herd):
         herd.remember("x", project="farm")
@@ -175,7 +175,7 @@ def test_the_same_journal_gives_the_same_bytes(trigrams):
     assert life() == life()
 
 
-def test_what_was_exported_comes_back_with_its_clusters(herd, tmp_path, trigrams, clock):
+def test_exported_memories_keep_their_clusters(herd, tmp_path, trigrams, clock):
     herd.graph.clusters.find()
     herd.io.export(tmp_path / "all.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:

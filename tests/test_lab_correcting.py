@@ -46,7 +46,7 @@ def test_a_field_is_changed_in_place(lab, clock):
     assert lab.edges["to"].to_list() == ["style", "editor"]
 
 
-def test_none_takes_a_value_away(lab):
+def test_none_removes_a_value(lab):
     memory = lab.remember(
         "tabs", tags=["x"], summary="s", branch="main", ttl_days=3, valid_from="2026-01-01"
     )
@@ -102,7 +102,7 @@ def test_another_text_is_another_memory_that_supersedes_the_old(lab, clock):
 
 
 @pytest.mark.parametrize("name", [name for name in FIXED if name not in ("text", "created")])
-def test_what_is_fixed_makes_a_new_memory_too(lab, name):
+def test_changing_a_fixed_field_makes_a_new_memory(lab, name):
     old = lab.remember("tabs", **{name: "one"})
     assert lab.edit(old, **{name: "one"}).id == 1
     new = lab.edit(old, **{name: "two"})
@@ -147,7 +147,7 @@ def test_every_field_is_carried_over(lab):
         assert two[name] == (None if name in of_its_words else one[name]), name
 
 
-def test_an_edit_of_what_was_edited_edits_what_stands_for_it(lab):
+def test_editing_an_edited_memory_edits_its_successor(lab):
     lab.remember("a")
     lab.edit(1, text="b")
     assert lab.edit(1, text="c").id == 3
@@ -199,7 +199,7 @@ def test_secrets_do_not_come_in_by_an_edit(lab):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({}, "to change"),
         ({"importance": 2}, "lies in 0..1"),
@@ -211,11 +211,11 @@ def test_secrets_do_not_come_in_by_an_edit(lab):
         ({"tags": "x"}, "list of strings"),
     ],
 )
-def test_bad_edits_change_nothing(lab, given, said):
+def test_bad_edits_change_nothing(lab, arguments, message):
     lab.remember("tabs")
     before = kinds(lab)
-    with pytest.raises(InputError, match=said):
-        lab.edit(1, **given)
+    with pytest.raises(InputError, match=message):
+        lab.edit(1, **arguments)
     assert kinds(lab) == before
 
 
@@ -229,7 +229,7 @@ def test_texts_of_any_kind_and_length(lab, text):
 # -- deleting and restoring -----------------------------------------------------------------------------------------
 
 
-def test_what_is_flagged_leaves_recall_and_its_succession_is_up_for_review(lab):
+def test_a_flagged_memory_leaves_recall_and_its_succession_is_reviewed(lab):
     lab.remember("the office is in Rome")
     lab.edit(1, text="the office is in Oslo")
     done = lab.forget(2, how="deprecate", reason="it never moved")
@@ -248,7 +248,7 @@ def test_what_is_flagged_leaves_recall_and_its_succession_is_up_for_review(lab):
     assert lab.recall("office").ids == (2,)
 
 
-def test_each_is_restored_to_what_it_was(lab):
+def test_each_memory_is_restored_to_its_former_status(lab):
     lab.remember(["a", "b", "c"])
     with lab.io.store.writing() as tx:
         tx.event(
@@ -281,7 +281,7 @@ def test_a_whole_project_goes_and_comes_back(lab):
 
 
 @pytest.mark.parametrize("status", RECALLABLE)
-def test_what_was_superseded_stays_out_while_what_took_its_place_is_in_use(lab, status):
+def test_a_superseded_memory_is_inactive_while_its_successor_is_active(lab, status):
     lab.remember("deploys on mondays")
     lab.remember("deploys on fridays", status=status, linking="off")
     lab.graph.link(2, 1, "supersedes")
@@ -304,7 +304,7 @@ def test_what_was_superseded_stays_out_while_what_took_its_place_is_in_use(lab, 
         assert row(lab, 1)["status"] == "superseded"
 
 
-def test_what_is_deleted_cannot_be_edited_and_what_is_superseded_not_restored(lab):
+def test_deleted_memories_cannot_be_edited_and_superseded_ones_not_restored(lab):
     lab.remember("a")
     lab.edit(1, text="b")
     with pytest.raises(InputError, match="superseded by memory 2, which is active"):
@@ -401,30 +401,30 @@ def test_a_lab_in_memory_is_saved_by_a_backup(lab, trigrams, tmp_path):
 def test_backups_are_made_on_opening_once_a_day_and_on_closing_if_there_is_something_new(
     disk, tmp_path, clock
 ):
-    def kept():
+    def backup_numbers():
         return sorted(
             int(path.name.split("-")[1])
             for path in (tmp_path / "agent.memlab" / "backups").iterdir()
         )
 
     with disk(backups=True) as lab:
-        assert kept() == [1]
+        assert backup_numbers() == [1]
         lab.remember("a")
-    assert kept() == [1, 2]
+    assert backup_numbers() == [1, 2]
     with disk(backups=True):
-        assert kept() == [1, 2]
-    assert kept() == [1, 2]
+        assert backup_numbers() == [1, 2]
+    assert backup_numbers() == [1, 2]
     with disk() as lab:
         lab.remember("b")
     clock.advance(hours=2)
     with disk(backups=True):
-        assert kept() == [1, 2]
-    assert kept() == [1, 2, 3]
+        assert backup_numbers() == [1, 2]
+    assert backup_numbers() == [1, 2, 3]
     with disk() as lab:
         lab.remember("c")
     clock.advance(days=2)
     with disk(backups=True):
-        assert kept() == [2, 3, 4]
+        assert backup_numbers() == [2, 3, 4]
     with pytest.raises(InputError, match="backups=True"):
         memlab.open(backups=True)
     with pytest.raises(InputError, match="backups=True"):

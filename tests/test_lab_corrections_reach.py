@@ -108,7 +108,7 @@ def test_facts_and_observations_that_were_read_from_it_are_read_again():
     assert lab.facts.profile().text == "The user lives in Milan."
 
 
-def test_what_somebody_else_said_too_is_not_read_again():
+def test_statements_of_other_speakers_are_not_read_again():
     lab = memlab.open(pack="companion")
     for session in ("s", "t"):
         lab.remember("I live in Rome", kind="turn", speaker="user", session=session)
@@ -212,7 +212,7 @@ def test_an_edit_that_empties_a_text_is_refused(lab):
         unchanged(lab, lambda text=text: lab.edit(1, text=text), InputError, "empty")
 
 
-def test_what_is_purged_or_deleted_is_not_edited(lab):
+def test_purged_or_deleted_memories_are_not_edited(lab):
     lab.remember(["tabs", "spaces"])
     lab.forget(1, how="delete")
     unchanged(lab, lambda: lab.edit(1, text="other"), InputError, "deleted. Restore it first")
@@ -228,7 +228,7 @@ def test_a_memory_of_another_lab_is_not_edited(lab):
     unchanged(lab, lambda: lab.edit(7, text="other"), UnknownName, "memory")
 
 
-def test_what_the_caller_may_not_change_is_not_edited(lab):
+def test_memories_the_caller_may_not_change_are_not_edited(lab):
     coder = lab.agents("coder", project="web")
     lab.remember("a private note", creator="agent:tutor", visibility="private")
     lab.remember("of the other project", project="api")

@@ -272,7 +272,7 @@ class TestEntities:
         lab.facts.add("Pseudonym 9999", "uses", "a pen")
         assert lab.facts.frame()["subject"].to_list() == ["Ada"]
 
-    def test_what_is_shown_is_escaped(self, lab):
+    def test_rendered_texts_are_escaped(self, lab):
         assert "<b>" not in html_of(lab.facts.entities.declare("<b>Ada</b>"))
 
     @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ class TestMerging:
         assert (ends(people), edges(people)) == before[:2]
         assert people.facts.entities.frame().equals(before[2])
 
-    def test_what_was_told_since_stays_where_it_is(self, people):
+    def test_facts_added_since_the_merge_stay_with_their_entity(self, people):
         people.facts.entities.merge("A. Lovelace", into="Ada Lovelace")
         people.facts.add("A. Lovelace", "uses", "pencils")
         people.facts.entities.split("A. Lovelace")
@@ -411,7 +411,7 @@ class TestHomonyms:
             ("", {"facts": [1]}, "empty"),
         ],
     )
-    def test_what_cannot_be_parted(self, lab, name, more, why):
+    def test_entities_that_cannot_be_split(self, lab, name, more, why):
         lab.facts.add("Alex", "likes", "tea")
         lab.facts.add("Bob", "likes", "tea")
         lab.facts.add("Alexander", "likes", "tea")
@@ -448,7 +448,7 @@ class TestNarrative:
             != ""
         )
 
-    def test_what_is_over_or_withdrawn_is_left_out(self, lab, clock):
+    def test_expired_and_retracted_facts_are_left_out(self, lab, clock):
         lab.facts.add("Ada", "lives-in", object="Rome", valid_until=clock() + 10)
         lab.facts.add("Ada", "lives-in", object="Oslo", valid_from=clock() + 10)
         lab.facts.add("Ada", "uses", "ink", status="superseded")
@@ -461,7 +461,7 @@ class TestNarrative:
         assert lab.facts.frame(at=clock())["id"].to_list() == [2, 5]
         assert lab.facts.narrative([5]).text == ""
 
-    def test_what_does_not_fit_is_passed_over(self, lab):
+    def test_facts_that_do_not_fit_the_budget_are_skipped(self, lab):
         lab.facts.add("Ada", "uses", "x" * 400)
         lab.facts.add("Ada", "uses", "ink")
         narrative = lab.facts.narrative([1, 2], budget_tokens=10)
@@ -551,7 +551,7 @@ class TestProfile:
         assert lab.facts.profile("Ada").text == "Ada uses lead, uses chalk and uses ink."
         assert lab.facts.profile("Ada", budget_tokens=5).text == "Ada uses lead."
 
-    def test_what_belongs_to_another_session_or_project_is_not_told(self, lab):
+    def test_facts_of_other_sessions_and_projects_are_left_out(self, lab):
         lab.facts.add("Ada", "uses", "ink", project="a")
         lab.facts.add("Ada", "uses", "lead", project="b")
         lab.facts.add("Ada", "uses", "chalk", scope="session", session="s")

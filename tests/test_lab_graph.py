@@ -126,7 +126,7 @@ def test_the_frames_of_the_structure_are_attributes(lab):
 
 
 @pytest.mark.long
-def test_what_a_tree_shows_is_escaped():
+def test_rendered_trees_are_escaped():
     with memlab.open() as lab:
         lab.remember("<script>alert(1)</script>", tags=["<b>"])
         assert "<script>" not in html_of(lab.graph.trace(1))

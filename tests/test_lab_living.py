@@ -32,7 +32,7 @@ def head(lab):
 
 
 class TestMaintain:
-    def test_what_it_tells(self, lab, clock):
+    def test_the_report_of_maintain(self, lab, clock):
         lab.remember(["a", "b", "c"])
         clock.advance(days=5)
         upkeep = lab.upkeep.maintain()
@@ -69,7 +69,7 @@ class TestMaintain:
         assert lab.upkeep.maintain(datetime(2026, 1, 12)).frame["to"].to_list() == ["hazy"]
 
     @pytest.mark.parametrize("now", [2**62, -(2**62), "9999-06-01"])
-    def test_what_no_calendar_has_is_refused(self, lab, now):
+    def test_impossible_dates_are_refused(self, lab, now):
         lab.remember("a")
         before = head(lab)
         with pytest.raises(InputError, match="a time lies in the years 1 to 9998"):
@@ -84,7 +84,9 @@ class TestMaintain:
             assert not other.upkeep.maintain()
             assert other.memories.equals(one.memories)
 
-    def test_what_came_between_the_decision_and_the_lock_is_seen(self, disk, clock, monkeypatch):
+    def test_writes_between_the_decision_and_the_lock_are_considered(
+        self, disk, clock, monkeypatch
+    ):
         """Another process confirms a memory just before the write that was about to delete it."""
         with disk(pack=QUIET) as one, disk() as other:
             one.remember(["a", "b"])
@@ -115,7 +117,7 @@ class TestMaintain:
             assert lab.upkeep.forecast(1, "2026-04-01").frame.height == 100
 
     @pytest.mark.parametrize(("fields", "status"), [({}, "deleted"), ({"ttl_days": 7}, "expired")])
-    def test_what_was_restored_is_not_let_go_at_once(self, lab, clock, fields, status):
+    def test_a_restored_memory_does_not_expire_at_once(self, lab, clock, fields, status):
         lab.remember("a dream", **fields)
         clock.advance(days=30)
         lab.upkeep.maintain()
@@ -178,7 +180,7 @@ class TestSchedule:
     def test_the_thread_may_close_the_lab_itself(self, disk):
         lab, closed = disk(pack=QUIET), threading.Event()
 
-        def close(found):
+        def close(error):
             lab.close()
             closed.set()
 
@@ -195,7 +197,7 @@ class TestSchedule:
         assert not schedule.active
         assert schedule.error is None
 
-    def test_a_lab_that_nobody_has_any_more_is_let_go(self, trigrams, clock):
+    def test_an_unreferenced_lab_is_released(self, trigrams, clock):
         schedule = memlab.open(embedder=trigrams, clock=clock).upkeep.schedule(every=SOON)
         gc.collect()
         assert until(lambda: not schedule.active)
@@ -221,8 +223,8 @@ class TestSchedule:
     def test_a_callback_that_fails_does_not_end_it(self, lab):
         result = queue.Queue()
 
-        def fails(found):
-            result.put(found)
+        def fails(error):
+            result.put(error)
             raise KeyError("mine")
 
         with lab.upkeep.schedule(every=SOON, on_upkeep=fails) as schedule:
@@ -230,7 +232,7 @@ class TestSchedule:
                 result.get(timeout=30)
             assert schedule.active
 
-    def test_it_stops_between_blocks(self, lab, monkeypatch):
+    def test_upkeep_stops_between_blocks(self, lab, monkeypatch):
         """A pass over a million memories does not hold up who closes the lab."""
         monkeypatch.setattr(upkeep, "_BLOCK", 1)
         lab.remember(["a", "b", "c"])
@@ -247,7 +249,7 @@ class TestSchedule:
         with pytest.raises(InputError, match="every is a timedelta"):
             lab.upkeep.schedule(every=every)
 
-    def test_who_writes_meanwhile_is_not_held_up(self, lab):
+    def test_upkeep_does_not_delay_another_writer(self, lab):
         with lab.upkeep.schedule(every=SOON):
             for number in range(50):
                 lab.remember(f"memory {number}")

@@ -85,7 +85,7 @@ def test_a_lab_that_may_not_be_written_exports_and_does_not_load(disk, tmp_path)
             lab.upkeep.operations.run('(remember "x")')
 
 
-def test_what_is_loaded_renders(lab, tmp_path, trigrams, clock):
+def test_the_load_report_renders(lab, tmp_path, trigrams, clock):
     lab.remember("<b>tabs</b>")
     path = lab.io.export(tmp_path / "<i>.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:

@@ -15,8 +15,8 @@ SHORT = ("I like tea.", "ok thanks!", "The boiler is in the cellar.")
 QUESTION = "Who serviced the boiler, and what was the bill?"
 
 
-def filled(path=None, **given):
-    lab = memlab.open(path, clock=ManualClock("2026-01-01"), **given)
+def filled(path=None, **options):
+    lab = memlab.open(path, clock=ManualClock("2026-01-01"), **options)
     lab.remember(
         [{"text": text, "speaker": "Ann", "session": "s"} for text in (*SHORT, LONG)], chain=True
     )
@@ -85,7 +85,7 @@ class TestGone:
         with memlab.open(tmp_path / "lab", clock=ManualClock("2026-01-01")) as lab:
             assert scores(lab) == after
 
-    def test_what_is_private_moves_nothing_for_others(self):
+    def test_private_texts_change_nothing_for_others(self):
         with filled() as lab, filled() as other:
             other.remember([{"text": LONG, "visibility": "private", "creator": "Bob"}])
             assert scores(lab.at(viewer="Eve")) == scores(other.at(viewer="Eve"))

@@ -154,7 +154,7 @@ def test_no_byte_is_left(disk, folder, monkeypatch):
         assert traces(folder) == set()
 
 
-def test_what_stays_is_the_row_its_numbers_and_a_tombstone(disk):
+def test_a_purged_row_keeps_its_numbers_and_a_tombstone(disk):
     with disk() as lab:
         fill(lab)
         before = lab.memories
@@ -182,7 +182,7 @@ def test_what_stays_is_the_row_its_numbers_and_a_tombstone(disk):
         assert "acmeproj" not in str(decisions.to_dicts())
 
 
-def test_what_tells_of_it_and_stays_is_named(lab):
+def test_remaining_traces_are_listed(lab):
     lab.remember("one")
     lab.edit(1, text="two")
     lab.remember("a summary of two")
@@ -222,12 +222,14 @@ def texts_of_the_past(lab):
 def test_a_recall_of_the_past_knows_it_no_more(lab):
     fill(lab)
     pack = memlab.load_pack("cascade")
-    asked = lab.slates().decisions.collect().to_dicts()
-    assert lab.policies.recall_again(asked[1], pack) is not None
+    logged_queries = lab.slates().decisions.collect().to_dicts()
+    assert lab.policies.recall_again(logged_queries[1], pack) is not None
     assert "xylophon" in texts_of_the_past(lab)
     lab.purge([1, 4])
-    assert lab.policies.recall_again(asked[0], pack) is None  # the question itself was the text
-    assert lab.policies.recall_again(asked[1], pack) is not None
+    assert (
+        lab.policies.recall_again(logged_queries[0], pack) is None
+    )  # the question itself was the text
+    assert lab.policies.recall_again(logged_queries[1], pack) is not None
     assert "xylophon" not in texts_of_the_past(lab)
 
 
@@ -244,7 +246,7 @@ def test_a_lab_of_the_past_that_is_open_knows_it_no_more(lab):
 # -- the questions ------------------------------------------------------------------------------------------------
 
 
-def asked(lab):
+def logged_queries(lab):
     return lab.slates().decisions.collect()["query"].to_list()
 
 
@@ -260,7 +262,7 @@ def test_a_question_that_quotes_a_part_goes_and_one_that_another_memory_explains
     for question in (*quoting, *staying):
         lab.recall(question)
     done = lab.purge(1)
-    assert asked(lab) == ["", "", "", *staying]
+    assert logged_queries(lab) == ["", "", "", *staying]
     assert done.questions == 3
     assert done.frame.filter(what="questions")["count"].item() == 3
 
@@ -286,16 +288,16 @@ def test_a_session_goes_with_the_questions_that_were_asked_in_it(disk, folder):
         assert done.ids == (1, 4)
         assert done.found.is_empty()
         assert traces(folder) == set()
-        assert asked(lab) == ["", "", "fair", "fair", ""]
+        assert logged_queries(lab) == ["", "", "fair", "fair", ""]
 
 
-def test_what_one_creator_wrote_goes_with_what_was_asked_as_this_viewer(lab):
+def test_a_creators_memories_are_purged_with_the_queries_of_that_viewer(lab):
     lab.remember("Fennel tops for the rabbit", creator="agent:coder")
     lab.remember("Hay for the rabbit", creator="agent:vet")
     lab.recall("the rabbit", viewer="agent:coder")
     lab.recall("the rabbit", viewer="agent:vet")
     assert lab.purge(creator="agent:coder").ids == (1,)
-    assert asked(lab) == ["", "the rabbit"]
+    assert logged_queries(lab) == ["", "the rabbit"]
     assert "agent:coder" not in str(lab.slates().decisions.collect().to_dicts())
 
 
@@ -318,7 +320,7 @@ def test_a_subject_goes_under_all_its_names(disk, folder):
         assert done.found.rows() == [
             ("a name", "memory 4", 1, "contains it too, and was not purged")
         ]
-        assert asked(lab) == ["", "what does Bob like"]
+        assert logged_queries(lab) == ["", "what does Bob like"]
         assert "Bob" in lab.facts.entities.frame()["name"].to_list()
         live = content_of(lab.io.store.state)
     with disk() as lab:
@@ -332,7 +334,7 @@ def test_names_narrow_each_other(lab):
     lab.recall("which", project="web", session="monday")
     lab.recall("which", project="api", session="monday")
     assert lab.purge(project="web", session="monday").ids == (1,)
-    assert asked(lab) == ["", "which"]
+    assert logged_queries(lab) == ["", "which"]
     assert lab.slates().decisions.collect()["project"].to_list() == ["web", "api"]
     assert lab.purge(project="web", session="monday").ids == ()
     assert lab.purge(session="monday").ids == (3,)
@@ -341,7 +343,7 @@ def test_names_narrow_each_other(lab):
             lab.purge(**wrong)
 
 
-def test_what_is_overdue(lab, clock):
+def test_overdue_deletions(lab, clock):
     lab.remember(["a", "b", "c"])
     lab.forget(1, how="delete")
     clock.advance(days=29)
@@ -383,7 +385,7 @@ def test_twice_is_once(lab):
         {"memory": 1, "session": "x"},
     ],
 )
-def test_it_is_said_exactly_what_is_to_go(lab, wrong):
+def test_a_preview_lists_exactly_what_is_purged(lab, wrong):
     lab.remember("a", project="x")
     with pytest.raises(InputError, match="exactly one"):
         lab.purge(**wrong)
@@ -695,7 +697,7 @@ def test_killed_at_any_moment(disk, folder, monkeypatch, delay):
     assert traces(folder) == set()
 
 
-def test_who_writes_a_snapshot_meanwhile_is_waited_for(disk, monkeypatch):
+def test_a_purge_waits_for_the_writer_of_a_snapshot(disk, monkeypatch):
     monkeypatch.setattr("memlab.subjects.purge.purge.PURGE_TIMEOUT", 0.1)
     with disk() as lab, disk() as other:
         lab.remember("a")

@@ -53,7 +53,7 @@ def facts(trigrams, clock):
         ({"source": "user-edit"}, ()),
     ],
 )
-def test_what_came_from_a_session_a_creator_or_a_source_leaves_recall(lab, chosen, ids):
+def test_memories_of_a_session_a_creator_or_a_source_leave_recall(lab, chosen, ids):
     lab.remember("tabs, not spaces", session="talk")
     lab.remember("tabs are bad", session="web")
     lab.remember("tabs are evil", session="web", creator="agent:web")
@@ -75,7 +75,7 @@ def test_since_goes_by_when_it_was_written_and_not_by_what_the_writer_says(lab, 
     assert statuses(lab) == ["active", "quarantined", "quarantined"]
 
 
-def test_what_is_deleted_stays_so_and_what_is_out_of_use_otherwise_goes_too(lab):
+def test_deleted_memories_stay_deleted_and_other_inactive_ones_are_quarantined(lab):
     for text in ("a", "b", "c"):
         lab.remember(text, session="web")
     lab.forget(1, how="delete")
@@ -91,7 +91,7 @@ def test_what_is_deleted_stays_so_and_what_is_out_of_use_otherwise_goes_too(lab)
 # -- what comes back ------------------------------------------------------------------------------------------------
 
 
-def test_what_was_superseded_by_it_alone_holds_again(facts):
+def test_a_memory_superseded_only_by_a_quarantined_one_is_active_again(facts):
     was = facts.at("2026-03-01T12:00:00").memories.row(0, named=True)
     assert statuses(facts) == ["superseded", "staged"]
     done = facts.forget(session="web", how="quarantine")
@@ -101,7 +101,7 @@ def test_what_was_superseded_by_it_alone_holds_again(facts):
     assert facts.facts.frame(at="2026-03-03")["value"].to_list() == ["dark"]
 
 
-def test_what_something_else_superseded_since_stays_superseded(facts):
+def test_a_memory_superseded_by_another_since_stays_superseded(facts):
     fact(facts, "grey", session="talk", confidence=0.95)
     done = facts.forget(session="web", how="quarantine")
     assert statuses(facts) == ["superseded", "quarantined", "staged"]
@@ -196,7 +196,7 @@ def test_single_memories_are_restored_and_release_leaves_them_alone(lab):
     assert statuses(lab) == ["active", "active"]
 
 
-def test_what_is_purged_meanwhile_displaces_nothing_again(facts):
+def test_a_memory_purged_meanwhile_displaces_nothing_on_release(facts):
     done = facts.forget(session="web", how="quarantine")
     facts.purge(2)
     assert facts.restore(quarantine=done).ids == ()
@@ -269,7 +269,7 @@ def test_edges_and_contributions_are_told(lab):
     assert lab.edges.height == 2
 
 
-def test_it_is_shown_in_a_notebook(facts):
+def test_the_result_renders_in_a_notebook(facts):
     facts.recall(facts[2].text)
     done = facts.forget(session="web", reason="<b>a page</b>", how="quarantine")
     assert "1 memories left recall, 1 back in use, shown 1 times in 1 recalls" in repr(done)
@@ -281,7 +281,7 @@ def test_it_is_shown_in_a_notebook(facts):
 
 
 @pytest.mark.parametrize(
-    ("given", "error"),
+    ("arguments", "error"),
     [
         ({}, InputError),
         ({"since": "2026-01-01"}, InputError),
@@ -296,10 +296,10 @@ def test_it_is_shown_in_a_notebook(facts):
         ({"session": "web", "reason": "the key is AKIAIOSFODNN7EXAMPLE"}, PrivacyError),
     ],
 )
-def test_bad_calls_change_nothing(lab, given, error):
+def test_bad_calls_change_nothing(lab, arguments, error):
     lab.remember("tabs", session="web")
     with pytest.raises(error):
-        lab.upkeep.review.quarantine(**given)
+        lab.upkeep.review.quarantine(**arguments)
     assert statuses(lab) == ["active"]
 
 

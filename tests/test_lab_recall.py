@@ -118,7 +118,7 @@ class TestAskingAgain:
             == first.slate.ids.tolist()
         )
 
-    def test_what_a_log_cannot_hold_is_refused_by_name(self, noted):
+    def test_a_value_that_the_log_cannot_store_is_refused_by_name(self, noted):
         shout = pl.col("text").map_batches(
             lambda texts: texts.str.to_uppercase() != "", return_dtype=pl.Boolean
         )
@@ -233,13 +233,13 @@ class TestSimilar:
         )
         assert hits["similarity"].is_sorted(descending=True)
 
-    def test_it_reads_and_writes_nothing(self, noted):
+    def test_a_preview_reads_and_writes_nothing(self, noted):
         before = noted.io.store.journal.head, noted.memories
         noted.graph.similar(1)
         assert noted.io.store.journal.head == before[0]
         assert noted.memories.equals(before[1])
 
-    def test_what_recall_does_not_admit_is_left_out(self, noted):
+    def test_a_memory_that_recall_does_not_admit_is_left_out(self, noted):
         noted.forget(2)
         assert 2 not in noted.graph.similar(1)["memory_id"]
         assert noted.graph.similar(2)["memory_id"].to_list()[0] == 1
@@ -262,7 +262,7 @@ class TestSimilar:
     @pytest.mark.parametrize(
         ("memory", "more"), [(9, {}), (True, {}), (1, {"limit": 0}), (1, {"limit": 2.5})]
     )
-    def test_what_is_wrong_is_said(self, noted, memory, more):
+    def test_errors_say_what_is_wrong(self, noted, memory, more):
         with pytest.raises(memlab.InputError, match=r"memory|limit"):
             noted.graph.similar(memory, **more)
 

@@ -58,7 +58,7 @@ class Gate:
         return initials(texts)
 
 
-def named(embed):
+def name_embedder(embed):
     return load_embedder(embed, name="test gate")
 
 
@@ -73,7 +73,7 @@ def small(monkeypatch):
 def shut():
     """Return an embedder whose gate is shut, and the gate."""
     gate = Gate()
-    embedder = named(gate)
+    embedder = name_embedder(gate)
     gate.open.clear()
     yield embedder, gate
     gate.open.set()
@@ -120,17 +120,21 @@ def scores(lab):
 @pytest.mark.parametrize("way", ["thread", "foreground", "again"])
 def test_the_end_is_that_of_the_foreground_to_the_bit(tmp_path, clock, small, way):
     with memlab.open(
-        filled(tmp_path / "one", clock), embedder=named(initials), clock=clock, reembed=True
+        filled(tmp_path / "one", clock), embedder=name_embedder(initials), clock=clock, reembed=True
     ) as lab:
         wanted, ranked = contents(lab), scores(lab)
     path = filled(tmp_path / "two", clock)
-    with memlab.open(path, embedder=named(initials), clock=clock, reembed="background") as lab:
+    with memlab.open(
+        path, embedder=name_embedder(initials), clock=clock, reembed="background"
+    ) as lab:
         if way == "thread":
             while not lab.io.reembedding().finished:
                 threading.Event().wait(0.01)
         elif way == "foreground":
             assert lab.io.reembed()
-    with memlab.open(path, embedder=named(initials), clock=clock, reembed=way == "again") as lab:
+    with memlab.open(
+        path, embedder=name_embedder(initials), clock=clock, reembed=way == "again"
+    ) as lab:
         assert lab.io.reembedding() == Reembedding(len(TEXTS), len(TEXTS))
         assert contents(lab) == wanted
         assert scores(lab) == ranked
@@ -177,7 +181,7 @@ def test_the_newest_come_first_and_a_timeout_ends_it(tmp_path, clock, small, shu
         assert lab.io.reembed(timeout=0)
 
 
-def test_nobody_mixes_two_models(tmp_path, clock, small, shut):
+def test_vectors_of_two_models_are_never_mixed(tmp_path, clock, small, shut):
     """A writer with the lab open is told; a writer with either model sees only vectors of the one in use."""
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock)
@@ -225,15 +229,15 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
         [sys.executable, "-c", textwrap.dedent(script)], check=False, capture_output=True
     )
     assert done.returncode == 9, done.stderr.decode()
-    with memlab.open(path, embedder=named(initials), clock=clock, read_only=True) as lab:
+    with memlab.open(path, embedder=name_embedder(initials), clock=clock, read_only=True) as lab:
         assert 0 < lab.io.reembedding().done < 75
     # no word of reembed: it goes on by itself
-    with memlab.open(path, embedder=named(initials), clock=clock) as lab:
+    with memlab.open(path, embedder=name_embedder(initials), clock=clock) as lab:
         while not lab.io.reembedding().finished:
             threading.Event().wait(0.01)
         content = contents(lab)
     with memlab.open(
-        filled(tmp_path / "one", clock), embedder=named(initials), clock=clock, reembed=True
+        filled(tmp_path / "one", clock), embedder=name_embedder(initials), clock=clock, reembed=True
     ) as lab:
         assert content == contents(lab)
 
@@ -258,7 +262,9 @@ def test_a_snapshot_in_between_and_what_is_remembered_meanwhile(tmp_path, clock,
 
 def test_the_past_knows_no_vector_that_came_later(tmp_path, clock, small):
     path = filled(tmp_path / "lab", clock)
-    with memlab.open(path, embedder=named(initials), clock=clock, reembed="background") as lab:
+    with memlab.open(
+        path, embedder=name_embedder(initials), clock=clock, reembed="background"
+    ) as lab:
         assert lab.io.reembed()
         journal = lab.io.store.journal
         whole = np.array(contents(lab)["vectors"])
@@ -278,7 +284,7 @@ def test_the_past_knows_no_vector_that_came_later(tmp_path, clock, small):
                 ).all()
 
 
-def test_who_sees_a_part_of_the_lab_sees_the_same(tmp_path, clock, small, shut):
+def test_a_viewer_sees_the_same_memories_after_the_change(tmp_path, clock, small, shut):
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=embedder, clock=clock, reembed="background") as lab:
@@ -305,7 +311,9 @@ def test_the_past_of_a_former_embedder_is_refused(tmp_path, clock, small):
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=letters, clock=clock) as lab:
         head = lab.io.store.journal.head
-    with memlab.open(path, embedder=named(initials), clock=clock, reembed="background") as lab:
+    with memlab.open(
+        path, embedder=name_embedder(initials), clock=clock, reembed="background"
+    ) as lab:
         assert lab.io.reembed()
         with pytest.raises(EmbedderMismatch):
             lab.at(event=head)
@@ -346,7 +354,7 @@ def test_an_embedder_that_fails_is_told_of_and_asked_again(tmp_path, clock, smal
         assert lab.io.reembedding().error is None
 
 
-def test_what_is_linked_later_waits_for_the_vectors(tmp_path, clock, small, shut):
+def test_a_memory_linked_later_waits_for_its_vector(tmp_path, clock, small, shut):
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock, [*TEXTS, "The heating is set to nineteen degrees"])
     with memlab.open(path, embedder=embedder, clock=clock, reembed="background") as lab:
@@ -363,14 +371,14 @@ def test_back_and_forth_and_an_empty_lab(tmp_path, clock, small):
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=letters, clock=clock) as lab:
         before = contents(lab)["vectors"]
-    memlab.open(path, embedder=named(initials), clock=clock, reembed="background").close()
+    memlab.open(path, embedder=name_embedder(initials), clock=clock, reembed="background").close()
     with memlab.open(path, embedder=letters, clock=clock, reembed="background") as lab:
         assert lab.io.reembed()
         assert contents(lab)["vectors"] == before
     with memlab.open(tmp_path / "empty", embedder=letters, clock=clock) as lab:
         assert lab.io.reembedding().finished
     with memlab.open(
-        tmp_path / "empty", embedder=named(initials), clock=clock, reembed="background"
+        tmp_path / "empty", embedder=name_embedder(initials), clock=clock, reembed="background"
     ) as lab:
         assert lab.io.reembed()
         lab.remember("a quince")

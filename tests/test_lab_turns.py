@@ -26,7 +26,7 @@ def cascade(trigrams, clock):
         yield lab
 
 
-def taken(turns, *contexts):
+def offered_ids(turns, *contexts):
     """Return the ids that are offered for each context in the turn after it."""
     results = []
     turns.offer(contexts[0])
@@ -47,20 +47,20 @@ def test_results_of_a_turn_are_ready_at_the_next(cascade):
     assert [hit.score for hit in second] == sorted((hit.score for hit in second), reverse=True)
 
 
-def test_it_says_what_recall_would(cascade):
+def test_an_offer_equals_a_recall(cascade):
     plain = cascade.recall("the bakery opens at noon", log=False).ids
-    assert taken(cascade.agents.turns(), "the bakery opens at noon") == [list(plain)]
+    assert offered_ids(cascade.agents.turns(), "the bakery opens at noon") == [list(plain)]
 
 
-def test_what_came_up_does_not_come_up_twice_on_one_topic(cascade):
-    assert taken(cascade.agents.turns(), *["the bakery opens at six"] * 3)[1:] == [[], []]
+def test_a_memory_is_not_offered_twice_on_the_same_topic(cascade):
+    assert offered_ids(cascade.agents.turns(), *["the bakery opens at six"] * 3)[1:] == [[], []]
 
 
 def test_a_new_topic_clears_what_came_up(cascade):
     bakery, deploys = "the bakery opens at six", "deploys go out on Tuesdays"
     a, b = cascade.io.embedder.encode([bakery, deploys]).astype(float)
     assert a @ b / (a @ a * (b @ b)) ** 0.5 < 0.3, "the two contexts are two topics"
-    result = taken(cascade.agents.turns(), bakery, bakery, deploys, bakery)
+    result = offered_ids(cascade.agents.turns(), bakery, bakery, deploys, bakery)
     assert result[1] == []
     assert result[0] == result[3]
     assert set(result[2]) <= {3, 4}
@@ -86,31 +86,35 @@ def test_how_near_a_topic_is_is_a_setting(trigrams, clock):
         pack = f'(pack mine "Topics." :inherits cascade) (setting topic-closeness {closeness})'
         with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
             lab.remember(NOTES, linking="off")
-            result = taken(
+            result = offered_ids(
                 lab.agents.turns(), "the bakery opens at six", "the bakery opens at noon"
             )
             assert (sorted(result[0]), sorted(result[1])) == ([1, 2], again)
 
 
-def test_a_verifier_lets_through_what_it_accepts_and_its_verdict_counts(cascade):
+def test_a_verifier_filters_the_offer_and_its_verdict_is_recorded(cascade):
     turns = cascade.agents.turns(verifier=lambda hits: [hit for hit in hits if "six" in hit.text])
-    assert taken(turns, "the bakery opens at six") == [[1]]
+    assert offered_ids(turns, "the bakery opens at six") == [[1]]
     assert cascade.memories["confidence"].round(12).to_list()[:2] == [0.82, 0.78]
-    assert taken(cascade.agents.turns(verifier=verifiers.overlap), "when does the bakery open?")[0]
+    assert offered_ids(
+        cascade.agents.turns(verifier=verifiers.overlap), "when does the bakery open?"
+    )[0]
 
 
 def test_two_agents_do_not_share_what_came_up(cascade):
     one, two = cascade.agents.turns(), cascade.agents.turns()
-    assert taken(one, "the bakery opens at six") == taken(two, "the bakery opens at six")
+    assert offered_ids(one, "the bakery opens at six") == offered_ids(
+        two, "the bakery opens at six"
+    )
 
 
 def test_filters_are_those_of_recall(cascade):
     cascade.remember("the bakery is closed", season="holidays", linking="off")
-    assert 5 not in taken(cascade.agents.turns(), "the bakery is closed")[0]
-    assert 5 in taken(cascade.agents.turns(season="holidays"), "the bakery is closed")[0]
-    assert taken(cascade.agents.turns(limit=1, where=pl.col("text") == NOTES[1]), "the bakery") == [
-        [2]
-    ]
+    assert 5 not in offered_ids(cascade.agents.turns(), "the bakery is closed")[0]
+    assert 5 in offered_ids(cascade.agents.turns(season="holidays"), "the bakery is closed")[0]
+    assert offered_ids(
+        cascade.agents.turns(limit=1, where=pl.col("text") == NOTES[1]), "the bakery"
+    ) == [[2]]
 
 
 def test_the_agent_never_waits_and_the_newest_context_wins(cascade):
@@ -252,7 +256,7 @@ def test_turns_that_are_left_end_their_thread(cascade):
 
 def test_without_a_verifier_all_that_is_shown_comes_up_and_nothing_changes(cascade):
     cascade.remember("zebra bakery noon", linking="off")
-    result = taken(cascade.agents.turns(verifier=None), "the bakery opens at noon")[0]
+    result = offered_ids(cascade.agents.turns(verifier=None), "the bakery opens at noon")[0]
     assert result == list(cascade.recall("the bakery opens at noon", log=False).ids)
     assert cascade.memories["confidence"].unique().to_list() == [0.8]
 
@@ -282,7 +286,7 @@ def test_a_context_has_a_text(cascade):
         cascade.agents.turns().offer(" ")
 
 
-def test_it_is_a_frame_and_renders_what_was_said_as_text(cascade):
+def test_an_offer_is_a_frame_and_renders_as_text(cascade):
     cascade.remember("<script>the bakery opens</script>", linking="off")
     turns = cascade.agents.turns()
     turns.offer("the bakery opens")
@@ -299,5 +303,5 @@ def test_a_lab_that_is_only_read_has_turns_too(disk):
         lab.remember(NOTES, linking="off")
     with disk(read_only=True) as lab:
         assert sorted(
-            taken(lab.agents.turns(verifier=verifiers.overlap), "the bakery opens at six")[0]
+            offered_ids(lab.agents.turns(verifier=verifiers.overlap), "the bakery opens at six")[0]
         ) == [1, 2]

@@ -82,7 +82,7 @@ def private(name: str) -> bool:
     return name.startswith("_") and not name.endswith("__")
 
 
-def test_every_package_stands_in_a_layer():
+def test_every_package_is_in_a_layer():
     contracts = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
         "importlinter"
     ]
@@ -144,7 +144,7 @@ def test_a_subject_is_named_in_at_most_three_files_outside_its_folder(subject):
     assert set(naming) - {"kernel/former_paths.py"} <= allowed
 
 
-def test_no_slot_of_a_subject_stands_in_the_kernel():
+def test_no_slot_of_a_subject_is_in_the_kernel():
     """What packs decide of ``attribution`` and ``context`` is declared in their folders.
 
     Settings are the kernel's: a slate lists them in the order in which they are declared.

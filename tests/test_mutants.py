@@ -69,13 +69,13 @@ def test_code_is_found_by_its_shape_within_a_function(function, old, new, line):
     assert line in changed(function, old, new).splitlines()
 
 
-def test_one_of_several_matches_is_chosen_by_its_number():
+def test_nth_chooses_among_several_matches():
     assert "min((0), inner(2))" in changed("Store.other", "inner(2)", "0", nth=1)
     assert "min(inner(2), (0))" in changed("Store.other", "inner(2)", "0", nth=2)
 
 
 @pytest.mark.parametrize(
-    ("function", "old", "new", "said"),
+    ("function", "old", "new", "message"),
     [
         ("Store.other", "inner(2)", "0", "2 times"),
         ("Store.other", "inner(3)", "0", "no code such as"),
@@ -85,8 +85,8 @@ def test_one_of_several_matches_is_chosen_by_its_number():
         ("Store.admits", "kept.sort(); return kept", "pass", "several statements"),
     ],
 )
-def test_a_mutant_that_cannot_be_applied_says_why(function, old, new, said):
-    with pytest.raises(MutantError, match=said):
+def test_a_mutant_that_cannot_be_applied_says_why(function, old, new, message):
+    with pytest.raises(MutantError, match=message):
         changed(function, old, new)
 
 

@@ -31,7 +31,7 @@ def test_a_printable_text_has_no_control_character_and_json_keeps_its_value(text
 
 
 @pytest.mark.parametrize("text", ["two\nlines\tand a tab", "שלום \u200f", "👩\u200d🔬 naïve"])
-def test_what_steers_nothing_stays(text):
+def test_harmless_characters_stay(text):
     assert printable(text) == text
 
 
@@ -269,7 +269,7 @@ def test_a_report_is_shown_without_control_characters(part, width):
         assert "owned" in told
 
 
-def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path):
+def test_results_of_the_verbs_are_shown_without_control_characters(lab, tmp_path):
     fill(lab)
     hits, about = lab.recall(f"first {EVIL}", limit=3), f"Ada {EVIL}"
     with pytest.raises(memlab.InputError) as refused:

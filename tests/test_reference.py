@@ -55,7 +55,7 @@ INTERNAL = {
 """What tools get from ``lab.io.store``; and pathlib's Path, whose name a class within memlab has too."""
 
 
-def found(dotted):
+def find_object(dotted):
     """Return the object with a dotted name."""
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
@@ -70,7 +70,7 @@ def found(dotted):
 def entries():
     for name in DIRECTIVES:
         with contextlib.suppress(MissingExtra):  # an adapter of a framework that is not installed
-            yield name, found(name)
+            yield name, find_object(name)
 
 
 ENTRIES = dict(entries())

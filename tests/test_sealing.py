@@ -32,8 +32,8 @@ def tables(lab):
     ]
 
 
-def alike(one, other):
-    return all(a.equals(b) for a, b in zip(one, other, strict=True))
+def alike(first, second):
+    return all(a.equals(b) for a, b in zip(first, second, strict=True))
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_estimates_are_the_same_to_the_last_digit(disk, folder):
         assert concluded(lab) == before
 
 
-def test_the_digest_stands_in_the_chain_and_the_journal_keeps_no_copy(disk, folder):
+def test_the_digest_is_in_the_hash_chain_and_the_journal_keeps_no_copy(disk, folder):
     with disk() as lab:
         lab.io.store.seal(every=7)
         (event,) = lab.io.store.journal.events(kinds=("seal",))
@@ -100,7 +100,7 @@ def test_a_lab_in_memory_keeps_its_slates():
         assert lab.io.store.seal(every=1) == 0
 
 
-def test_what_was_sealed_is_asked_again_explained_and_seen_by_its_asker(disk, folder):
+def test_sealed_recalls_are_repeated_explained_and_visible_to_their_viewer(disk, folder):
     with disk() as lab:
         hits = lab.recall("goat", viewer="ana")
         own, pack = tables(lab.at(viewer="ana")), memlab.load_pack("workbench")
@@ -232,7 +232,7 @@ def test_a_restored_backup_has_what_was_sealed(disk, folder):
         assert alike(tables(lab), whole)
 
 
-def test_what_earlier_versions_sealed_is_a_cache_that_goes(disk, folder):
+def test_slates_sealed_by_earlier_versions_are_a_cache_that_is_removed(disk, folder):
     (folder / "slates" / "slates-000000000000-000000000003").mkdir(parents=True)
     with disk() as lab:
         assert tables(lab)[0].height == 7
@@ -294,7 +294,7 @@ def test_a_lab_says_how_long_it_keeps_its_log(old, disk):
     assert old.upkeep.thin().frame["act"].unique().to_list() == ["drop"]
 
 
-def test_a_thinned_log_is_refused_by_name_and_keeps_what_it_says(old, folder):
+def test_a_thinned_log_is_refused_by_name(old, folder):
     policies = {"by score": pl.col("score"), "same": "memlab"}
     before = memlab.evaluate(
         old.slates(), policies["by score"], missing="censor", cluster="decision"

@@ -35,7 +35,7 @@ def test_the_pairs_are_a_hundred_in_two_splits_and_two_wordings(pairs):
         assert len({pair[part] for pair in pairs}) == 100
 
 
-def test_what_replaces_is_said_later_in_every_life(pairs):
+def test_a_replacement_is_stated_later_in_every_run(pairs):
     for _, rows, group in lives(pairs):
         said = {row["ref"]: row["at"] for row in rows}
         assert len(said) == len(rows)
@@ -47,7 +47,7 @@ def test_what_replaces_is_said_later_in_every_life(pairs):
 @pytest.mark.parametrize(
     ("current", "outdated", "wrong"), [(1, 2, False), (2, 1, True), (0, 3, True), (3, 0, False)]
 )
-def test_the_outdated_statement_leads_if_it_stands_above_or_alone(current, outdated, wrong):
+def test_the_outdated_statement_leads_if_it_ranks_above_or_alone(current, outdated, wrong):
     assert Answer("life-1", "cue", current, outdated).wrong is wrong
     assert rank(["a", None, "b"], ["b", "c"]) == 3
     assert rank([], ["b"]) == 0

@@ -30,18 +30,18 @@ def lab(tmp_path_factory):
     return path
 
 
-def asked(text, *wanted, **more):
+def wanted_memories(text, *wanted, **more):
     return WantedMemories(text, wanted, **more)
 
 
-def test_what_is_wanted_may_be_an_id_a_ref_or_a_text(lab):
+def test_a_wanted_memory_may_be_an_id_a_ref_or_a_text(lab):
     with memlab.open(lab, read_only=True) as opened:
         id = opened.memories["id"][1]
     questions = [
-        asked("Where is the spare key?", "n0", project="home"),
-        asked("When is rent due?", str(id)),
-        asked("What is the cat called?", TEXTS[2], category="names"),
-        asked("Who painted the door?"),
+        wanted_memories("Where is the spare key?", "n0", project="home"),
+        wanted_memories("When is rent due?", str(id)),
+        wanted_memories("What is the cat called?", TEXTS[2], category="names"),
+        wanted_memories("Who painted the door?"),
     ]
     result = bench_lab(lab, questions, packs=["memlab"])
     assert (result.questions, result.unjudged, result.unit) == (3, 1, "memory")
@@ -57,7 +57,7 @@ def test_what_is_wanted_may_be_an_id_a_ref_or_a_text(lab):
 def test_the_lab_is_left_as_it_was(lab):
     with memlab.open(lab, read_only=True) as opened:
         before = opened.memories, opened.log, opened.policies.pack.hash
-    bench_lab(lab, [asked("When is rent due?", "n1")], packs=["cascade", "memlab"])
+    bench_lab(lab, [wanted_memories("When is rent due?", "n1")], packs=["cascade", "memlab"])
     with memlab.open(lab, read_only=True) as opened:
         assert opened.memories.equals(before[0])
         assert opened.log.equals(before[1])
@@ -65,24 +65,31 @@ def test_the_lab_is_left_as_it_was(lab):
 
 
 def test_a_ref_is_one_of_its_project(lab):
-    result = bench_lab(lab, [asked("Where is the key?", "n0")], packs=["memlab"], baselines=False)
+    result = bench_lab(
+        lab, [wanted_memories("Where is the key?", "n0")], packs=["memlab"], baselines=False
+    )
     assert len(result.evidence["published"][0]) == 2
     result = bench_lab(
-        lab, [asked("Where is the key?", "n0", project="work")], packs=["memlab"], baselines=False
+        lab,
+        [wanted_memories("Where is the key?", "n0", project="work")],
+        packs=["memlab"],
+        baselines=False,
     )
     assert len(result.evidence["published"][0]) == 1
 
 
-def test_what_the_lab_does_not_hold_is_named_with_the_nearest(lab):
+def test_a_missing_memory_is_named_with_the_nearest(lab):
     with pytest.raises(
         DatasetError,
         match=r'wants "The cat is called Mango\.", which is not an id.*nearest text is "The cat',
     ):
-        bench_lab(lab, [asked("Which cat?", "The cat is called Mango.")], packs=["memlab"])
+        bench_lab(
+            lab, [wanted_memories("Which cat?", "The cat is called Mango.")], packs=["memlab"]
+        )
     with pytest.raises(DatasetError, match="No question wants a memory"):
-        bench_lab(lab, [asked("Which cat?")], packs=["memlab"])
+        bench_lab(lab, [wanted_memories("Which cat?")], packs=["memlab"])
     with pytest.raises(NotALab, match="There is no lab at"):
-        bench_lab(lab.parent / "none", [asked("Which cat?", "n2")])
+        bench_lab(lab.parent / "none", [wanted_memories("Which cat?", "n2")])
 
 
 def test_files_of_questions(tmp_path):

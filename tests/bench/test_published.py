@@ -68,7 +68,7 @@ def test_longmemeval_is_a_conversation_for_each_question(written):
     assert not gone.questions[0].answerable
 
 
-def test_a_session_that_stands_twice_in_a_haystack_keeps_its_turns_apart(written):
+def test_a_repeated_session_of_a_haystack_keeps_its_turns_apart(written):
     (read,) = read_longmemeval(written([instance(haystack_session_ids=["s1", "s1"])]))
     assert {turn.ref for turn in read.conversation.turns} == {"s1:1", "s1:2", "s1#1:1"}
 
@@ -109,7 +109,7 @@ def test_a_session_that_stands_twice_in_a_haystack_keeps_its_turns_apart(written
         ([instance(question_date=None)], "question_date: nothing is not a time"),
     ],
 )
-def test_what_is_no_longmemeval_is_refused_with_its_place(written, value, message):
+def test_an_invalid_longmemeval_file_is_refused_with_its_position(written, value, message):
     with pytest.raises(DatasetError, match=message):
         read_longmemeval(written(value))
 
@@ -190,7 +190,7 @@ def test_lmeb_without_candidates_is_one_scene(lmeb):
         ("single/queries.jsonl", '{"id": "c_1_q1"}', "field text: expected text, found nothing"),
     ],
 )
-def test_what_is_no_lmeb_is_refused_with_its_place(lmeb, name, content, message):
+def test_an_invalid_lmeb_file_is_refused_with_its_position(lmeb, name, content, message):
     (lmeb / name).write_text(content)
     with pytest.raises(DatasetError, match=message):
         read_lmeb(lmeb)
@@ -316,7 +316,7 @@ def test_beam_is_benched_by_ability(tmp_path, command):
     )
 
 
-def test_one_s_own_lab_is_benched(tmp_path, command):
+def test_an_own_lab_is_benchmarked(tmp_path, command):
     import memlab
 
     with memlab.open(tmp_path / "mine") as lab:

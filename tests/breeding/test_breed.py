@@ -60,14 +60,14 @@ def size(of: Policy) -> int:
     return len(reachable(of.root))
 
 
-def check(parent: Policy, child: Offspring, most: int) -> None:
+def check(parent: Policy, child: Offspring, maximum: int) -> None:
     """Check the invariants of every offspring."""
     policy = child.policy
     again = compile_policy(
         policy.source, policy.signature, name=policy.name, helpers=policy.helpers
     )
     assert again.with_params({name: p.value for name, p in policy.params.items()}) == policy
-    assert size(policy) <= most or size(policy) < size(parent) or policy == parent
+    assert size(policy) <= maximum or size(policy) < size(parent) or policy == parent
     assert child.changed is (policy.meaning_hash != parent.meaning_hash)
     assert policy.signature == parent.signature
 

@@ -240,8 +240,8 @@ def _digest(value: Any) -> str:
 
 
 def _recalled(lab: memlab.Lab) -> str:
-    shown = [lab.recall(question, limit=8, log=False) for question in QUESTIONS]
-    return _digest([[(hit.id, hit.text, round(hit.score, 9)) for hit in hits] for hits in shown])
+    results = [lab.recall(question, limit=8, log=False) for question in QUESTIONS]
+    return _digest([[(hit.id, hit.text, round(hit.score, 9)) for hit in hits] for hits in results])
 
 
 def _logged(lab: memlab.Lab) -> str:
@@ -328,14 +328,14 @@ def patience(seconds: float) -> Iterator[None]:
 
 
 def tell(
-    row: str, problems: Sequence[str], found: Mapping[str, int], totals: dict[str, int]
+    row: str, problems: Sequence[str], counts: Mapping[str, int], totals: dict[str, int]
 ) -> None:
     """Print a row and the first problems of it, and add what was found to ``totals``."""
     print(row, flush=True)
     for problem in problems[:6]:
         print(f"    {problem[:300]}", flush=True)
     for name in totals:
-        totals[name] += found[name]
+        totals[name] += counts[name]
 
 
 def concluded(totals: Mapping[str, int]) -> int:

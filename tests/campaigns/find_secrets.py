@@ -39,13 +39,13 @@ _LONGEST = 4_000
 """Characters of a line: a longer one is a program that was packed, or data."""
 
 
-def shares(made: list[Case]) -> dict[str, dict[str, list[bool]]]:
+def shares(texts: list[Case]) -> dict[str, dict[str, list[bool]]]:
     """Whether each case was found whole, by kind and by disguise."""
     result: dict[str, dict[str, list[bool]]] = {
         "kind": defaultdict(list),
         "disguise": defaultdict(list),
     }
-    for case in made:
+    for case in texts:
         whole = not leaks(case.secret, screen(case.text).text)
         result["kind"][case.kind].append(whole)
         result["disguise"][case.disguise].append(whole)

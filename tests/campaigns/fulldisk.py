@@ -112,7 +112,7 @@ OPERATIONS = (
 # -- a process without room -----------------------------------------------------------------------------------------
 
 
-def _child(name: str, folder: Path, limit: int, most: int, pipe: Connection) -> None:
+def _child(name: str, folder: Path, limit: int, tries: int, pipe: Connection) -> None:
     """Do steps until three were refused; tell each (what was raised), and how many memories and events there are."""
     [operation] = [operation for operation in OPERATIONS if operation.name == name]
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -120,7 +120,7 @@ def _child(name: str, folder: Path, limit: int, most: int, pipe: Connection) -> 
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     refused = 0
-    for n in range(most):
+    for n in range(tries):
         problem = ""
         try:
             with patience(60):
@@ -132,14 +132,14 @@ def _child(name: str, folder: Path, limit: int, most: int, pipe: Connection) -> 
         try:
             if lab.io.store.journal.closed:
                 lab = opened(folder)
-            known = (len(lab), lab.log.height)
+            sizes = (len(lab), lab.log.height)
         except MemlabError as error:
             pipe.send((f"told {type(error).__name__}: {error}", None))
             break
         except Exception as error:  # noqa: BLE001
             pipe.send((f"raw {type(error).__name__}: {error}", None))
             break
-        pipe.send((problem, known))
+        pipe.send((problem, sizes))
         refused += bool(problem)
         if refused == 3:
             break
@@ -171,11 +171,11 @@ def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) ->
         home = Path(name)
         base = home / "base"
         everything(base, recalls=4)
-        least = (base / "journal.db").stat().st_size
+        minimum = (base / "journal.db").stat().st_size
         for _ in range(limits):
-            limit = least + round(200_000 * dice.random() ** 2)
+            limit = minimum + round(200_000 * dice.random() ** 2)
             with (
-                _mounted(home / "disk", 4 * least + limit)
+                _mounted(home / "disk", 4 * minimum + limit)
                 if tmpfs
                 else contextlib.nullcontext(home / "disk") as disk
             ):

@@ -130,8 +130,8 @@ class _Writer:
     def _odds(self, share: float) -> bool:
         return bool(self.chance.random() < share)
 
-    def _add(self, verb: str, at: datetime, private: bool, **told: Any) -> None:
-        self.steps.append(Step(verb, at, private, told))
+    def _add(self, verb: str, at: datetime, private: bool, **arguments: Any) -> None:
+        self.steps.append(Step(verb, at, private, arguments))
 
     def _text(self) -> str:
         if self.last and self._odds(0.25):
@@ -166,22 +166,22 @@ class _Writer:
 
     def _fact(self, creator: str, visibility: str, names: Sequence[str]) -> dict[str, Any]:
         predicate = self._of(("lives-in", "likes", "status"))
-        told = {
+        fields = {
             "subject": self._of(names),
             "predicate": predicate,
             "creator": creator,
             "visibility": visibility,
         }
-        return told | (
+        return fields | (
             {"object": self._of(PEOPLE)} if self._odds(0.3) else {"value": self._of(NOUNS)}
         )
 
     # -- what others see ------------------------------------------------------------------------------------------
 
     def _public(self, at: datetime) -> None:
-        known = [*self.shared, *self.own["bob"]]
+        known_keys = [*self.shared, *self.own["bob"]]
         verbs = ["remember"] * 4 + ["batch"] * 2 + ["fact"] * 3
-        if len(known) > 3:
+        if len(known_keys) > 3:
             verbs += (
                 ["recall"] * 5
                 + ["context"] * 2
@@ -219,7 +219,7 @@ class _Writer:
             }
             self._add("context", at, False, budget=self._of((90, 300, 1800)), **result)
         elif verb == "link":
-            ends = self._two(known)
+            ends = self._two(known_keys)
             relation = self._of(("relates-to", "supersedes", "depends-on", "next"))
             self._add(
                 "link",
@@ -235,11 +235,13 @@ class _Writer:
                 if self._odds(0.5)
                 else {"tags": [self._of(TAGS)], "importance": 0.9}
             )
-            self._add("edit", at, False, key=self._of(known), change=change)
+            self._add("edit", at, False, key=self._of(known_keys), change=change)
         elif verb in ("deprecate", "forget", "restore", "delete", "retract"):
-            self._add(verb, at, False, key=self._of(self.facts if verb == "retract" else known))
+            self._add(
+                verb, at, False, key=self._of(self.facts if verb == "retract" else known_keys)
+            )
         elif verb == "purge":
-            self._add("purge", at, False, key=self._of(self.shared or known))
+            self._add("purge", at, False, key=self._of(self.shared or known_keys))
         elif verb in ("merge", "split"):
             # a user who merges sees everything, and so could merge names that nobody else knows
             ordered = sorted(self.named)
@@ -263,13 +265,17 @@ class _Writer:
         return [keys[int(position)] for position in self.chance.choice(len(keys), 2, replace=False)]
 
     def _recall(self, at: datetime, viewer: str, *, private: bool) -> None:
-        told = {"query": self._text(), "viewer": viewer, "limit": int(self.chance.integers(1, 5))}
+        arguments = {
+            "query": self._text(),
+            "viewer": viewer,
+            "limit": int(self.chance.integers(1, 5)),
+        }
         if self._odds(0.3):
-            told["project"] = self._of(("north", "south"))
+            arguments["project"] = self._of(("north", "south"))
         if self._odds(0.2):
-            told["session"] = self._of(("s1", "s2"))
+            arguments["session"] = self._of(("s1", "s2"))
         after = self._of(("nothing", "success", "fail", "verify", "verify", "both"))
-        self._add("recall", at, private, after=after, **told)
+        self._add("recall", at, private, after=after, **arguments)
 
     # -- what Ann keeps to herself --------------------------------------------------------------------------------
 
@@ -345,8 +351,8 @@ def _fact(life: Lived, step: Step) -> Any:
 
 
 def _link(life: Lived, step: Step) -> None:
-    one, other = (life.ids[key] for key in step.told["ends"])
-    life.lab.graph.link(one, other, step.told["relation"], weight=step.told["weight"])
+    source, target = (life.ids[key] for key in step.told["ends"])
+    life.lab.graph.link(source, target, step.told["relation"], weight=step.told["weight"])
 
 
 def _recall(life: Lived, step: Step) -> Any:
@@ -447,12 +453,12 @@ class Names:
     edges: Mapping[int, int]
     folder: Path
 
-    def some(self, most: int) -> list[int]:
+    def some(self, limit: int) -> list[int]:
         """Return the ids of a few memories."""
         return [
             id
             for id, value in self.memories.items()
-            if value % max(1, len(self.memories) // most) == 0
+            if value % max(1, len(self.memories) // limit) == 0
         ]
 
 
@@ -801,20 +807,22 @@ class Report:
     examples: list[str] = field(default_factory=list)
     hits: list[tuple[float, float]] = field(default_factory=list)
 
-    def note(self, reader: str, where: str, one: Any, other: Any) -> None:
+    def note(self, reader: str, where: str, without: Any, present: Any) -> None:
         self.counts[reader] += 1
         if sum(example.startswith(reader) for example in self.examples) < 3:
-            one, other = _near(one, other)
-            self.examples.append(f"{reader} {where}\n    without: {one}\n    with:    {other}")
+            without, present = _near(without, present)
+            self.examples.append(
+                f"{reader} {where}\n    without: {without}\n    with:    {present}"
+            )
 
 
 def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS) -> None:
     """One life, twice; what differs goes to the report."""
     with tempfile.TemporaryDirectory() as folder:
-        one, other = lived(script, private=False), lived(script, private=True)
-        with one.lab, other.lab:
+        without, present = lived(script, private=False), lived(script, private=True)
+        with without.lab, present.lab:
             for viewer in viewers:
-                views = one.lab.at(viewer=viewer), other.lab.at(viewer=viewer)
+                views = without.lab.at(viewer=viewer), present.lab.at(viewer=viewer)
                 names = tuple(_names(view, Path(folder)) for view in views)
                 for reader, ask in READERS.items():
                     report.asked[reader] += 1
@@ -825,16 +833,16 @@ def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS
                     _differ(report, reader, f"{script.pack} {viewer}", *results)
                 if viewer == "bob":
                     report.hits.append(tuple(_recall_of(view) for view in views))  # type: ignore[arg-type]
-                    report.asked["on the way"] += len(one.answers)
-                    for (verb, place, mine), (_, _, theirs) in zip(
-                        one.answers, other.answers, strict=True
+                    report.asked["on the way"] += len(without.answers)
+                    for (verb, step, mine), (_, _, theirs) in zip(
+                        without.answers, present.answers, strict=True
                     ):
                         results = [
                             _plain(answer, name)
                             for answer, name in zip((mine, theirs), names, strict=True)
                         ]
                         _differ(
-                            report, f"on the way: {verb}", f"{script.pack} step {place}", *results
+                            report, f"on the way: {verb}", f"{script.pack} step {step}", *results
                         )
 
 
@@ -847,14 +855,14 @@ def _answer(ask: Asked, lab: memlab.Lab, names: Names) -> Any:
 
 def _recall_of(lab: memlab.Lab) -> float:
     """Recall@5 of each memory asked for by its own words, two of them left out."""
-    found, count = 0, 0
+    recalled, count = 0, 0
     for row in lab.memories.filter(
         pl.col("status").is_in(["active", "confirmed", "staged"])
     ).iter_rows(named=True):
         words = row["text"].split()
         hits = lab.recall(" ".join(words[1:-1] or words), limit=5)
-        found, count = found + (row["id"] in hits.ids), count + 1
-    return found / count if count else math.nan
+        recalled, count = recalled + (row["id"] in hits.ids), count + 1
+    return recalled / count if count else math.nan
 
 
 def _plain(value: Any, names: Names) -> Any:
@@ -922,43 +930,46 @@ def _column(name: str, values: list[Any], frame: pl.DataFrame | None, names: Nam
     return [_plain(value, names) for value in values]
 
 
-def _renamed(value: Any, known: Mapping[int, int]) -> Any:
+def _renamed(value: Any, new_ids: Mapping[int, int]) -> Any:
     if isinstance(value, list | tuple):
-        return [_renamed(item, known) for item in value]
+        return [_renamed(item, new_ids) for item in value]
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
-        return known.get(int(value), f"?{value}")
+        return new_ids.get(int(value), f"?{value}")
     return value
 
 
-def _differ(report: Report, reader: str, where: str, one: Any, other: Any, path: str = "") -> bool:
+def _differ(
+    report: Report, reader: str, where: str, without: Any, present: Any, path: str = ""
+) -> bool:
     """Note the first difference of two answers; whether there is one."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        if list(one) != list(other):
-            report.note(reader, f"{where} {path}", list(one), list(other))
+    if isinstance(without, dict) and isinstance(present, dict):
+        if list(without) != list(present):
+            report.note(reader, f"{where} {path}", list(without), list(present))
             return True
         return any(
-            _differ(report, reader, where, one[key], other[key], f"{path}/{key}") for key in one
+            _differ(report, reader, where, without[key], present[key], f"{path}/{key}")
+            for key in without
         )
-    if isinstance(one, list) and isinstance(other, list):
-        if len(one) != len(other):
-            report.note(reader, f"{where} {path}", one, other)
+    if isinstance(without, list) and isinstance(present, list):
+        if len(without) != len(present):
+            report.note(reader, f"{where} {path}", without, present)
             return True
-        pairs = enumerate(zip(one, other, strict=True))
+        pairs = enumerate(zip(without, present, strict=True))
         return any(_differ(report, reader, where, a, b, f"{path}/{at}") for at, (a, b) in pairs)
-    if isinstance(one, float) and isinstance(other, float):
-        same = math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12) or (
-            one != one and other != other
+    if isinstance(without, float) and isinstance(present, float):
+        same = math.isclose(without, present, rel_tol=1e-12, abs_tol=1e-12) or (
+            without != without and present != present
         )
     else:
-        same = one == other
+        same = without == present
     if not same:
-        report.note(reader, f"{where} {path}", one, other)
+        report.note(reader, f"{where} {path}", without, present)
     return not same
 
 
-def _near(one: Any, other: Any) -> tuple[str, str]:
+def _near(without: Any, present: Any) -> tuple[str, str]:
     """Two values as text, from shortly before they part."""
-    texts = str(one), str(other)
+    texts = str(without), str(present)
     parts = next(
         (at for at, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]),
         min(map(len, texts)),

@@ -201,11 +201,11 @@ def _traced(on_line: Callable[[Place], None]) -> Iterator[None]:
         return line if frame.f_code.co_filename.startswith(PACKAGE) else None
 
     def reached(step: Callable[..., Any]) -> Callable[..., Any]:
-        def stepping(block: Any, *given: Any) -> Any:
+        def stepping(block: Any, *arguments: Any) -> Any:
             code = block.gen.gi_code
             if code.co_filename.startswith(PACKAGE):
                 on_line((f"{step.__name__} of {code.co_qualname}", code.co_firstlineno))
-            return step(block, *given)
+            return step(block, *arguments)
 
         return stepping
 
@@ -222,12 +222,12 @@ def _traced(on_line: Callable[[Place], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _raising_at(place: Place) -> Iterator[None]:
+def _raising_at(position: Place) -> Iterator[None]:
     raised = False
 
     def at_line(here: Place) -> None:
         nonlocal raised
-        if here == place and not raised:
+        if here == position and not raised:
             raised = True
             raise KeyboardInterrupt
 
@@ -269,7 +269,7 @@ def _nothing_collected() -> Iterator[None]:
 Seen = tuple[Any, ...]
 
 
-def _seen(lab: memlab.Lab) -> Seen:
+def _read(lab: memlab.Lab) -> Seen:
     """Return what is compared: quicker than a whole picture, and everything that is folded into rows."""
     return (
         lab.memories.write_ndjson(),
@@ -288,8 +288,8 @@ def _events(lab: memlab.Lab) -> list[tuple[int, str]]:
 _NAMES = ("memories", "edges", "entities", "pack", "recall")
 
 
-def _unlike(one: Seen, other: Seen) -> str:
-    return ", ".join(name for name, a, b in zip(_NAMES, one, other, strict=True) if a != b)
+def _unlike(first: Seen, second: Seen) -> str:
+    return ", ".join(name for name, a, b in zip(_NAMES, first, second, strict=True) if a != b)
 
 
 class _Look:
@@ -341,7 +341,7 @@ class _Look:
             self.faults["live"] = "another text than was remembered"
         lab.recall("written after")
         self._same(lab, "as the journal has it, after it was written")
-        seen = _seen(lab)
+        seen = _read(lab)
         lab.close()
         return seen
 
@@ -355,14 +355,14 @@ class _Look:
     def _disk(self) -> Seen:
         rebuilt = without_derived(self.folder, self.folder.parent / "rebuilt")
         with opened_by_either(self.folder, hours=LATER) as lab:
-            seen = _seen(lab)
+            seen = _read(lab)
             sound, named = checked(lab)
             if not sound or named:
                 self.faults["disk"] = "; ".join(named)
             if _events(lab)[: len(self.before)] != self.before:
                 self.faults["lost"] = "events that were acknowledged"
         with opened_by_either(rebuilt, hours=LATER) as lab:
-            if unlike := _unlike(seen, _seen(lab)):
+            if unlike := _unlike(seen, _read(lab)):
                 self.faults["disk"] = f"{unlike} differ from a fold from scratch"
         return seen
 
@@ -439,7 +439,7 @@ def _of_backup(base: Path) -> int:
 
 
 def interrupted_everywhere(
-    operation: Operation, base: Path, *, most: int | None, seed: int, only: str = ""
+    operation: Operation, base: Path, *, limit: int | None, seed: int, only: str = ""
 ) -> Tally:
     """Raise at every line of ``operation`` in turn, or at ``most``; ``only`` where the file or block holds this."""
     tally = Tally(operation)
@@ -448,9 +448,9 @@ def interrupted_everywhere(
         places = [
             position for position in lines_of(operation, base, scratch) if only in position[0]
         ]
-        if most is not None and most < len(places):
+        if limit is not None and limit < len(places):
             chosen = sorted(
-                random.Random(f"{seed}/{operation.name}").sample(range(len(places)), most)
+                random.Random(f"{seed}/{operation.name}").sample(range(len(places)), limit)
             )
             places = [places[n] for n in chosen]
         for file, line in places:
@@ -511,7 +511,7 @@ def main() -> int:
             for by in ("lines", "signals"):
                 if by == "lines":
                     tally = interrupted_everywhere(
-                        operation, base, most=options.most, seed=options.seed
+                        operation, base, limit=options.most, seed=options.seed
                     )
                 else:
                     tally = interrupted_by_signals(

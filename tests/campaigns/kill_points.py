@@ -324,14 +324,14 @@ class _Trial:
     def _compare(self, now: _After, rebuilt: _After) -> None:
         if differ := [name for name in now.picture if now.picture[name] != rebuilt.picture[name]]:
             self.faults["differ"] = f"{', '.join(differ)} differ from a fold from scratch"
-        if not any(_begins(now.events, known.events) for known in (self.before, self.after)):
+        if not any(_begins(now.events, step.events) for step in (self.before, self.after)):
             self.faults["lost"] = (
                 f"{len(self.before.events)} events were there, {len(now.events)} are"
             )
         elif now.picture not in (self.before.picture, self.after.picture) and not self._between(
             now
         ):
-            nearest = min((self.before, self.after), key=lambda known: len(_unlike(now, known)))
+            nearest = min((self.before, self.after), key=lambda step: len(_unlike(now, step)))
             self.faults["half"] = f"{', '.join(_unlike(now, nearest))} of neither before nor after"
 
     def _between(self, now: _After) -> bool:
@@ -354,8 +354,8 @@ class _Trial:
         return ", ".join(results)
 
 
-def _unlike(one: _After, other: _After) -> list[str]:
-    return [name for name in one.picture if one.picture[name] != other.picture[name]]
+def _unlike(first: _After, second: _After) -> list[str]:
+    return [name for name in first.picture if first.picture[name] != second.picture[name]]
 
 
 def _past(lab: memlab.Lab) -> str:

@@ -42,16 +42,16 @@ _KINDS = {
 }
 
 
-def fewest(found: Lived, without: Iterable[str]) -> Lived:
+def fewest(life: Lived, without: Iterable[str]) -> Lived:
     """Return the same trouble with steps left out, halves first."""
-    key, best, tries = found.troubles[0].key, found, 0
-    stopped = found.troubles[0].step
-    steps = [step for step in found.steps if stopped is None or step <= stopped]
+    key, best, tries = life.troubles[0].key, life, 0
+    stopped = life.troubles[0].step
+    steps = [step for step in life.steps if stopped is None or step <= stopped]
     size = max(1, len(steps) // 2)
     while tries < _TRIES:
         start, shorter = 0, False
         while start < len(steps) and tries < _TRIES:
-            tried = live(found.seed, [*steps[:start], *steps[start + size :]], without=without)
+            tried = live(life.seed, [*steps[:start], *steps[start + size :]], without=without)
             tries += 1
             if any(trouble.key == key for trouble in tried.troubles):
                 steps, best, shorter = list(tried.steps), tried, True
@@ -118,7 +118,7 @@ def main() -> int:
                     also = f" --without {options.without}" if options.without else ""
                     print(f"\n{trouble.kind}: {lived.troubles[0].what}")
                     print(f"  --seed {options.seed} --life {number} --only {result}{also}")
-                    print("".join(f"    {said}\n" for said in lived.said), flush=True)
+                    print("".join(f"    {line}\n" for line in lived.said), flush=True)
     print(table(lives, time.monotonic() - began))
     for (kind, what), count in seen.most_common():
         print(f"{count:>6}  {kind}: {what}")

@@ -148,12 +148,12 @@ def run_pytest(
     tree: Path, words: Sequence[str], *, seconds: float | None = None, **environment: str
 ) -> tuple[int, str]:
     """Run pytest in a tree; return its exit code and what it prints, or -1 after ``seconds``."""
-    known = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("MEMLAB_", "PYTEST_"))
     }
-    known |= {"PYTHONPATH": str(tree), "PYTHONHASHSEED": "0", **environment}
+    variables |= {"PYTHONPATH": str(tree), "PYTHONHASHSEED": "0", **environment}
     command = [
         sys.executable,
         "-m",
@@ -167,7 +167,7 @@ def run_pytest(
     ]
     try:
         done = subprocess.run(
-            command, cwd=tree, env=known, capture_output=True, text=True, timeout=seconds
+            command, cwd=tree, env=variables, capture_output=True, text=True, timeout=seconds
         )
     except subprocess.TimeoutExpired:
         return -1, ""
@@ -182,9 +182,9 @@ def make_map(jobs: int, only: Sequence[str]) -> Path:
         parts.mkdir()
         copy_tree(tree)
         words = ["-n", str(jobs), "--dist", "loadfile", "--tb", "no", *only]
-        _, said = run_pytest(tree, words, MEMLAB_REACH=str(parts))
-        failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        print(*failed, said.splitlines()[-1], sep="\n")
+        _, output = run_pytest(tree, words, MEMLAB_REACH=str(parts))
+        failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        print(*failed, output.splitlines()[-1], sep="\n")
         result = ReachMap.of_parts(parts)
     path = WORK / f"map-{tree_hash()}.npz"
     result.save(path)
@@ -255,13 +255,13 @@ def _run_tests(tree: Path, reach: ReachMap, rows: list[int]) -> str:
     selected.write_text("\n".join(tests), encoding="utf-8")
     expected = 30 + TIMEOUT * (float(reach.seconds[rows].sum()) + FILE_SECONDS * len(files))
     words = ["-x", "-n", "0", "--tb", "line", *files]
-    code, said = run_pytest(tree, words, seconds=expected, MEMLAB_SELECTED=str(selected))
+    code, output = run_pytest(tree, words, seconds=expected, MEMLAB_SELECTED=str(selected))
     if code in (0, _NONE_LEFT):
         return ""
     if code == -1:
         return "no end in time"
-    failed = [line for line in said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return failed[0].split(" - ")[0] if failed else f"pytest ended with {code}: {said[-200:]!r}"
+    failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return failed[0].split(" - ")[0] if failed else f"pytest ended with {code}: {output[-200:]!r}"
 
 
 # -- a list -----------------------------------------------------------------------------------------------------------
@@ -270,13 +270,13 @@ def _run_tests(tree: Path, reach: ReachMap, rows: list[int]) -> str:
 def run_list(path: Path, *, jobs: int, seconds: float, again: bool) -> int:
     """Run the mutants of a list and print what became of each; return how many survived."""
     mutants = read_mutants(path)
-    kept = path.with_suffix(".jsonl")
-    known = {} if again or not kept.exists() else _read_outcomes(kept)
+    results = path.with_suffix(".jsonl")
+    outcomes = {} if again or not results.exists() else _read_outcomes(results)
     equivalent = [mutant for mutant in mutants if mutant.equivalent]
-    waiting = [mutant for mutant in mutants if not mutant.equivalent and mutant.id not in known]
+    waiting = [mutant for mutant in mutants if not mutant.equivalent and mutant.id not in outcomes]
     reach = newest_map() if waiting else None
     lock, trees = threading.Lock(), queue.SimpleQueue[Path]()
-    with kept.open("w" if again else "a", encoding="utf-8") as file:
+    with results.open("w" if again else "a", encoding="utf-8") as file:
 
         def try_next(mutant: Mutant) -> None:
             tree = trees.get()
@@ -288,7 +288,7 @@ def run_list(path: Path, *, jobs: int, seconds: float, again: bool) -> int:
             finally:
                 trees.put(tree)
             with lock:
-                known[mutant.id] = outcome
+                outcomes[mutant.id] = outcome
                 file.write(json.dumps(asdict(outcome)) + "\n")
                 file.flush()
                 print(_line(mutant, outcome), flush=True)
@@ -300,7 +300,7 @@ def run_list(path: Path, *, jobs: int, seconds: float, again: bool) -> int:
                     copy_tree(Path(scratch, f"tree-{number}"))
                     trees.put(Path(scratch, f"tree-{number}"))
                 list(pool.map(try_next, waiting))
-    return _summary(mutants, equivalent, known)
+    return _summary(mutants, equivalent, outcomes)
 
 
 def _read_outcomes(path: Path) -> dict[str, Outcome]:
@@ -309,16 +309,18 @@ def _read_outcomes(path: Path) -> dict[str, Outcome]:
 
 
 def _line(mutant: Mutant, outcome: Outcome) -> str:
-    said = "caught  " if outcome.caught else "SURVIVED"
+    verdict = "caught  " if outcome.caught else "SURVIVED"
     what = outcome.by if outcome.by else f"{outcome.tests} tests pass"
-    return f"{said} {outcome.seconds:5.1f}s  {mutant}\n                 {what}"
+    return f"{verdict} {outcome.seconds:5.1f}s  {mutant}\n                 {what}"
 
 
-def _summary(mutants: list[Mutant], equivalent: list[Mutant], known: dict[str, Outcome]) -> int:
+def _summary(mutants: list[Mutant], equivalent: list[Mutant], results: dict[str, Outcome]) -> int:
     outcomes = [
-        known[mutant.id] for mutant in mutants if mutant.id in known and not mutant.equivalent
+        results[mutant.id] for mutant in mutants if mutant.id in results and not mutant.equivalent
     ]
-    survived = [mutant for mutant in mutants if mutant.id in known and not known[mutant.id].caught]
+    survived = [
+        mutant for mutant in mutants if mutant.id in results and not results[mutant.id].caught
+    ]
     survived = [mutant for mutant in survived if not mutant.equivalent]
     print(f"\n{len(outcomes) - len(survived)} of {len(outcomes)} caught", end="")
     if outcomes:
@@ -329,7 +331,7 @@ def _summary(mutants: list[Mutant], equivalent: list[Mutant], known: dict[str, O
     print(f"; {lacking} not applied" if lacking else "")
     for mutant in survived:
         print(
-            f"  survived: {mutant}\n            {known[mutant.id].by or mutant.breaks or mutant.id}"
+            f"  survived: {mutant}\n            {results[mutant.id].by or mutant.breaks or mutant.id}"
         )
     return len(survived)
 

@@ -160,11 +160,11 @@ class Selector:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        kept = [item for item in items if item.nodeid in self._places]
+        selected = [item for item in items if item.nodeid in self._places]
         config.hook.pytest_deselected(
             items=[item for item in items if item.nodeid not in self._places]
         )
-        items[:] = sorted(kept, key=lambda item: self._places[item.nodeid])
+        items[:] = sorted(selected, key=lambda item: self._places[item.nodeid])
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -94,8 +94,8 @@ def wif(rng: random.Random) -> str:
     data += hashlib.sha256(hashlib.sha256(data).digest()).digest()[:4]
     number, text = int.from_bytes(data, "big"), ""
     while number:
-        number, place = divmod(number, 58)
-        text = _BASE58[place] + text
+        number, digit = divmod(number, 58)
+        text = _BASE58[digit] + text
     return text
 
 
@@ -369,8 +369,8 @@ def _some_of(escape: Callable[[str], str]) -> Callable[[str, random.Random], str
 
 def _cut(between: str) -> Callable[[str, random.Random], str]:
     def cut(text: str, rng: random.Random) -> str:
-        place = rng.randint(len(text) // 3, 2 * len(text) // 3)
-        return f"{text[:place]}{between}{text[place:]}"
+        cut = rng.randint(len(text) // 3, 2 * len(text) // 3)
+        return f"{text[:cut]}{between}{text[cut:]}"
 
     return cut
 

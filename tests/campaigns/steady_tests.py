@@ -49,12 +49,12 @@ def run_tests(
         done = subprocess.run(
             command, cwd=_ROOT, env=variables, capture_output=True, text=True, check=False
         )
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     last = done.stdout.strip().splitlines()[-1:] or [""]
     counts = {name.rstrip("s"): int(number) for number, name in _COUNT.findall(last[0])}
     if done.returncode not in (0, 1):
-        raise SystemExit(f"pytest ended with {done.returncode}:\n{said[-3000:]}")
-    return counts, _FAILED.findall(said), said
+        raise SystemExit(f"pytest ended with {done.returncode}:\n{output[-3000:]}")
+    return counts, _FAILED.findall(output), output
 
 
 def main() -> int:
@@ -70,22 +70,22 @@ def main() -> int:
     parser.add_argument(
         "--say", action="store_true", help="print what pytest said of a run that failed"
     )
-    given, arguments = parser.parse_known_args()
+    options, arguments = parser.parse_known_args()
     kinds = list(processors().items())
     runs = [
         (seed, *kind)
-        for index, seed in enumerate(range(given.first, given.first + given.seeds))
-        for kind in (kinds if given.each else [kinds[index % len(kinds)]])
+        for index, seed in enumerate(range(options.first, options.first + options.seeds))
+        for kind in (kinds if options.each else [kinds[index % len(kinds)]])
     ]
     print(f"{'seed':>4}  {'processor':<14}{'passed':>8}{'failed':>8}{'seconds':>9}")
     failing: collections.defaultdict[str, list[str]] = collections.defaultdict(list)
-    profile = ["--hypothesis-profile=thorough"] if given.thorough else []
+    profile = ["--hypothesis-profile=thorough"] if options.thorough else []
     unique: set[str] = set()
     for seed, name, environment in runs:
         began = time.monotonic()
         chosen = ["-m", "hypothesis and not slow"] if name in unique else []
         unique.add(name)
-        counts, failed, said = run_tests(seed, environment, [*profile, *chosen, *arguments])
+        counts, failed, output = run_tests(seed, environment, [*profile, *chosen, *arguments])
         seconds, bad = time.monotonic() - began, counts.get("failed", 0) + counts.get("error", 0)
         print(
             f"{seed:>4}  {name:<14}{counts.get('passed', 0):>8,}{bad:>8,}{seconds:>9,.0f}",
@@ -93,8 +93,8 @@ def main() -> int:
         )
         for test in failed:
             failing[test].append(f"{seed} on {name}")
-        if failed and given.say:
-            print(said)
+        if failed and options.say:
+            print(output)
     for test, where in failing.items():
         print(f"{test}: seed {', '.join(where)}")
     return 1 if failing else 0

@@ -133,7 +133,7 @@ class Tab:
         self.runner.close()
 
 
-def test_it_serves_this_machine_alone_with_a_token_and_ends_on_ctrl_c(viewed):
+def test_the_view_serves_this_machine_alone_with_a_token_and_ends_on_ctrl_c(viewed):
     told, process = viewed()
     url = told["url"]
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}", url)
@@ -162,7 +162,7 @@ def test_a_websocket_of_another_page_is_refused(viewed, headers):
         Tab(told["url"].replace("token=", "token=x"), "explorer")
 
 
-def test_it_reads_unless_it_may_write(viewed, agent):
+def test_the_view_is_read_only_by_default(viewed, agent):
     told, process = viewed()
     tab = Tab(told["url"], "explorer")
     state = tab.read()[0]["state"]
@@ -190,7 +190,7 @@ def test_it_reads_unless_it_may_write(viewed, agent):
         assert lab.slates().feedback.collect().height == 2
 
 
-def test_it_follows_an_agent_that_writes_and_a_purge(viewed, agent):
+def test_the_view_follows_a_writing_agent_and_a_purge(viewed, agent):
     told, _ = viewed()
     tab = Tab(told["url"], "explorer")
     tab.read()

@@ -143,7 +143,7 @@ def test_a_statistic_is_paired_with_another_of_the_same_clusters():
     assert (gap.low, gap.value, gap.high) == pytest.approx((0, 0, 0), abs=1e-12)
 
 
-def test_one_cluster_has_a_value_and_no_interval():
+def test_a_single_cluster_has_a_value_and_no_interval():
     sample = Sample(sums_of([0.5]))
     estimate = sample.estimate(mean)
     assert estimate.value == 0.5

@@ -17,7 +17,7 @@ def read(reward, dice):
     return np.where(seen, 0.8, 0.0) + 0.2 * dice.random(len(reward))
 
 
-def log_of(world, judged, *, kept=True, seed=5):
+def log_of(world, judged, *, keep_judged=True, seed=5):
     """Return the log of a world in which a share of the attributed items is judged as well, and both are kept."""
     dice = np.random.default_rng(seed)
     table = world.frames()["feedback"]
@@ -26,7 +26,7 @@ def log_of(world, judged, *, kept=True, seed=5):
     table = table.with_columns(
         reward=pl.Series(np.where(by_hand, true, given)),
         source=pl.Series(np.where(by_hand, "user", "attributed")),
-        attributed=pl.Series(given) if kept else pl.lit(None, dtype=pl.Float64),
+        attributed=pl.Series(given) if keep_judged else pl.lit(None, dtype=pl.Float64),
     )
     return world.slates(feedback=table), true, given, by_hand
 
@@ -43,7 +43,7 @@ def world():
 
 def test_a_tenth_that_was_judged_sets_the_rest_right(world):
     slates, *_ = log_of(world, 0.1)
-    found, blind = row(slates), row(log_of(world, 0.1, kept=False)[0])
+    found, blind = row(slates), row(log_of(world, 0.1, keep_judged=False)[0])
     assert found.value.low < world.value("good") < found.value.high
     assert not blind.value.low < world.value("good") < blind.value.high
     gap = world.value("good") - world.value("plain")
@@ -78,10 +78,10 @@ def test_too_few_judged_leave_it_as_it_was_read_and_the_report_says_so(world):
     slates, *_ = log_of(world, 0.001)
     evaluation = evaluate(slates, ["good"], missing="censor")
     assert any("are not calibrated" in note for note in evaluation.notes)
-    assert evaluation.rows[0].value == row(log_of(world, 0.001, kept=False)[0]).value
+    assert evaluation.rows[0].value == row(log_of(world, 0.001, keep_judged=False)[0]).value
 
 
-def test_a_lab_keeps_what_was_read_beside_what_was_stated():
+def test_a_lab_stores_attributed_and_stated_feedback_separately():
     with memlab.open(seed=1) as lab:
         lab.remember("Ada keeps a parrot called Figaro in the kitchen.")
         hits = lab.recall("What does Ada keep in the kitchen?")

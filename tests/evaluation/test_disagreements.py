@@ -21,14 +21,14 @@ def ev():
     return evaluate(WORLD.slates(**frames), [SOURCE, "far", pl.col("score").alias("again")])
 
 
-def distance(one, other):
+def distance(first, second):
     """Return the sum over items of |1/rank - 1/rank|, where an item that is not shown counts 0."""
-    ranks = [{item: rank for rank, item in enumerate(head, 1)} for head in (one, other)]
+    ranks = [{item: rank for rank, item in enumerate(head, 1)} for head in (first, second)]
 
-    def gain(item, place):
-        return 1 / ranks[place][item] if item in ranks[place] else 0
+    def gain(item, position):
+        return 1 / ranks[position][item] if item in ranks[position] else 0
 
-    return sum(abs(gain(item, 0) - gain(item, 1)) for item in set(one) | set(other))
+    return sum(abs(gain(item, 0) - gain(item, 1)) for item in set(first) | set(second))
 
 
 def heads(ev, name):
@@ -40,20 +40,24 @@ def heads(ev, name):
 
 
 def test_they_are_the_recalls_whose_heads_are_furthest_apart(ev):
-    one, other = heads(ev, "mixed"), heads(ev, "logged")
-    by_hand = sorted(one, key=lambda recall: (-distance(one[recall], other[recall]), recall))[:4]
+    mixed, logged = heads(ev, "mixed"), heads(ev, "logged")
+    by_hand = sorted(mixed, key=lambda recall: (-distance(mixed[recall], logged[recall]), recall))[
+        :4
+    ]
     result = ev.disagreements("mixed", "logged", 4)
     assert [entry.decision for entry in result] == by_hand
     for entry in result:
-        assert entry.distance == pytest.approx(distance(one[entry.decision], other[entry.decision]))
-        assert entry.shared == len(set(one[entry.decision]) & set(other[entry.decision]))
-        assert {item.memory for item in entry.items} == set(one[entry.decision]) | set(
-            other[entry.decision]
+        assert entry.distance == pytest.approx(
+            distance(mixed[entry.decision], logged[entry.decision])
+        )
+        assert entry.shared == len(set(mixed[entry.decision]) & set(logged[entry.decision]))
+        assert {item.memory for item in entry.items} == set(mixed[entry.decision]) | set(
+            logged[entry.decision]
         )
         for item in entry.items:
             at = (
-                one[entry.decision].index(item.memory) + 1
-                if item.memory in one[entry.decision]
+                mixed[entry.decision].index(item.memory) + 1
+                if item.memory in mixed[entry.decision]
                 else None
             )
             assert item.ranks[0] == at

@@ -37,14 +37,14 @@ def first(slates, count):
     return Slates(*(table.filter(pl.col("decision") < count) for table in tables))
 
 
-def figures(one):
+def figures(evaluation):
     return (
-        one.sentence,
-        one.better,
-        one.difference,
-        one.planned,
-        one.needed,
-        one.track.to_dict(as_series=False),
+        evaluation.sentence,
+        evaluation.better,
+        evaluation.difference,
+        evaluation.planned,
+        evaluation.needed,
+        evaluation.track.to_dict(as_series=False),
     )
 
 

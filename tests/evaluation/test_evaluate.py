@@ -96,7 +96,7 @@ def half_supported(reward):
     return world, frames
 
 
-def test_what_could_not_be_shown_widens_the_interval_by_the_range_of_the_rewards():
+def test_unsupported_items_widen_the_interval_by_the_range_of_rewards():
     world, frames = half_supported(1.0)
     ev = evaluate(world.slates(**frames), ["half"])
     values = row(ev, "half")
@@ -129,7 +129,7 @@ def test_bounds_decide_when_even_the_worst_case_is_better():
     assert "below would have done better than logged." in repr(ev)
 
 
-def test_of_a_deterministic_log_only_what_it_showed_has_a_sharp_value():
+def test_a_deterministic_log_gives_a_sharp_value_only_to_logged_items():
     world = World(clusters=10, recalls=30, rate=0.0)
     ev = evaluate(world.slates(), ["good", pl.col("plain").alias("same")])
     good = row(ev, "good")
@@ -150,7 +150,7 @@ def test_unknown_propensities_are_refused():
     assert repr(ev).startswith("No ranking")
 
 
-def test_a_log_that_knows_only_what_it_showed_does_not_know_what_is_unsupported():
+def test_a_log_of_shown_items_alone_has_unknown_support():
     frames = FEW.frames()
     candidates = frames["candidates"].with_columns(propensity=pl.lit(None, dtype=pl.Float64))
     ev = evaluate(FEW.slates(candidates=candidates), ["good", "far"])
@@ -168,7 +168,7 @@ def test_propensities_that_are_not_those_of_the_draws_are_found_out():
     assert "balance" in closed(evaluate(FEW.slates(**changed), ["good"]), "good")
 
 
-def test_one_day_of_one_cluster_one_query_and_one_policy():
+def test_a_day_with_a_single_cluster_query_and_policy():
     frames = World(clusters=1, recalls=60).frames()
     day = frames["decisions"].with_columns(at=pl.lit(frames["decisions"]["at"][0]))
     ev = evaluate(World(clusters=1, recalls=60).slates(**{**frames, "decisions": day}), "good")
@@ -220,7 +220,7 @@ def test_differences_are_paired():
     assert gap.error < 0.8 * value.error
 
 
-def test_what_else_is_evaluated_changes_nothing():
+def test_other_evaluated_policies_change_no_value():
     alone = row(evaluate(MANY.slates(), ["good"]), "good")
     values = row(evaluate(MANY.slates(), ["noise", "far", "good"]), "good")
     assert alone.value == values.value
@@ -235,7 +235,7 @@ def test_the_number_of_recalls_that_would_do_is_told():
     assert f"Separating {first} and {second} needs about" in repr(ev) or count <= 640
 
 
-def test_what_a_withheld_policy_needs_is_told_once():
+def test_the_need_of_a_withheld_policy_is_stated_once():
     """Either recalls alone would do, or nothing says that they would."""
     short = evaluate(World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good"])
     withheld = row(short, "good")
@@ -359,7 +359,7 @@ def test_frames_diagnostics_and_settings():
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "reason"),
+    ("arguments", "error", "reason"),
     [
         ({"missing": "drop"}, UnknownName, "There is no missing of evaluate"),
         ({"estimator": "dr"}, UnknownName, "There is no estimator"),
@@ -372,9 +372,9 @@ def test_frames_diagnostics_and_settings():
         ({"cluster": 3}, InputError, "cluster is "),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(given, error, reason):
+def test_arguments_that_make_no_sense_are_refused(arguments, error, reason):
     with pytest.raises(error, match=reason):
-        evaluate(FEW.slates(), ["good"], **given)
+        evaluate(FEW.slates(), ["good"], **arguments)
 
 
 def test_a_declared_range_of_rewards_is_kept_to():
@@ -421,7 +421,7 @@ def test_two_columns_of_anybodys_csv(tmp_path):
     )
 
 
-def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
+def test_a_lab_repeats_its_logged_recalls(lab, clock):
     """A pack with another damping is asked of the state before each recall; without edges it finds the same."""
     lab.policies.use(
         '(pack one "One.") (setting damping 0.5) (setting probe-rate 0.5)'
@@ -444,7 +444,7 @@ def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
 
 
 @pytest.mark.long
-def test_every_pair_is_told_apart_or_not():
+def test_every_pair_is_either_different_or_indistinguishable():
     ev = evaluate(MANY.slates(), ["good", "noise", "plain"], baseline="plain")
     pairs = ev.pairs()
     assert pairs.height == 3
@@ -463,7 +463,7 @@ def test_every_pair_is_told_apart_or_not():
         ev.pairs(adjust="bonferroni")
 
 
-def test_one_next_step_closes_the_text():
+def test_the_text_ends_with_a_single_next_step():
     """A gate that no number of recalls opens comes before more recalls; a finding needs no step."""
     better = evaluate(MANY.slates(), ["good"])
     assert "Next:" not in repr(better)

@@ -42,7 +42,7 @@ def agent(trigrams, clock):
         yield lab
 
 
-def asked(lab, clock, *questions):
+def ask_all(lab, clock, *questions):
     clock.advance(hours=1)
     return [lab.recall(question, project="api") for question in questions]
 
@@ -51,12 +51,12 @@ def wanted(*rows):
     return pl.DataFrame(rows, schema=["question", "ref"], orient="row")
 
 
-def places(found):
-    return dict(zip(found.rows["ref"], found.rows["place"], strict=True))
+def places(failures):
+    return dict(zip(failures.rows["ref"], failures.rows["place"], strict=True))
 
 
 def test_each_of_the_four_places(agent, clock):
-    (hits,) = asked(agent, clock, "tea")
+    (hits,) = ask_all(agent, clock, "tea")
     head, pool = list(hits.ids), hits.slate.frame["memory_id"].to_list()
     low = next(id for id in pool if id not in head)
     away = next(id for id in range(1, 7) if id not in pool)
@@ -83,7 +83,7 @@ def test_each_of_the_four_places(agent, clock):
 
 
 def test_shares_are_those_of_wanted_memories_with_intervals_by_cluster(agent, clock):
-    hits = asked(agent, clock, "tea", "milk", "lemon", "herbs")
+    hits = ask_all(agent, clock, "tea", "milk", "lemon", "herbs")
     labels = pl.DataFrame(
         [(hit.decision, id) for hit in hits for id in (hit.ids[0], 6)],
         schema=["decision", "memory_id"],
@@ -99,7 +99,7 @@ def test_shares_are_those_of_wanted_memories_with_intervals_by_cluster(agent, cl
 
 
 def test_nothing_known_is_counted_and_no_failure(agent, clock):
-    asked(agent, clock, "tea", "who is Ada?", "milk")
+    ask_all(agent, clock, "tea", "who is Ada?", "milk")
     failures = memlab.failures(
         agent, pl.DataFrame({"question": ["tea", "who is Ada?"], "ref": ["t1", None]})
     )
@@ -109,7 +109,7 @@ def test_nothing_known_is_counted_and_no_failure(agent, clock):
 
 
 def test_judged_labels_of_relevance_0_are_not_wanted(agent, clock):
-    (hits,) = asked(agent, clock, "tea")
+    (hits,) = ask_all(agent, clock, "tea")
     labels = pl.DataFrame(
         {"decision": [hits.decision] * 2, "memory_id": [1, 2], "relevance": [1, 0]}
     )
@@ -132,28 +132,28 @@ def test_without_labels_a_success_is_what_was_wanted(trigrams, clock):
 def test_a_ref_is_looked_for_in_the_project_of_the_recall(agent, clock):
     agent.remember("coffee is black", ref="t1", project="web")
     agent.remember("coffee is brown", ref="w2", project="web")
-    asked(agent, clock, "tea with milk")
+    ask_all(agent, clock, "tea with milk")
     failures = memlab.failures(agent, wanted(("tea with milk", "t1"), ("tea with milk", "w2")))
     assert failures.rows.filter(ref="t1")["memory_id"].to_list() == [1]
     assert places(failures)["w2"] == "never stored"
 
 
-def test_what_came_after_the_question_was_not_stored_then(agent, clock):
-    asked(agent, clock, "coffee")
+def test_a_memory_stored_after_the_query_counts_as_not_stored(agent, clock):
+    ask_all(agent, clock, "coffee")
     clock.advance(days=1)
     agent.remember("coffee is black", ref="late", project="api")
     assert places(memlab.failures(agent, wanted(("coffee", "late")))) == {"late": "never stored"}
 
 
-def test_what_was_forgotten_is_said(agent, clock):
+def test_a_forgotten_memory_is_reported_as_forgotten(agent, clock):
     agent.forget(1)
-    asked(agent, clock, "tea with milk")
+    ask_all(agent, clock, "tea with milk")
     row = memlab.failures(agent, wanted(("tea with milk", "t1"))).examples.row(0, named=True)
     assert (row["place"], row["status"]) == ("not in the pool", "forgotten")
 
 
 def test_slates_alone_do_with_ids(agent, clock):
-    (hits,) = asked(agent, clock, "tea")
+    (hits,) = ask_all(agent, clock, "tea")
     tables = agent.slates()
     log = memlab.Slates.from_frames(
         *(
@@ -170,7 +170,7 @@ def test_slates_alone_do_with_ids(agent, clock):
 
 
 def test_labels_that_say_nothing_are_refused(agent, clock):
-    asked(agent, clock, "tea")
+    ask_all(agent, clock, "tea")
     with pytest.raises(InputError, match="no column decision or question"):
         memlab.failures(agent, pl.DataFrame({"ref": ["t1"]}))
     with pytest.raises(InputError, match="no column memory_id or ref"):
@@ -183,7 +183,7 @@ def test_labels_that_say_nothing_are_refused(agent, clock):
         memlab.failures(agent, pl.DataFrame({"decision": ["tea"], "memory_id": [1]}))
 
 
-def test_every_place_says_what_it_means():
+def test_every_stage_has_a_description():
     assert list(PLACES) == ["never stored", "not in the pool", "ranked out", "shown and unused"]
 
 

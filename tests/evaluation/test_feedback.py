@@ -44,8 +44,8 @@ def answers(*rows, horizon=None, reward_range=(0.0, 1.0)):
     )
 
 
-def rewards(found):
-    return {(row[0], row[1]): row[2] for row in found.frame.iter_rows()}
+def rewards(outcomes):
+    return {(row[0], row[1]): row[2] for row in outcomes.frame.iter_rows()}
 
 
 def test_an_outcome_is_worth_one_or_nothing_unless_a_reward_is_given():
@@ -96,7 +96,7 @@ def test_a_horizon_needs_times():
         closed(DECISIONS, judgements((1, 7, 1.0, None, None)), 1)
 
 
-def test_what_came_after_the_horizon_is_left_out_and_said():
+def test_feedback_after_the_horizon_is_left_out_and_reported():
     results = answers(
         (1, 7, 1.0, None, day(3)), (1, 8, 1.0, None, day(4)), horizon=horizon_micros("3d")
     )

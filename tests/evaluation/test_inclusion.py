@@ -37,7 +37,7 @@ def totals(recalls, *arms):
 
 
 @given(items)
-def test_one_item_a_recall_is_vws_ips_and_snips(rows):
+def test_with_a_single_item_the_estimators_equal_vw_ips_and_snips(rows):
     """A policy that takes one item: where the log took another, vw counts a prediction of 0."""
     oracles = ips.Estimator(), snips.Estimator()
     for matches, chance, reward in rows:
@@ -115,7 +115,7 @@ def test_of_a_stratum_that_nobody_answered_only_the_range_is_known():
     assert value_statistic("snips", 1.0)(total) == 1.5
 
 
-def test_what_is_certain_is_typical_where_no_probe_was_answered():
+def test_certain_items_set_the_typical_reward_if_no_probe_has_feedback():
     total = totals(1, arm(sure=[0.5], unsupported=1))
     assert value_statistic("snips", np.nan)(total) == 1.0
 

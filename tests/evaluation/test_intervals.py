@@ -47,7 +47,7 @@ def test_twelve_digits_are_those_of_the_closed_form(number):
     assert (result.low, result.high, result.value) == pytest.approx(expected, rel=1e-12, abs=1e-13)
 
 
-def test_with_five_clusters_it_covers_what_it_promises():
+def test_intervals_of_five_clusters_have_their_nominal_coverage():
     draw = np.random.default_rng(5)
     covered = 0
     for _ in range(1000):

@@ -88,7 +88,7 @@ def test_a_better_ranking_is_found_and_an_equal_one_is_not():
     assert (same.difference.value, same.adjusted) == (0.0, 1.0)
 
 
-def test_one_cluster_is_no_ranking():
+def test_a_single_cluster_gives_no_ranking():
     world = World(clusters=1, recalls=20, pool=20, limit=5)
     ev = evaluate(world.slates(), ["good"], labels=labels(world))
     assert {row.verdict for row in ev.rows} == {"withheld"}

@@ -161,7 +161,7 @@ def test_periods_of_a_lab(lived):
     assert "The versions were live at different times" in result.notes[0]
 
 
-def test_what_is_not_judged_counts_as_missing_says(lived):
+def test_the_treatment_of_missing_feedback_follows_the_argument(lived):
     with pytest.raises(InputError, match="set what missing feedback counts as"):
         compare_periods(lived, hashes(lived))
     zero = compare_periods(lived, hashes(lived), missing="zero")

@@ -99,7 +99,7 @@ def test_examination_is_found(eta, probes):
     assert found.high - found.low < 0.5
 
 
-def test_it_is_the_likelihoods_maximum():
+def test_the_estimate_maximises_the_likelihood():
     """Against a search over eta of the likelihood, written as loops."""
     log = read_log(world(0.7, recalls=60, seed=5)[0])
     places = pair_probes(log, ranks_of(log))
@@ -124,7 +124,7 @@ def test_it_is_the_likelihoods_maximum():
     assert estimate_examination(places, log, 0.95).eta.value == pytest.approx(best, abs=1e-3)
 
 
-def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been():
+def test_examination_of_an_item_is_its_mean_over_the_possible_orders():
     slates, _ = world(0.5, recalls=40, probes=2)
     log = read_log(slates)
     result = estimate_examination(pair_probes(log, ranks_of(log)), log, 0.95)
@@ -190,8 +190,8 @@ def test_the_test_of_places_finds_what_is_there_and_little_else(seeds):
     assert min(flat) > 0.001
 
 
-@pytest.mark.parametrize(("logs", "most"), [(10, 2), pytest.param(50, 6, marks=pytest.mark.slow)])
-def test_a_value_under_position_bias(logs, most):
+@pytest.mark.parametrize(("logs", "bound"), [(10, 2), pytest.param(50, 6, marks=pytest.mark.slow)])
+def test_a_value_under_position_bias(logs, bound):
     """Values and differences cover the true ones; without ``position=`` the gate is closed."""
     off = {name: [] for name in ("plain", "better", "turned", "better - plain", "turned - plain")}
     missed = dict.fromkeys(off, 0)
@@ -213,7 +213,7 @@ def test_a_value_under_position_bias(logs, most):
                 missed[name] += not estimate.low <= value <= estimate.high
                 off[name].append(estimate.value - value)
         assert any(note.startswith("Position k is examined") for note in evaluation.notes)
-    assert max(missed.values()) <= most, missed
+    assert max(missed.values()) <= bound, missed
     for name, errors in off.items():
         assert len(errors) >= 0.8 * logs, name
         assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(len(errors)), name

@@ -16,7 +16,7 @@ def closed(ev):
 
 
 @pytest.mark.parametrize("challenger", [None, "b"])
-def test_what_silence_means_is_asked_of_one_challenger_as_of_all(challenger):
+def test_the_meaning_of_missing_feedback_is_required_for_one_challenger_and_for_all(challenger):
     full = challenged("extra", recalls=40)
     answered = full.feedback.filter(pl.col("memory_id") > 3)
     few = memlab.Slates(full.decisions, full.candidates, full.exposures, answered)

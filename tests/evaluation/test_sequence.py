@@ -111,7 +111,7 @@ def test_large_slates_among_small_ones_leave_the_truth_as_seldom():
     assert out / 200 < 0.2
 
 
-def test_one_large_slate_does_not_set_the_range_of_all_that_follow():
+def test_a_large_slate_does_not_set_the_range_of_all_later_ones():
     """The slate costs about its own share, although its reward may be 50 where the others reach 5."""
     dice, first = np.random.default_rng(13), {5: [], 50: []}
     for _ in range(20):
@@ -173,7 +173,7 @@ def test_the_mean_lies_within_its_ends_and_the_ends_within_what_is_possible(valu
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=60))
-def test_what_is_turned_round_has_its_ends_turned_round(values):
+def test_negating_the_values_negates_the_interval(values):
     values, ones = np.array(values), np.ones(len(values))
     here, there = (sequence(sign * values, floor=-ones, ceiling=ones) for sign in (1, -1))
     assert here.low == pytest.approx(-there.high, abs=1e-9)
@@ -215,7 +215,7 @@ def test_bounds_widen_either_end():
     assert (wide.high >= sharp.high - 1e-9).all()
 
 
-def test_what_was_not_foreseen_is_refused():
+def test_unsupported_arguments_are_refused():
     ones = np.ones(3)
     with pytest.raises(InputError, match="outside the bounds"):
         sequence(2 * ones, floor=0 * ones, ceiling=ones)

@@ -16,7 +16,7 @@ def half_answered():
     )
 
 
-def test_a_censored_reward_stands_for_the_items_that_nobody_answered():
+def test_a_censored_reward_stands_in_for_items_without_feedback():
     slates = half_answered()
     zero = memlab.verdict(slates, missing="zero")["b"].difference
     censored = memlab.verdict(slates, missing="censor")["b"].difference

@@ -102,12 +102,12 @@ def test_names_come_from_what_is_given(tmp_path):
     assert any(name.startswith("recall-score [") for name in names)
 
 
-def test_one_policy_need_not_be_a_list():
+def test_a_single_policy_need_not_be_in_a_list():
     assert set(kinds(evaluate(slates(), "good"))) == {"logged", "good"}
     assert set(kinds(evaluate(slates(), pl.col("good")))) == {"logged", "good"}
 
 
-def test_two_packs_of_one_name_are_told_apart_by_hash():
+def test_packs_of_equal_name_are_distinguished_by_hash():
     other = SIMILAR.replace(" similarity)", " (* 2 similarity))")
     names = set(kinds(evaluate(slates(), [SIMILAR, other])))
     assert len(names) == 3
@@ -129,7 +129,7 @@ def test_two_packs_of_one_name_are_told_apart_by_hash():
         ([pl.lit(1.0).alias("one")], InputError, "gives 1 values for 96 candidates"),
     ],
 )
-def test_what_is_no_policy_is_refused(policies, error, reason):
+def test_an_invalid_policy_is_refused(policies, error, reason):
     with pytest.raises(error, match=reason):
         evaluate(slates(), policies)
 
@@ -219,7 +219,7 @@ class TestWhatADefaultLogLeavesOut:
             lab.feedback(hits[0], "success")
         return lab.slates()
 
-    def test_it_holds_neither_the_feature_nor_its_fingerprint(self, log):
+    def test_the_log_has_neither_the_feature_nor_its_fingerprint(self, log):
         assert "phrase" not in log.candidates.collect_schema()
         decision = log.decisions.select("decision").collect()["decision"][0]
         assert "phrase" not in log.fingerprints(decision)

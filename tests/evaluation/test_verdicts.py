@@ -17,7 +17,7 @@ SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 
 
 def challenged(
-    design, *, recalls=300, limits=None, seen=None, gain=0.4, users=None, seed=0, within=False
+    design, *, recalls=300, limits=None, examined=None, gain=0.4, users=None, seed=0, within=False
 ):
     """Simulate a challenge: the live pack shows the first items, the challenger every second one, with better rewards.
 
@@ -48,7 +48,7 @@ def challenged(
         rows["candidates"] += [(number, item, chance[item], item + 1) for item in range(count)]
         for index, item in enumerate(shown.tolist()):
             rows["exposures"].append((number, item, index + 1, chance[item]))
-            worth = (0.2 + gain * (item % 2 == 0)) * (1.0 if seen is None else seen[index])
+            worth = (0.2 + gain * (item % 2 == 0)) * (1.0 if examined is None else examined[index])
             rows["feedback"].append((number, item, float(dice.random() < worth)))
     names = {
         "decisions": ["decision", "limit", "sampler", "pack", "pack_hash", "challenge", "cluster"],
@@ -75,9 +75,9 @@ def test_under_a_lot_only_what_is_chance_in_a_place_is_tested():
     """What the challenger ranks high stands high and earns more, wherever it stands."""
     assert lot_position_p(read_log(challenged("lot"))) >= 0.001
     steep = np.array([1.0, 1.0, 0.3, 0.1])
-    assert lot_position_p(read_log(challenged("lot", seen=steep))) < 0.001
+    assert lot_position_p(read_log(challenged("lot", examined=steep))) < 0.001
     assert "position" in {
-        gate.name for gate in memlab.verdict(challenged("lot", seen=steep))["b"].closed
+        gate.name for gate in memlab.verdict(challenged("lot", examined=steep))["b"].closed
     }
     assert lot_position_p(read_log(challenged("extra"))) is None
 
@@ -86,7 +86,7 @@ def test_whole_heads_are_compared_without_sums_over_items(monkeypatch):
     for name in ("gather_evidence", "compare", "measure"):
         monkeypatch.delattr(f"memlab.science.evaluation._verdict.{name}")
     steep = np.array([1.0, 0.5, 0.3, 0.2])
-    assert memlab.verdict(challenged("ab", seen=steep))["b"].closed == ()
+    assert memlab.verdict(challenged("ab", examined=steep))["b"].closed == ()
 
 
 def test_large_heads_that_come_again_are_named():
@@ -112,7 +112,7 @@ def test_no_more_extra_items_are_advised_where_nothing_is_extra():
     assert "extra item" not in within.sentence
 
 
-def test_one_large_head_does_not_keep_a_verdict():
+def test_a_single_large_result_list_does_not_prevent_a_verdict():
     limits = np.where(np.arange(300) == 20, 60, 4)
     assert memlab.verdict(challenged("extra", limits=limits))["b"].better == "b"
 

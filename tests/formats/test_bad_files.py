@@ -105,12 +105,12 @@ def full(lab):
     return lab
 
 
-@pytest.mark.parametrize(("text", "said"), BAD, ids=range(len(BAD)))
-def test_a_bad_file_is_refused_with_its_place_and_nothing_is_added(full, tmp_path, text, said):
+@pytest.mark.parametrize(("text", "message"), BAD, ids=range(len(BAD)))
+def test_a_bad_file_is_refused_with_its_place_and_nothing_is_added(full, tmp_path, text, message):
     path = tmp_path / "bad.jsonl"
     path.write_text(text)
     head, before = full.io.store.journal.head, full.memories
-    with pytest.raises(DatasetError, match=said) as refused:
+    with pytest.raises(DatasetError, match=message) as refused:
         full.load(path, format="jsonl")
     assert "bad.jsonl" in str(refused.value)
     assert full.io.store.journal.head == head
@@ -129,7 +129,7 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(full, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("(memlab :schema 1 :lab", r"line 1, column 1: The text ends"),
         (
@@ -151,16 +151,16 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(full, tmp_path):
         ("(memlab :schema " + "(" * 200, "nest deeper"),
     ],
 )
-def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, said):
+def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, message):
     path = tmp_path / "bad.sexp"
     path.write_text(text)
-    with pytest.raises(DatasetError, match=said):
+    with pytest.raises(DatasetError, match=message):
         full.load(path)
     assert len(full) == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("# only prose\n", "The file is empty"),
         ("```yaml memlab\nschema: 1\n", "line 1: The fence is not closed"),
@@ -180,10 +180,10 @@ def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, said):
         ),
     ],
 )
-def test_a_page_whose_fences_are_broken_is_refused(full, tmp_path, text, said):
+def test_a_page_whose_fences_are_broken_is_refused(full, tmp_path, text, message):
     path = tmp_path / "bad.md"
     path.write_text(text)
-    with pytest.raises(DatasetError, match=said):
+    with pytest.raises(DatasetError, match=message):
         full.load(path, format="markdown")
 
 
@@ -230,7 +230,7 @@ def test_a_register_that_is_none_is_refused(full, tmp_path):
         full.load(path)
 
 
-def test_what_was_purged_here_does_not_come_back(lab, tmp_path):
+def test_a_memory_purged_here_is_not_imported_again(lab, tmp_path):
     lab.remember("my diagnosis is private")
     lab.remember("tabs")
     path = lab.io.export(tmp_path / "a.jsonl")
@@ -247,7 +247,7 @@ def test_what_was_purged_here_does_not_come_back(lab, tmp_path):
     assert "diagnosis" not in str(lab.memories["text"].to_list())
 
 
-def test_what_was_purged_there_keeps_its_number_and_nothing_else(lab, tmp_path, trigrams, clock):
+def test_a_memory_purged_there_keeps_only_its_number(lab, tmp_path, trigrams, clock):
     lab.remember(["one", "zwölf", "three"])
     lab.graph.link(1, 3)
     lab.purge(2)

@@ -36,7 +36,7 @@ def server():
         thread.join()
 
 
-def test_it_is_fetched_into_a_new_folder_and_then_not_again(server, tmp_path):
+def test_a_download_fills_a_new_folder_once(server, tmp_path):
     target = tmp_path / "data" / "locomo.json"
     assert download_locomo(target, url=f"{server}/locomo.json", sha256=HASH) == target
     assert target.read_bytes() == BODY

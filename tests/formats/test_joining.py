@@ -42,7 +42,7 @@ def texts(lab):
     return sorted(frame.filter(frame["status"].is_in(["active", "staged", "confirmed"]))["text"])
 
 
-def test_what_is_new_comes_in_once(pair, clock):
+def test_new_memories_are_added_once(pair, clock):
     a, b = pair
     new = b.remember(
         "Deploys go out on Tuesdays.",
@@ -105,7 +105,7 @@ def test_a_status_there_is_the_status_here(pair, clock, act, status):
     assert b.io.join(a).frame.is_empty()
 
 
-def test_what_both_changed_is_a_conflict_and_the_later_stands(pair, clock):
+def test_a_memory_changed_on_both_sides_is_a_conflict_and_the_later_change_wins(pair, clock):
     a, b = pair
     a.edit(2, text="Ida lives in Oslo.")
     clock.advance(minutes=1)
@@ -144,7 +144,7 @@ def test_fields_come_over(pair, clock):
     assert (a.memories["importance"][2], a.memories["tags"][2].to_list()) == (0.9, ["build"])
 
 
-def test_what_was_purged_stays_purged(pair, clock):
+def test_purged_memories_stay_purged(pair, clock):
     a, b = pair
     a.purge(1)
     b.edit(1, text="The bakery opens at seven.")

@@ -67,7 +67,7 @@ def test_sessions_are_ordered_by_number_and_not_by_name(read):
 
 
 @pytest.mark.parametrize(
-    ("evidence", "found", "dropped"),
+    ("evidence", "turns", "dropped"),
     [
         (["D1:1"], ("D1:1",), ()),
         (["D1:1; D1:2"], ("D1:1", "D1:2"), ()),
@@ -82,9 +82,9 @@ def test_sessions_are_ordered_by_number_and_not_by_name(read):
         (None, (), ()),
     ],
 )
-def test_evidence_is_repaired_and_what_names_no_turn_is_dropped(read, evidence, found, dropped):
+def test_evidence_is_repaired_and_what_names_no_turn_is_dropped(read, evidence, turns, dropped):
     (labelled,) = read(sample([question(evidence)]))
-    assert labelled.questions[0].evidence == found
+    assert labelled.questions[0].evidence == turns
     assert labelled.questions[0].dropped == dropped
 
 

@@ -46,7 +46,7 @@ def test_a_result_of_a_tool_counts_though_it_says_nothing():
     ]
 
 
-def test_each_message_says_which_of_those_given_it_is():
+def test_each_report_names_its_message():
     given = [
         {
             "role": "user",
@@ -73,6 +73,6 @@ def test_a_role_is_needed_where_none_is_given():
 @pytest.mark.parametrize(
     "wrong", [3, b"x", [3], [{}], [{"role": "user"}], [{"role": "user", "content": 1.5}]]
 )
-def test_what_is_no_message(wrong):
+def test_objects_that_are_no_message(wrong):
     with pytest.raises(InputError):
         parse_messages(wrong, "user")

@@ -16,7 +16,7 @@ def files(folder):
     return sorted(item.name for item in folder.iterdir())
 
 
-def test_one_page_a_memory_and_an_index(lab, tmp_path):
+def test_a_mirror_has_a_page_for_each_memory_and_an_index(lab, tmp_path):
     lab.remember("CON: the user prefers tabs?", tags=["style"])
     lab.remember("```\nnot <b>markup</b>\n```")
     lab.graph.link(1, 2, "caused-by", weight=0.5)

@@ -118,7 +118,7 @@ def test_the_pack_comes_along_when_it_is_wanted(kind, lab, tmp_path, trigrams, c
     assert [entry["version"] for entry in history if entry["slot"] == "recall-score"] == [1, 2, 3]
 
 
-def test_what_is_left_out_of_an_export_takes_its_edges_along(lab, tmp_path, trigrams, clock):
+def test_memories_left_out_of_an_export_take_their_edges_along(lab, tmp_path, trigrams, clock):
     import polars as pl
 
     lab.remember(

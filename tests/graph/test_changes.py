@@ -52,18 +52,18 @@ class Plain:
             self.edges[number] = None
         return len(gone)
 
-    def append(self, batch, most):
+    def append(self, batch, maximum):
         """Each node keeps the ``most`` strongest of each relation that the batch brings it, the newer of equals."""
         held = self.live() + [(len(self.edges) + at, edge) for at, edge in enumerate(batch)]
         out = set()
-        if most is not None:
+        if maximum is not None:
             for group in {(end, relation) for ends, relation, _ in batch for end in ends}:
                 here = [
                     (w, number)
                     for number, (ends, relation, w) in held
                     if group[0] in ends and group[1] == relation
                 ]
-                out |= {number for _, number in sorted(here, reverse=True)[most:]}
+                out |= {number for _, number in sorted(here, reverse=True)[maximum:]}
         before = len(self.edges)
         self.remove(number for number in out if number < before)
         numbers = []

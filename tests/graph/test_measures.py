@@ -17,7 +17,7 @@ pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(
 weighted = st.lists(st.tuples(pairs, st.sampled_from([0.25, 0.5, 1.0])), max_size=20)
 
 
-def made(graph, nodes=NODES):
+def make_edges(graph, nodes=NODES):
     edges = Edges()
     edges.append(
         [s for (s, _), _ in graph],
@@ -30,7 +30,7 @@ def made(graph, nodes=NODES):
 
 
 def from_networkx(graph):
-    return made([(ends, 1.0) for ends in graph.edges], nodes=len(graph))
+    return make_edges([(ends, 1.0) for ends in graph.edges], nodes=len(graph))
 
 
 def simple(graph):
@@ -43,7 +43,7 @@ def simple(graph):
 @settings(deadline=None)
 @given(weighted)
 def test_density_and_clustering_of_the_simple_graph(graph):
-    edges, oracle = made(graph), simple(graph)
+    edges, oracle = make_edges(graph), simple(graph)
     assert density(edges, nodes=NODES) == pytest.approx(networkx.density(oracle))
     result = clustering(edges, range(NODES))
     assert result.coefficient.tolist() == pytest.approx(list(networkx.clustering(oracle).values()))
@@ -52,7 +52,7 @@ def test_density_and_clustering_of_the_simple_graph(graph):
 
 
 def test_removed_edges_do_not_count():
-    edges = made([((0, 1), 1.0), ((1, 2), 1.0), ((0, 2), 1.0)], nodes=3)
+    edges = make_edges([((0, 1), 1.0), ((1, 2), 1.0), ((0, 2), 1.0)], nodes=3)
     edges.remove([2])
     assert clustering(edges, [1]).coefficient.tolist() == [0.0]
     assert density(edges, nodes=3) == pytest.approx(2 / 3)
@@ -75,13 +75,13 @@ def test_a_sample_says_so_and_comes_near():
 
 @settings(deadline=None)
 @given(weighted, st.lists(st.integers(0, 2), min_size=NODES, max_size=NODES), st.integers(0, NODES))
-def test_bridges_equal_a_loop(graph, labels, known):
+def test_bridges_equal_a_loop(graph, labels, bridges_known):
     expected = {}
     for number, ((source, target), weight) in enumerate(graph):
-        if max(source, target) < known and labels[source] != labels[target]:
+        if max(source, target) < bridges_known and labels[source] != labels[target]:
             key = tuple(sorted((labels[source], labels[target])))
             expected.setdefault(key, []).append((weight, number))
-    result = bridges(made(graph), range(known), labels[:known])
+    result = bridges(make_edges(graph), range(bridges_known), labels[:bridges_known])
     assert {
         row[:2]: row[2:]
         for row in result.select("left", "right", "edges", "weight", "strongest").rows()
@@ -108,7 +108,7 @@ class TestCommunities:
     @examples(50, quick=20)
     @given(weighted, st.integers(0, 3))
     def test_modularity_and_order(self, graph, seed):
-        labels = communities(made(graph), seed=seed)
+        labels = communities(make_edges(graph), seed=seed)
         assert labels.rows.tolist() == sorted({end for pair, _ in graph for end in pair})
         if not graph:
             return
@@ -122,7 +122,7 @@ class TestCommunities:
             labels.modularity
             >= networkx.community.modularity(oracle, [{row} for row in oracle]) - 1e-12
         )
-        again = communities(made(graph), seed=seed)
+        again = communities(make_edges(graph), seed=seed)
         assert again.labels.tolist() == labels.labels.tolist()
 
     @pytest.mark.long
@@ -154,7 +154,7 @@ class TestCommunities:
         assert len(set(zip(labels.labels.tolist(), (labels.rows // 40).tolist(), strict=True))) == 8
 
     def test_a_mask_and_a_resolution(self):
-        edges = made([((0, 1), 1.0), ((2, 3), 1.0), ((1, 2), 1.0)], nodes=4)
+        edges = make_edges([((0, 1), 1.0), ((2, 3), 1.0), ((1, 2), 1.0)], nodes=4)
         assert communities(edges, keep=np.array([True, False, False])).rows.tolist() == [0, 1]
         assert len(communities(edges, resolution=10.0)) == 4
         for bad in ({"resolution": 0.0}, {"keep": np.array([1, 0, 1])}, {"keep": np.array([True])}):
@@ -162,6 +162,6 @@ class TestCommunities:
                 communities(edges, **bad)
 
     def test_nothing_joined_is_no_community(self):
-        edges = made([((0, 1), 0.0)], nodes=2)
+        edges = make_edges([((0, 1), 0.0)], nodes=2)
         assert len(communities(edges)) == 0
         assert communities(edges).frame.is_empty()

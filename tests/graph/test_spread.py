@@ -22,7 +22,7 @@ seeds = st.dictionaries(
 )
 
 
-def made(graph, nodes=NODES):
+def make_edges(graph, nodes=NODES):
     edges = Edges()
     edges.append(
         [source for (source, _), _ in graph],
@@ -35,7 +35,7 @@ def made(graph, nodes=NODES):
 
 
 def chain(length, weight=1.0):
-    return made([((row, row + 1), weight) for row in range(length - 1)], nodes=length)
+    return make_edges([((row, row + 1), weight) for row in range(length - 1)], nodes=length)
 
 
 def damped(batch):
@@ -82,8 +82,8 @@ def plain_spread(graph, energy, steps, threshold, mode):
     return {row: (activation[row], received[row], hops[row]) for row in sorted(activation)}
 
 
-def as_plain(found):
-    columns = (found.rows, found.activation, found.received, found.hops)
+def as_plain(spread_with):
+    columns = (spread_with.rows, spread_with.activation, spread_with.received, spread_with.hops)
     return {
         row: (a, r, h)
         for row, a, r, h in zip(*(column.tolist() for column in columns), strict=True)
@@ -94,7 +94,7 @@ def as_plain(found):
 @given(graphs, seeds, st.integers(0, 4), st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from(WAVES))
 def test_equal_to_the_definition(graph, energy, steps, threshold, mode):
     activation = spread(
-        made(graph),
+        make_edges(graph),
         list(energy),
         list(energy.values()),
         damped,
@@ -110,14 +110,17 @@ def test_equal_to_the_definition(graph, energy, steps, threshold, mode):
 @settings(deadline=None)
 @given(graphs, st.integers(0, 14), seeds, st.sampled_from(SPREAD_MODES))
 def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, mode):
-    edges = made(graph[:cut])
+    edges = make_edges(graph[:cut])
     edges.crossings([0])
     for (source, target), weight in graph[cut:]:
         edges.append([source], [target], 0, weight, nodes=NODES)
     # numbers of edges may differ by some that are gone
     gone = Edges()
     gone.append([0, 2], [1, 0], 0, 0.5, nodes=NODES)
-    gone.append(*(made(graph).source, made(graph).target, 0, made(graph).weight), nodes=NODES)
+    gone.append(
+        *(make_edges(graph).source, make_edges(graph).target, 0, make_edges(graph).weight),
+        nodes=NODES,
+    )
     gone.remove([0, 1])
     limited = {"max_crossings": 5, "fan_out": 2}
     for limits in ({}, limited):
@@ -134,7 +137,7 @@ def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, mode):
                     **limits,
                 )
             )
-            for held in (edges, gone, made(graph))
+            for held in (edges, gone, make_edges(graph))
         ]
         assert results[0] == results[1] == results[2]
 
@@ -146,7 +149,13 @@ def test_hops_are_the_lengths_of_shortest_paths(graph, seed, steps, mode):
     oracle.add_node(seed)
     expected = networkx.single_source_shortest_path_length(oracle, seed, cutoff=steps)
     activation = spread(
-        made(graph), [seed], [1.0], lambda b: np.ones(len(b)), steps=steps, nodes=NODES, mode=mode
+        make_edges(graph),
+        [seed],
+        [1.0],
+        lambda b: np.ones(len(b)),
+        steps=steps,
+        nodes=NODES,
+        mode=mode,
     )
     assert dict(zip(activation.rows.tolist(), activation.hops.tolist(), strict=True)) == dict(
         expected
@@ -171,7 +180,7 @@ class TestPageRank:
             oracle, alpha=damping, personalization=shares, tol=1e-14, max_iter=1000
         )
         activation = spread(
-            made(graph), list(energy), list(energy.values()), by_weight, steps=1000, nodes=NODES, mode="ppr",
+            make_edges(graph), list(energy), list(energy.values()), by_weight, steps=1000, nodes=NODES, mode="ppr",
             damping=damping, threshold=1e-13,
         )  # fmt: skip
         values = dict(zip(activation.rows.tolist(), activation.activation.tolist(), strict=True))
@@ -181,19 +190,19 @@ class TestPageRank:
 
     @settings(deadline=None)
     @given(graphs, seeds, st.sampled_from([0.3, 0.01]), st.integers(0, 4))
-    def test_what_was_left_bounds_the_error(self, graph, energy, threshold, steps):
-        def found(threshold, steps):
+    def test_the_remaining_energy_bounds_the_error(self, graph, energy, threshold, steps):
+        def spread_with(threshold, steps):
             return spread(
-                made(graph), list(energy), list(energy.values()), by_weight, steps=steps, nodes=NODES, mode="ppr",
+                make_edges(graph), list(energy), list(energy.values()), by_weight, steps=steps, nodes=NODES, mode="ppr",
                 damping=0.7, threshold=threshold,
             )  # fmt: skip
 
-        exact, rough = found(0.0, 200), found(threshold, steps)
+        exact, rough = spread_with(0.0, 200), spread_with(threshold, steps)
         values = dict(zip(rough.rows.tolist(), rough.activation.tolist(), strict=True))
         for row, activation in zip(exact.rows.tolist(), exact.activation.tolist(), strict=True):
             assert -1e-9 <= activation - values.get(row, 0.0) <= rough.left + 1e-9
 
-    def test_it_stays_near_its_seeds(self):
+    def test_personalised_pagerank_stays_near_its_seeds(self):
         # a thousand nodes in a row: the bound of Andersen, Chung and Lang on all crossings together
         crossed = []
 
@@ -290,7 +299,7 @@ def test_a_million_edges_on_one_node():
     st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 0.7, 1.0]), st.integers(0, 3)), min_size=1),
     st.data(),
 )
-def test_who_leaves_is_a_prefix_of_a_sort(nodes, data):
+def test_the_selected_nodes_are_a_prefix_of_a_sort(nodes, data):
     activation, degree = (np.array(column) for column in zip(*nodes, strict=True))
     nodes, activation, degree = nodes * 9, np.tile(activation, 9), np.tile(degree, 9)
     most = data.draw(st.integers(1, max(1, int(degree.sum()) - 1)))
@@ -305,7 +314,7 @@ def test_who_leaves_is_a_prefix_of_a_sort(nodes, data):
 
 
 def test_a_hub_passes_over_its_newest_edges():
-    edges = made([((0, leaf), 1.0) for leaf in range(1, 9)], nodes=9)
+    edges = make_edges([((0, leaf), 1.0) for leaf in range(1, 9)], nodes=9)
     activation = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3)
     assert (activation.rows.tolist(), activation.narrowed) == ([0, 6, 7, 8], 1)
     edges.remove([7])
@@ -324,7 +333,7 @@ def test_a_hub_passes_over_its_newest_edges():
 @given(graphs, seeds, st.integers(0, 3), st.sampled_from([0.0, 0.1]))
 def test_activating_is_spreading_energy_by_weight(graph, energy, steps, threshold):
     result = activate(
-        made(graph),
+        make_edges(graph),
         list(energy),
         list(energy.values()),
         steps=steps,
@@ -357,7 +366,7 @@ def test_the_sum_flows_both_ways_at_every_step():
     assert as_plain(activation) == {0: (1.25, 0.25, 0), 1: (1.0, 1.0, 1), 2: (0.25, 0.25, 2)}
 
 
-def test_what_a_policy_sees():
+def test_the_inputs_of_a_spread_policy():
     edges = Edges()
     edges.append([0, 2], [1, 1], [3, 4], [0.5, 0.25], nodes=3)
     batches = []
@@ -388,7 +397,7 @@ def test_what_a_policy_sees():
 
 @pytest.mark.parametrize("mode", WAVES)
 @pytest.mark.parametrize("passed", [0.0, -1.0, np.nan, np.inf, 0.19])
-def test_what_does_not_pass_reaches_nothing(passed, mode):
+def test_an_edge_that_passes_nothing_reaches_nothing(passed, mode):
     activation = spread(
         chain(3),
         [1],
@@ -425,10 +434,10 @@ def test_a_policy_is_asked_once_a_wave_and_not_without_edges():
     assert calls == []
 
 
-def test_a_wave_is_bounded_and_says_what_it_left_out():
+def test_a_wave_is_bounded_and_reports_what_it_left_out():
     # two hubs with ten leaves each; the stronger one goes first
     graph = [((hub, 2 + 10 * hub + leaf), 1.0) for hub in (0, 1) for leaf in range(10)]
-    edges = made(graph, nodes=22)
+    edges = make_edges(graph, nodes=22)
     activation = spread(edges, [0, 1], [0.4, 0.9], damped, steps=1, nodes=22, max_crossings=15)
     assert activation.unexpanded == 1
     assert activation.rows.tolist() == [0, 1, *range(12, 22)]
@@ -456,7 +465,7 @@ def test_a_wave_is_bounded_and_says_what_it_left_out():
         ({"pass_on": lambda batch: 1.0}, "for 1 edges"),
     ],
 )
-def test_what_cannot_be_is_refused(change, message):
+def test_invalid_arguments_are_refused(change, message):
     call = {"rows": [0], "energy": [1.0], "pass_on": damped, "steps": 1, "nodes": 3, **change}
     with pytest.raises(InputError, match=message):
         spread(chain(3), **call)

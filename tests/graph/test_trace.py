@@ -15,7 +15,7 @@ pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(
 graphs = st.lists(st.tuples(pairs, st.sampled_from([0.0, 0.5, 1.0])), max_size=9)
 
 
-def made(graph):
+def make_edges(graph):
     edges = Edges()
     edges.append(
         [s for (s, _), _ in graph],
@@ -29,7 +29,7 @@ def made(graph):
 
 @settings(deadline=None)
 @given(graphs, st.integers(0, NODES - 1), st.integers(1, 4), st.integers(1, 30))
-def test_equal_to_a_sort_of_all_simple_paths(graph, node, depth, most):
+def test_equal_to_a_sort_of_all_simple_paths(graph, node, depth, limit):
     oracle = networkx.MultiGraph()
     oracle.add_nodes_from(range(NODES))
     for number, ((source, target), weight) in enumerate(graph):
@@ -42,9 +42,11 @@ def test_equal_to_a_sort_of_all_simple_paths(graph, node, depth, most):
         for _, _, number in path:
             product *= graph[number][1]
         every.append((-product, len(path), tuple(number for _, _, number in path)))
-    paths = trace(made(graph), node, depth, limit=most)
-    assert [(-path.product, path.depth, path.edges) for path in paths.paths] == sorted(every)[:most]
-    assert paths.cut == (len(every) > most)
+    paths = trace(make_edges(graph), node, depth, limit=limit)
+    assert [(-path.product, path.depth, path.edges) for path in paths.paths] == sorted(every)[
+        :limit
+    ]
+    assert paths.cut == (len(every) > limit)
     # whatever a path goes on from stands before it, so the tree has a line for each
     lines = paths.tree().splitlines()
     assert len(lines) == 1 + len(paths.paths) + paths.cut
@@ -85,8 +87,8 @@ def test_a_hub_is_looked_at_and_cut():
     assert paths.cut
 
 
-def test_what_cannot_be_is_refused():
-    edges = made([((0, 1), 1.0)])
+def test_invalid_arguments_are_refused():
+    edges = make_edges([((0, 1), 1.0)])
     for call in ({"depth": 0}, {"depth": 1, "limit": 0}):
         with pytest.raises(InputError, match="at least one"):
             trace(edges, 0, **call)

@@ -115,14 +115,14 @@ def test_search_k_grows_with_the_rows():
 
 
 class TestProjection:
-    def test_it_keeps_the_directions_that_hold_the_squares(self, vectors):
+    def test_the_projection_keeps_the_directions_of_greatest_variance(self, vectors):
         projection = Projection.of(vectors)
         assert projection.kept == 32
         whole = vectors.take().astype(np.float64)
         kept = projection(vectors.take()).astype(np.float64)
         assert (kept**2).sum() / (whole**2).sum() > 0.97
 
-    def test_it_survives_being_written_down(self, vectors):
+    def test_the_index_survives_writing_and_reading(self, vectors):
         projection = Projection.of(vectors)
         again = Projection.from_text(DIM, projection.to_text())
         assert (again(vectors.take()) == projection(vectors.take())).all()

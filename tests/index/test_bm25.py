@@ -56,8 +56,8 @@ def plain_coverage(corpus, question):
     return {number: share for number, share in result.items() if share}
 
 
-def close(found, expected):
-    keys, values = found
+def close(scores, expected):
+    keys, values = scores
     assert keys.tolist() == sorted(expected)
     assert values.tolist() == pytest.approx([expected[key] for key in sorted(expected)], rel=1e-12)
 

@@ -143,14 +143,14 @@ class World:
 @pytest.mark.long
 @settings(deadline=None, max_examples=2, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(step, min_size=2, max_size=9), st.integers(0, 2**32 - 1))
-def test_what_a_search_returns_is_true(tmp_path_factory, steps, seed):
+def test_search_results_are_correct(tmp_path_factory, steps, seed):
     live(tmp_path_factory.mktemp("world"), "annoy", steps, seed)
 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(step, min_size=5, max_size=25), st.integers(0, 2**32 - 1))
-def test_what_a_search_returns_is_true_for_long(tmp_path_factory, steps, seed):
+def test_search_results_are_correct_in_long_runs(tmp_path_factory, steps, seed):
     live(tmp_path_factory.mktemp("world"), "annoy", steps, seed)
 
 

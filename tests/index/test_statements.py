@@ -9,8 +9,8 @@ from memlab.kernel.english import Asked, restated
 ASIDE = "Thanks for your patience! I had 3 cups of tea, and it rained all day."
 
 
-def around(said):
-    return f"I want to be realistic about the week. {said} {ASIDE}"
+def around(texts):
+    return f"I want to be realistic about the week. {texts} {ASIDE}"
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def around(said):
         ("I've never flown with a small airline.", "I have flown with a small airline twice."),
     ],
 )
-def test_a_statement_within_a_long_message_is_made_anew(old, new):
+def test_a_statement_within_a_long_message_is_replaced(old, new):
     (found,) = restated(around(old), around(new))
     assert around(old)[slice(*found.old)] in around(old)
     assert around(old)[slice(*found.old)].rstrip(".") in old
@@ -51,7 +51,7 @@ def test_a_statement_within_a_long_message_is_made_anew(old, new):
         ("Call `retry(3)` first.", "Call `retry(5)` first."),  # code is nobody's statement
     ],
 )
-def test_what_replaces_nothing_makes_nothing_anew(old, new):
+def test_unrelated_statements_replace_nothing(old, new):
     assert restated(around(old), around(new)) == []
 
 

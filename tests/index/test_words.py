@@ -213,7 +213,7 @@ class TestOnDisk:
         assert len(words.hits(words.query("tabs"))) == 0
 
 
-def test_what_is_no_text_is_refused():
+def test_values_that_are_no_text_are_refused():
     words = Words()
     with pytest.raises(InputError, match="list of texts"):
         words.append("one text")

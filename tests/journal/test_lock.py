@@ -12,7 +12,7 @@ from memlab.kernel.journal import WriterLock
 FILE = inspect.getfile(WriterLock)
 
 
-def test_it_is_not_taken_twice_in_a_thread(tmp_path):
+def test_a_thread_cannot_take_the_lock_twice(tmp_path):
     lock = WriterLock(tmp_path / "lock")
     with lock.hold(1.0):
         with pytest.raises(LabError, match="already open in this thread"), lock.hold(1.0):

@@ -43,7 +43,7 @@ def holds(folder: Path, word: str = SECRET) -> list[str]:
     return [file.name for file in folder.iterdir() if word.encode() in file.read_bytes()]
 
 
-def test_it_reads_as_if_it_had_never_been(path: Path) -> None:
+def test_a_scrubbed_journal_reads_as_if_the_text_had_never_existed(path: Path) -> None:
     with Journal.open(path) as journal:
         scrub(journal)
         assert journal.texts([6, 7, 8]) == ["text 6 " * 60, "", "text 8 " * 60]

@@ -318,11 +318,11 @@ class Grammar:
             values = [self.number() for _ in keys]
         last = self.number() if type == "num" and dice.random() < 0.4 else branch()
         if dice.random() < 0.5:
-            shown = [k[0] if len(k) == 1 else f"[{' '.join(k)}]" for k in keys]
+            texts = [k[0] if len(k) == 1 else f"[{' '.join(k)}]" for k in keys]
             return self.say(
                 "case",
                 subject,
-                *[p for pair in zip(shown, values, strict=True) for p in pair],
+                *[p for pair in zip(texts, values, strict=True) for p in pair],
                 "else",
                 last,
             )
@@ -416,8 +416,8 @@ class Grammar:
         if depth > 1 and shape < 0.6:
             name = self.dice.choice(("a", "b"))
             value = self.expression("num", depth - 2, env)
-            known = {**env, name: "num"} if value not in ("null", "nil", "None") else env
-            return self.say("let", f"[{name} {value}]", self.update(depth - 1, known))
+            scope = {**env, name: "num"} if value not in ("null", "nil", "None") else env
+            return self.say("let", f"[{name} {value}]", self.update(depth - 1, scope))
         fields = self.dice.sample(["x", "y", "p", "kind"], self.dice.randint(0, 3))
         types = {"x": "num", "y": "num", "p": "bool", "kind": "word"}
         return self.say(

@@ -96,7 +96,7 @@ zeros = st.lists(st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, 5e-324]), min_size=
 
 
 @given(zeros)
-def test_one_slate_is_scaled_to_the_bit_as_many_are(values: list[float]) -> None:
+def test_a_slate_is_scaled_to_the_same_bits_alone_and_among_many(values: list[float]) -> None:
     """A zero has no sign in the result: a policy that divides by it goes the same way in a recall and in a frame."""
     policy = compile_policy("(fn [x] (min-max x))", SLOT)
     alone, nulls = policy.arrays({"x": np.array(values)}, order=np.arange(len(values)))
@@ -131,7 +131,7 @@ def test_a_constant_slate_gives_zero_and_a_constant_argument_is_a_slate() -> Non
     ].tolist() == [4.0, 4.0]
 
 
-def test_one_row_is_a_slate() -> None:
+def test_a_single_row_is_a_slate() -> None:
     frame = pl.DataFrame({"x": [3.0], "memory_id": [9]})
     assert compile_policy("(fn [x] (+ (slate-rank x) (slate-mean x)))", SLOT).columns(
         frame

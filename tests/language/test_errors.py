@@ -25,10 +25,10 @@ def error(source: str, signature: Signature = SLOT, **options) -> PolicyError:
     return caught.value
 
 
-def marked(found: PolicyError) -> str:
+def marked(error: PolicyError) -> str:
     """Return the text above the caret."""
-    line = found.source.split("\n")[found.line - 1]
-    return line[found.column - 1 : found.end_column]
+    line = error.source.split("\n")[error.line - 1]
+    return line[error.column - 1 : error.end_column]
 
 
 NAMES = [
@@ -176,10 +176,10 @@ SYNTAX = [
 ]
 
 
-def check(source: str, said: str, under: str | None, kind: type[PolicyError]) -> None:
+def check(source: str, message: str, under: str | None, kind: type[PolicyError]) -> None:
     result = error(source)
     assert type(result) is kind
-    assert said in result.message
+    assert message in result.message
     if under is None:
         assert result.line is None
     else:
@@ -187,19 +187,19 @@ def check(source: str, said: str, under: str | None, kind: type[PolicyError]) ->
         assert "^" in str(result)
 
 
-@pytest.mark.parametrize(("source", "said", "under"), NAMES)
-def test_names(source: str, said: str, under: str) -> None:
-    check(source, said, under, PolicyNameError)
+@pytest.mark.parametrize(("source", "message", "under"), NAMES)
+def test_names(source: str, message: str, under: str) -> None:
+    check(source, message, under, PolicyNameError)
 
 
-@pytest.mark.parametrize(("source", "said", "under"), TYPES)
-def test_types(source: str, said: str, under: str) -> None:
-    check(source, said, under, PolicyTypeError)
+@pytest.mark.parametrize(("source", "message", "under"), TYPES)
+def test_types(source: str, message: str, under: str) -> None:
+    check(source, message, under, PolicyTypeError)
 
 
-@pytest.mark.parametrize(("source", "said", "under"), SYNTAX)
-def test_syntax(source: str, said: str, under: str | None) -> None:
-    check(source, said, under, PolicySyntaxError)
+@pytest.mark.parametrize(("source", "message", "under"), SYNTAX)
+def test_syntax(source: str, message: str, under: str | None) -> None:
+    check(source, message, under, PolicySyntaxError)
 
 
 def test_results_come_from_the_slots_words() -> None:

@@ -82,7 +82,7 @@ def test_other_meanings_have_other_hashes(a: str, b: str) -> None:
     assert policy(a).meaning_hash != policy(b).meaning_hash
 
 
-def test_names_that_are_bound_again_are_told_apart() -> None:
+def test_rebound_names_are_distinguished() -> None:
     a = policy("(fn [x] (let [a 1 a 2 b 3] (let [c 4] (+ a c))))")
     b = policy("(fn [x] (let [a 1 a 2 b 3] (let [c 4] (+ b c))))")
     assert a.source_hash != b.source_hash
@@ -116,12 +116,12 @@ def test_the_order_of_arguments_is_part_of_the_text_and_not_of_the_meaning():
 def test_negative_zero_is_a_value_of_its_own():
     divided = policy("(fn [x] (/ x (param :d 1.0)))")
     values = [divided.with_params({"d": d}).row({"x": 1.0}) for d in (0.0, -0.0)]
-    assert values == [divided.with_params({"d": d}).columns(_one()).item() for d in (0.0, -0.0)]
+    assert values == [divided.with_params({"d": d}).columns(_one_row()).item() for d in (0.0, -0.0)]
     assert [divided.with_params({"d": d}).params["d"].value.hex() for d in (0.0, -0.0)] == [
         "0x0.0p+0",
         "-0x0.0p+0",
     ]
 
 
-def _one() -> pl.DataFrame:
+def _one_row() -> pl.DataFrame:
     return pl.DataFrame({"x": [1.0]})

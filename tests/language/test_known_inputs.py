@@ -10,13 +10,13 @@ from memlab.kernel.policies import FEATURES, SLOTS
 ROWS = 50
 
 
-def columns(policy, dice, known):
+def columns(policy, dice, constants):
     """Return an array for each input, and one value for each known input."""
     result = {}
     for name in policy.inputs:
         kind = FEATURES[name].type if name in FEATURES else "num"
-        if name in known:
-            value = known[name]
+        if name in constants:
+            value = constants[name]
             nulls = np.ones(ROWS, dtype=bool) if value is None else None
             result[name] = np.full(ROWS, 0.0 if value is None else value), nulls
         elif kind == "bool":

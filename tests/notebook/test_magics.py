@@ -198,7 +198,7 @@ def test_a_magic_says_what_is_wrong_in_a_line_and_changes_nothing(
     assert cell("lab.log.height") == before
 
 
-def test_no_frame_of_ours_stands_under_an_error(cell: Callable[[str], Any], capsys: Any) -> None:
+def test_no_frame_of_memlab_is_in_a_traceback(cell: Callable[[str], Any], capsys: Any) -> None:
     with pytest.raises(UsageError):
         cell("%%policy recall-score\n(fn [x] x)")
     output = capsys.readouterr()
@@ -206,7 +206,7 @@ def test_no_frame_of_ours_stands_under_an_error(cell: Callable[[str], Any], caps
     assert "memlab/" not in output.out + output.err
 
 
-def test_recall_and_remember_take_their_line_as_it_stands(cell: Callable[[str], Any]) -> None:
+def test_recall_and_remember_take_their_line_unparsed(cell: Callable[[str], Any]) -> None:
     assert (
         cell("%remember --kind 'gotcha' Don't say \"never\" -- why?").text
         == 'Don\'t say "never" -- why?'

@@ -53,7 +53,7 @@ def test_a_log_that_is_too_small_changes_nothing_and_says_so(agent, clock):
     assert agent.policies.pack.hash == before
 
 
-def test_what_does_better_where_the_search_has_not_looked_is_installed(agent, clock):
+def test_an_improvement_outside_the_searched_region_is_installed(agent, clock):
     live(agent, clock, 200)
     before = agent.policies["recall-score"].hash
     adapted = agent.upkeep.operations.run("(adapt-policy)", consent=True)[0].value
@@ -146,9 +146,9 @@ def test_an_earlier_version_that_is_better_is_found_whatever_the_drift(agent, cl
     """Questions became easier under the worse one: it succeeds more often, and is taken back all the same."""
     importance = agent.memories["importance"].to_list()
 
-    def helps(most):
+    def helps(share):
         return lambda hit, chance: (
-            chance.random() < (most if importance[hit.id - 1] > 0.5 else most - 0.4)
+            chance.random() < (share if importance[hit.id - 1] > 0.5 else share - 0.4)
         )
 
     agent.policies.install("recall-score", "(fn [importance] importance)")
@@ -162,7 +162,7 @@ def test_an_earlier_version_that_is_better_is_found_whatever_the_drift(agent, cl
     assert (adapted.action, adapted.after) == ("rolled back", good)
 
 
-def test_what_silence_means_must_be_said(agent, clock):
+def test_the_meaning_of_missing_feedback_is_required(agent, clock):
     chance = random.Random(2)
     for _ in range(30):
         clock.advance(hours=1)
@@ -190,7 +190,7 @@ def test_a_policy_without_numbers_has_nothing_to_search(agent, clock):
     assert adapt(agent).reason == "the policy has no number that could be another one"
 
 
-def test_it_is_the_same_every_time(trigrams):
+def test_adaptation_is_deterministic(trigrams):
     def once():
         clock = memlab.ManualClock("2026-03-01")
         with memlab.open(embedder=trigrams, clock=clock, pack=PACK) as lab:

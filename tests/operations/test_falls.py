@@ -41,7 +41,7 @@ def live(lab, clock, days):
     return [notice for notice in notices if notice is not None]
 
 
-def test_what_got_worse_is_reverted(agent, clock):
+def test_a_drop_is_reverted(agent, clock):
     good = agent.policies["recall-score"]
     assert live(agent, clock, 60) == []
     agent.policies.install("recall-score", WORSE)
@@ -174,7 +174,7 @@ def test_a_pinned_slot_does_not_go_back(agent, clock):
     assert agent.upkeep.operations.check_fall() is None
 
 
-def test_versions_that_show_the_same_are_not_told_apart_by_time(agent, clock):
+def test_versions_with_equal_results_are_not_distinguished_by_time(agent, clock):
     """Whatever becomes of the user: the numbers differ, and nothing that is shown does."""
     live(agent, clock, 20)
     policy = agent.policies["recall-score"].source.replace("(+ ", "(* 2 (+ ", 1)
@@ -193,7 +193,7 @@ def test_versions_that_show_the_same_are_not_told_apart_by_time(agent, clock):
     )
 
 
-def test_what_fell_later_than_the_version_changed_stays(agent, clock):
+def test_a_drop_long_after_a_version_change_is_not_reverted(agent, clock):
     for day in range(60):
         clock.advance(days=1)
         if day == 20:
@@ -205,7 +205,7 @@ def test_what_fell_later_than_the_version_changed_stays(agent, clock):
     assert any("a trend fits as well" in why for why in decision.evidence["why"])
 
 
-def test_what_rose_stays(agent, clock):
+def test_an_improvement_stays(agent, clock):
     agent.policies.install("recall-score", WORSE)
     live(agent, clock, 30)
     agent.policies.rollback("recall-score")
@@ -244,7 +244,7 @@ def judge(hit):
     return "success" if "rust" in hit.text else "fail"
 
 
-def test_what_a_notice_proposes_can_be_done_however_few_the_recalls_are(agent, clock):
+def test_the_proposal_of_a_notice_can_be_run_with_few_recalls(agent, clock):
     live(agent, clock, 12)
     good = agent.policies["recall-score"].hash
     agent.policies.install("recall-score", WORSE)
@@ -271,7 +271,7 @@ def test_a_notice_names_the_call_that_does_it(agent, clock, whole):
     assert agent.policies.pack.hash == before
 
 
-def test_what_is_judged_once_a_week_is_noticed_in_the_second_week_after(agent, clock):
+def test_a_weekly_judged_drop_is_noticed_in_the_second_week(agent, clock):
     def weeks(count):
         for week in range(count):
             rows = []
@@ -364,16 +364,16 @@ def test_where_successes_alone_are_told_silence_is_said_to_be_none(agent, clock)
 
 @pytest.mark.parametrize("judged", [0, 30])
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("arguments", "why"),
     [({"horizon": "soon"}, "a number and m, h, d or w"), ({"cluster": "moon"}, "no cluster")],
 )
-def test_arguments_that_mean_nothing_are_refused(agent, clock, judged, asked, why):
+def test_arguments_that_mean_nothing_are_refused(agent, clock, judged, arguments, why):
     live(agent, clock, judged)
     with pytest.raises(MemlabError, match=why):
-        agent.upkeep.operations.adapt_policy(**asked)
+        agent.upkeep.operations.adapt_policy(**arguments)
 
 
-def test_what_was_found_is_json(agent, clock):
+def test_a_notice_converts_to_json(agent, clock):
     live(agent, clock, 20)
     agent.policies.install("recall-score", WORSE)
     live(agent, clock, 10)

@@ -211,7 +211,7 @@ class TestChance:
         expected = 0.5 + 0.5 * math.tanh((base_level(uses) - threshold) / (2 * noise))
         assert policy.row(features(uses)) == pytest.approx(expected, rel=1e-10, abs=1e-15)
 
-    def test_one_use_is_as_likely_as_not_to_be_lost_after_thirty_days(self):
+    def test_a_single_use_is_lost_after_thirty_days_with_probability_one_half(self):
         assert PACK.policies["retention"].row(features([math.exp(2 * 1.7)])) == pytest.approx(
             0.5, rel=CLOSE
         )

@@ -72,7 +72,7 @@ def row(attribution, number):
     return found
 
 
-def test_what_was_shown_counts_for_the_version_that_decided():
+def test_feedback_counts_for_the_version_that_decided():
     asked = recalls((2, "a", [7, 8], []), (11, "b", [7, 9], []), (12, "b", [9], []))
     said = judgements((2, 7, "success"), (2, 8, "fail"), (12, 9, "success"))
     outcomes = attribute_outcomes("recall-score", TWO, LIVE, *asked, said)
@@ -120,7 +120,7 @@ def test_a_bare_reward_is_neither_success_nor_failure():
     assert (first["judged"], first["success"], first["fail"], first["rate"]) == (1, 0, 0, None)
 
 
-def test_what_belongs_to_no_recall_is_told():
+def test_feedback_without_a_recall_is_reported():
     said = judgements((None, 7, "success"), (2, 99, "success"), (77, 7, "success"))
     outcomes = attribute_outcomes("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), said)
     assert outcomes.loose == 3
@@ -134,7 +134,7 @@ def test_a_recall_that_another_process_overtook_goes_to_the_version_it_used():
     assert (row(outcomes, 1)["recalls"], row(outcomes, 2)["recalls"]) == (1, 0)
 
 
-def test_one_pack_at_two_times_is_two_versions():
+def test_a_pack_at_two_times_is_two_versions():
     three = versions(1, 10, 20)
     live = timeline((1, "a", 1), (10, "b", 2), (20, "a", 3))
     outcomes = attribute_outcomes(
@@ -164,7 +164,7 @@ def test_the_columns():
     assert frame.select("low", "high").rows() == [(0.0, 1.0)] * 2
 
 
-def test_it_shows_itself():
+def test_an_attribution_renders():
     outcomes = attribute_outcomes(
         "recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), judgements((2, 7, "success"))
     )

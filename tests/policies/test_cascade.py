@@ -141,6 +141,6 @@ def test_background_settings():
     assert settings["refine-every"] == 50
 
 
-def test_what_contradicts_is_kept_and_flagged():
+def test_contradicting_memories_are_kept_and_flagged():
     rows = every(pair__negates=[True, False], pair__update_words=[False])
     assert decisions("cascade", "resolve", rows) == ["keep-both", "merge"]

@@ -106,7 +106,7 @@ class TestLifeCycle:
         lasting = [{**row, "age-days": 400, "ttl-days": None} for row in FACTS]
         assert decisions("factgraph", "promote", lasting) == wanted
 
-    def test_what_was_given_a_time_to_live_expires_with_it(self):
+    def test_a_memory_with_a_time_to_live_expires(self):
         rows = [{**row, "age-days": 30, "ttl-days": 30} for row in FACTS]
         alive = ("active", "staged", "confirmed")
         wanted = ["expired" if row["status"] in alive else row["status"] for row in rows]
@@ -146,7 +146,7 @@ class TestLifeCycle:
         assert results == ["retracted"] * 3 + ["confirmed"] * 4
         assert decide("factgraph", "promote", **faint, status="confirmed", access=0) == "confirmed"
 
-    def test_what_was_retracted_is_cleaned_up(self):
+    def test_retracted_facts_are_cleaned_up(self):
         rows = every(status=STATUSES)
         assert decisions("factgraph", "forget", rows) == [
             row["status"] == "retracted" for row in rows

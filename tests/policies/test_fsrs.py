@@ -111,7 +111,7 @@ class TestAgainstThePackage:
             assert difficulty == pytest.approx(card.difficulty, rel=CLOSE)
 
     @given(st.floats(0.001, 36_500), st.floats(1, 10), st.floats(0, 36_500), ratings)
-    def test_one_step_from_any_state(self, stability, difficulty, days, rating):
+    def test_a_step_from_any_state(self, stability, difficulty, days, rating):
         gap = timedelta(days=days)
         card = Card(stability=stability, difficulty=difficulty, last_review=EPOCH)
         card, _ = scheduler().review_card(card, Rating(rating), EPOCH + gap)
@@ -262,7 +262,7 @@ class TestTime:
             {"stability": 40.0, "elapsed-days": 40.0}
         ) == pytest.approx(0.9, rel=1e-15)
 
-    def test_what_nobody_has_rated_fades_as_after_a_first_good(self):
+    def test_an_unrated_memory_decays_as_after_a_first_good(self):
         first = {"stability": DEFAULT_PARAMETERS[2], "elapsed-days": 30.0}
         retention = PACK.policies["retention"]
         assert retention.row({"stability": None, "elapsed-days": 30.0}) == retention.row(first)
@@ -276,9 +276,7 @@ class TestInALab:
         with memlab.open(embedder=trigrams, clock=clock, pack="fsrs") as opened:
             yield opened
 
-    def test_what_is_shown_is_worth_its_relevance_times_the_package_s_retrievability(
-        self, lab, clock
-    ):
+    def test_the_score_is_relevance_times_the_retrievability_of_the_package(self, lab, clock):
         chance, told = np.random.default_rng(3), {}
         for i in range(20):
             stability = float(chance.uniform(0.5, 90))

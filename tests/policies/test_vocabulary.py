@@ -124,9 +124,9 @@ def test_a_text_in_a_later_vocabulary_is_not_blamed(kind, text, body, said):
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(("kind", "text", "body", "said"), UNKNOWN)
+@pytest.mark.parametrize(("kind", "text", "body", "message"), UNKNOWN)
 @pytest.mark.parametrize("number", [{}, {VOCABULARY: POLICY_FORMAT}])
-def test_a_text_in_a_known_vocabulary_is(kind, text, body, said, number):
+def test_a_text_in_a_known_vocabulary_is(kind, text, body, message, number):
     with pytest.raises((PolicyError, InputError)):
         fold(kind, {"mine": text}, {**body, **number})
 

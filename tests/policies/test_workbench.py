@@ -104,7 +104,7 @@ class TestWriting:
             "merge",
         ]
 
-    def test_one_word_exchanged_is_a_contradiction_at_less_nearness(self):
+    def test_an_exchanged_word_is_a_contradiction_at_lower_similarity(self):
         rows = every(
             pair__closeness=[0.34, 0.35, 0.81],
             pair__overlap=[0.4, 0.5],
@@ -140,7 +140,7 @@ class TestInjection:
         settings = load_pack("workbench").settings
         assert [settings[f"tier-{tier}-tokens"] for tier in (1, 2, 3)] == [600, 1200, 30]
 
-    def test_who_belongs_where(self):
+    def test_which_cluster_a_memory_joins(self):
         truth = [True, False]
         rows = every(
             tier=[1, 2, 3],

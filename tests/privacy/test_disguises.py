@@ -86,7 +86,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_what_is_read_is_bounded_in_number_and_length(piece: str) -> None:
+def test_decoding_is_bounded_in_number_and_length(piece: str) -> None:
     text = (piece * (20_000 // len(piece) + 1))[:20_000]
     read = [view.text for view, _ in read_views(text)]
     assert len(read) <= VIEWS

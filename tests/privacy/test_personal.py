@@ -39,7 +39,7 @@ def test_an_identifier_is_redacted_in_each_of_many_texts() -> None:
 
 
 @pytest.mark.parametrize(("kind", "text"), PASSED)
-def test_what_only_looks_like_one_passes(kind: str, text: str) -> None:
+def test_strings_that_only_resemble_personal_data_pass(kind: str, text: str) -> None:
     assert screen(text, personal={kind}).text == text
 
 

@@ -122,7 +122,7 @@ def test_ordinary_chat_and_code_pass(text: str) -> None:
     assert screen(text).text == text
 
 
-def test_what_stands_around_secrets_is_kept_in_place() -> None:
+def test_text_around_secrets_is_unchanged() -> None:
     text = "İstanbul: password = hunter2, then ghp_" + LETTERS[:36] + "!"
     screening = screen(text)
     assert (
@@ -189,7 +189,7 @@ def test_refuse_names_the_place_and_never_the_secret() -> None:
         "AWS_SECRET_ACCESS_KEY=your-secret-here-123",
     ],
 )
-def test_what_only_stands_where_a_secret_would_passes(text: str) -> None:
+def test_ordinary_text_at_the_position_of_a_secret_passes(text: str) -> None:
     assert screen(text).text == text
 
 
@@ -211,7 +211,7 @@ def test_what_only_stands_where_a_secret_would_passes(text: str) -> None:
         ),
     ],
 )
-def test_what_a_place_or_a_sentence_gives_away_is_redacted(text: str, secret: str) -> None:
+def test_secrets_revealed_by_a_field_or_a_sentence_are_redacted(text: str, secret: str) -> None:
     assert secret not in screen(text).text
 
 
@@ -227,7 +227,7 @@ def test_the_gate_and_the_many_agree_on_what_is_ordinary() -> None:
 @pytest.mark.parametrize(
     "kind", KINDS, ids=[f"{number} {kind.name}" for number, kind in enumerate(KINDS)]
 )
-def test_no_repetition_without_a_bound_stands_within_another(kind: Kind) -> None:
+def test_no_unbounded_repetition_is_nested_in_another(kind: Kind) -> None:
     """So the work grows with the text alone: a repetition that can match in several ways is bounded."""
     nested = [
         (outer, inner)

@@ -101,7 +101,7 @@ def test_a_secret_in_a_text_is_told_and_logged(lab: memlab.Lab) -> None:
     lab.close()
 
 
-def test_a_question_that_is_not_logged_may_name_what_it_likes(lab: memlab.Lab) -> None:
+def test_an_unlogged_query_may_contain_secrets(lab: memlab.Lab) -> None:
     lab.remember("tea")
     assert lab.recall("tea", project=TOKEN, log=False).decision is None
 
@@ -146,17 +146,17 @@ def nested(path: tuple[str, ...], value: Any) -> Any:
 @examples(200, 50)
 @given(st.sampled_from(HASHING), st.data(), st.lists(hashes, min_size=1, max_size=5))
 def test_a_content_hash_is_no_secret_where_one_is_declared(
-    kind: str, data: st.DataObject, given: list[str]
+    kind: str, data: st.DataObject, body: list[str]
 ) -> None:
     path = data.draw(st.sampled_from(hash_paths(kind)))
-    for value in (given[0], given):
+    for value in (body[0], body):
         refuse_strings(nested(path, value), "event", hashes=hash_paths(kind))
 
 
 @pytest.mark.parametrize(
     "secret", [LIKE_A_TOKEN, LIKE_A_TOKEN.upper(), LIKE_A_TOKEN[:60], f"{LIKE_A_TOKEN}\n", TOKEN]
 )
-def test_what_looks_like_a_secret_is_refused_in_every_other_place(secret: str) -> None:
+def test_a_secret_is_refused_in_every_other_field(secret: str) -> None:
     with pytest.raises(PrivacyError):
         refuse_strings({"pack": "0" * 64, "reason": secret}, "event", hashes=hash_paths("recall"))
     with pytest.raises(PrivacyError):

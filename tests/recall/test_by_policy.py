@@ -27,7 +27,7 @@ def a_lab(texts=(), **more):
     return lab
 
 
-def shown(lab, source, limit=5, **more):
+def select_ids(lab, source, limit=5, **more):
     lab.policies.install("select", source)
     return [hit.id for hit in lab.recall("tabs", limit=limit, log=False, **more)]
 
@@ -43,15 +43,15 @@ def test_at_its_default_nothing_changes():
 def test_the_score_alone_gives_the_order_of_the_scores():
     with a_lab() as lab:
         plain = [hit.id for hit in lab.recall("tabs", limit=8, log=False)]
-        assert shown(lab, "(fn [score] (* 2 score))", limit=8) == plain
+        assert select_ids(lab, "(fn [score] (* 2 score))", limit=8) == plain
 
 
 def test_a_cap_for_each_session_and_speaker():
     with a_lab() as lab:
         sessions = dict(zip(lab.memories["id"], lab.memories["session"], strict=True))
         speakers = dict(zip(lab.memories["id"], lab.memories["speaker"], strict=True))
-        assert len({sessions[id] for id in shown(lab, ONE_A_SESSION)}) == 3
-        taken = shown(lab, ONE_A_SPEAKER)
+        assert len({sessions[id] for id in select_ids(lab, ONE_A_SESSION)}) == 3
+        taken = select_ids(lab, ONE_A_SPEAKER)
         assert len(taken) == len({speakers[id] for id in taken}) == 4
 
 
@@ -62,25 +62,25 @@ def test_copies_are_shown_once():
             linking="off",
         )
         texts = dict(zip(lab.memories["id"], lab.memories["text"], strict=True))
-        taken = [texts[id] for id in shown(lab, NO_COPIES)]
+        taken = [texts[id] for id in select_ids(lab, NO_COPIES)]
         assert taken.count("tabs are fine") == 1
         assert "a meeting on Tuesday" in taken
 
 
-def test_what_is_never_taken_is_not_shown():
+def test_an_item_that_select_never_takes_is_not_shown():
     with a_lab() as lab:
-        assert shown(lab, "(fn [score] (when (> score 1000) score))") == []
+        assert select_ids(lab, "(fn [score] (when (> score 1000) score))") == []
 
 
 @pytest.mark.parametrize("source", [MMR, ONE_A_SESSION, ONE_A_SPEAKER, NO_COPIES, DETERMINANT])
 def test_the_library_policies_are_short(source):
     assert source.count("\n") < 5
     with a_lab() as lab:
-        taken = shown(lab, source)
+        taken = select_ids(lab, source)
         assert len(taken) == len(set(taken)) > 0
 
 
-def test_it_is_logged_and_a_default_is_not():
+def test_a_selection_policy_is_logged_and_the_default_is_not():
     with a_lab() as lab:
         lab.recall("tabs")
         lab.policies.install("select", MMR)
@@ -110,7 +110,7 @@ def test_a_challenger_is_shown_as_its_select_orders_it():
         assert len({sessions[id] for id in head}) == 3
 
 
-def test_a_log_alone_does_not_say_what_it_would_have_shown():
+def test_a_log_alone_cannot_evaluate_a_selection_policy():
     with a_lab() as lab:
         for query in ("tabs", "fine", "note"):
             lab.feedback(lab.recall(query)[0], "success")
@@ -138,13 +138,13 @@ def slow_mmr(scores, cosines, weight, count):
     return taken
 
 
-def slow_novelty(matrix, taken, place):
+def slow_novelty(matrix, selected, position):
     """Return the squared residual of a unit vector after least squares on the selected vectors."""
     unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
-    if not taken:
+    if not selected:
         return 1.0
-    basis = unit[taken].T
-    left = unit[place] - basis @ np.linalg.lstsq(basis, unit[place], rcond=None)[0]
+    basis = unit[selected].T
+    left = unit[position] - basis @ np.linalg.lstsq(basis, unit[position], rcond=None)[0]
     return float(left @ left)
 
 
@@ -165,8 +165,8 @@ class FakePool:
     def take(self, rows):
         return self._matrix[rows]
 
-    def ask_some(self, policy, places, given):
-        return self._ask({name: value() for name, value in given.items()}), None
+    def ask_some(self, policy, places, options):
+        return self._ask({name: value() for name, value in options.items()}), None
 
 
 class Reads:
@@ -216,9 +216,9 @@ def test_novelty_is_what_least_squares_leaves(rows):
         return
     seen = []
 
-    def ask(given):
-        seen.append(given["novelty"])
-        return given["score"]
+    def ask(options):
+        seen.append(options["novelty"])
+        return options["score"]
 
     scores = -np.arange(len(rows), dtype=float)  # taken in the order of the rows
     rank_by_policy(
@@ -278,8 +278,8 @@ def test_a_context_has_a_budget_and_a_recall_has_none():
     priced = "(fn [score tokens budget] (when (and (>= tokens 1) (<= tokens budget)) score))"
     unpriced = "(fn [score tokens budget] (when (and (null? tokens) (null? budget)) score))"
     with a_lab() as lab:
-        assert shown(lab, priced) == []
-        assert len(shown(lab, unpriced)) == 5
+        assert select_ids(lab, priced) == []
+        assert len(select_ids(lab, unpriced)) == 5
         assert lab.context("tabs", budget=500).frame.height == 0
         lab.policies.install("select", priced)
         assert lab.context("tabs", budget=500).frame.height > 0

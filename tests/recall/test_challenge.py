@@ -56,7 +56,7 @@ def test_frequencies_are_the_propensities(design, extra, rate, others, count):
 
 
 @given(HEADS, st.lists(HEADS, min_size=1, max_size=3), st.integers(1, 4), st.integers(0, 1000))
-def test_the_head_is_shown_in_its_order_and_beside_it_only_what_challengers_want(
+def test_the_top_k_keeps_its_order_and_only_items_of_challengers_are_added(
     head, others, extra, state
 ):
     shown, probes, propensity, draws, _ = drawn(head, others, extra=extra, state=state)
@@ -115,7 +115,7 @@ def test_of_one_challenger_each_item_is_as_likely_and_what_more_want_is_likelier
     assert shared[5] / shared[6] == pytest.approx(np.sqrt(2))
 
 
-def test_an_item_by_lot_stands_where_the_best_rank_puts_it():
+def test_a_drawn_item_is_at_its_best_rank():
     places = {5: [], 3: []}
     for state in range(400):
         shown = drawn([0, 1, 2, 3], [[5, 1, 2, 0]], design="lot", state=state)[0].tolist()

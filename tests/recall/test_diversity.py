@@ -19,9 +19,9 @@ def pack(weight=1.0, above=1.0, more=""):
 PACKS = [pack(weight, above) for weight in (0.0, 0.3, 0.7, 1.0) for above in (0.2, 0.9, 1.0)]
 
 
-def cosine(one, two):
-    norms = np.sqrt(float(one @ one) * float(two @ two))
-    return float(one @ two) / norms if norms else 0.0
+def cosine(first, second):
+    norms = np.sqrt(float(first @ first) * float(second @ second))
+    return float(first @ second) / norms if norms else 0.0
 
 
 def by_definition(trial, scores, vectors, depth):
@@ -35,11 +35,11 @@ def by_definition(trial, scores, vectors, depth):
     waiting, taken, behind = list(able), [], {}
     while waiting and len(taken) < depth:
 
-        def worth(place):
+        def worth(position):
             if weight >= 1:
-                return scores[place]
-            likeness = max([0.0, *(cosine(vectors[place], vectors[other]) for other in taken)])
-            return weight * relevance[place] - (1 - weight) * likeness
+                return scores[position]
+            likeness = max([0.0, *(cosine(vectors[position], vectors[other]) for other in taken)])
+            return weight * relevance[position] - (1 - weight) * likeness
 
         first = max(waiting, key=lambda place: (worth(place), -place))
         waiting.remove(first)
@@ -133,7 +133,7 @@ def test_likeness_is_measured_as_closeness():
     ("above", "hidden"),
     [(0.5, {}), (np.nextafter(0.5, 0.0), {0: [1]}), (np.nextafter(0.5, 1.0), {})],
 )
-def test_what_is_just_as_close_as_the_setting_is_shown(above, hidden):
+def test_a_memory_exactly_as_close_as_the_setting_is_shown(above, hidden):
     """``collapse-above``: two of these vectors have a closeness of exactly one half."""
     vectors = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]], dtype=np.int8)
     assert cosine(vectors[0], vectors[1]) == 0.5

@@ -73,7 +73,7 @@ class TestWhatBegins:
         hits = town.recall("ada lovelace", log=False)
         assert {1, 2, 3} <= set(hits.slate.ids.tolist())
 
-    def test_a_merged_name_begins_at_the_one_it_stands_for(self, town):
+    def test_a_merged_name_seeds_the_surviving_entity(self, town):
         town.facts.add("A. L.", "likes", "bees", text="five")
         town.facts.entities.merge("A. L.", into="Ada Lovelace")
         town.policies.use(pack(seeds=1))
@@ -106,7 +106,7 @@ class TestWhatDoesNot:
         assert reached(lab, "orion prime", project="a") == {1: 1.0}
         assert reached(lab, "orion prime", project="b") == {2: 1.0}
 
-    def test_what_was_retracted_is_not_reached_and_its_entity_takes_no_place(self, town):
+    def test_retracted_facts_are_not_reached_and_take_no_seed(self, town):
         town.policies.use(pack(seeds=1))
         town.facts.retract(4)
         assert 4 not in reached(town, "Zygmunt")
@@ -199,6 +199,6 @@ def test_the_nearest_of_many_names_counts(lab):
     assert reached(lab, "a quixotic zebra?") == {1: 1.0}
 
 
-def _cosine(lab, one, other):
-    a, b = lab.io.embedder.encode([one, other]).astype(np.float64)
+def _cosine(lab, first, second):
+    a, b = lab.io.embedder.encode([first, second]).astype(np.float64)
     return a @ b / np.sqrt((a @ a) * (b @ b))

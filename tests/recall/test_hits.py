@@ -64,7 +64,7 @@ def test_probes_were_not_shown_for_their_score(lab):
     assert hits.why(left_out(hits)[0]).names[0] == f"memory {last.id}"
 
 
-def test_what_was_no_candidate_is_an_error_that_says_so(hits):
+def test_explaining_a_memory_outside_the_pool_is_an_error(hits):
     for ask in (hits.why, hits.explain):
         with pytest.raises(UnknownName, match="candidate of this recall"):
             ask(99)

@@ -113,7 +113,7 @@ def test_every_pack_recalls_from_a_lab_of_one(lab, name):
     assert ranked(lab, name, query="kayak").ids == (1,)
 
 
-def test_what_spreading_found_belongs_to_all_that_decides_it(chain):
+def test_a_memory_reached_by_spreading_has_all_features_and_log_columns(chain):
     fingerprints = ranked(chain, pack()).slate.fingerprints
     two = ranked(chain, pack("(setting spread-steps 2)")).slate.fingerprints
     assert {name for name in fingerprints if fingerprints[name] != two[name]} == {

@@ -94,8 +94,8 @@ class Slow:
             if word not in self.names and (key in held or word not in ("many", "much", "often"))
         }
 
-    def idf(self, one: str) -> float:
-        df = sum(one in stems for stems in self.stems)
+    def idf(self, term: str) -> float:
+        df = sum(term in stems for stems in self.stems)
         return math.log(1 + (len(self.turns) - df + 0.5) / (df + 0.5))
 
     def window(self, row: int) -> list[int]:
@@ -169,7 +169,7 @@ def scaled(values) -> np.ndarray:
     return np.array([(value - low) / (high - low) if high > low else 0.0 for value in values])
 
 
-def asked(turns, question):
+def recall_turns(turns, question):
     with memlab.open(pack=READS_ALL) as lab:
         lab.remember(
             [
@@ -188,7 +188,7 @@ def asked(turns, question):
 @settings(max_examples=25, deadline=None)
 @given(TURNS, QUESTIONS)
 def test_terms_are_what_a_slow_way_finds(turns, question):
-    slate, slow = asked(turns, question), Slow(turns, question)
+    slate, slow = recall_turns(turns, question), Slow(turns, question)
     rows = (slate.ids - 1).tolist()
     assert rows == list(range(len(turns)))
     for name, of in (
@@ -232,7 +232,7 @@ def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
         for module in ("_tokens", "_postings"):
             patch.setattr(f"memlab.kernel.index.{module}.LONG", 2)
         patch.setattr("memlab.kernel.index._tokens._WORDS", 2)
-        slate, slow = asked(turns, question), Slow(turns, question)
+        slate, slow = recall_turns(turns, question), Slow(turns, question)
         assert slate.numbers["late"] == pytest.approx(
             [slow.late(row) for row in range(len(turns))], abs=1e-6
         )
@@ -241,8 +241,10 @@ def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
 def test_late_is_the_same_in_parts_and_whole(lab):
     """What a value is does not depend on what else is in the pool: products are exact in any order."""
     turns = [f"The {word} is in the {other}" for word in WORDS for other in WORDS]
-    many = asked([(text, None, None) for text in turns], "boat harbour running")
-    few = asked([(text, None, None) for text in turns[:1]] * len(turns), "boat harbour running")
+    many = recall_turns([(text, None, None) for text in turns], "boat harbour running")
+    few = recall_turns(
+        [(text, None, None) for text in turns[:1]] * len(turns), "boat harbour running"
+    )
     assert few.numbers["late"][0] == few.numbers["late"][-1]
     assert many.numbers["late"].max() <= 1.0
 
@@ -399,7 +401,7 @@ def test_the_later_statement_leads_where_the_question_asks_what_holds():
         assert lead["is"] > lead["was"] + 0.1
 
 
-def test_a_correction_rises_to_what_it_corrects_whatever_is_asked():
+def test_a_correction_ranks_above_the_statement_it_corrects_for_any_query():
     lead = {}
     for kind in ("fact", "correction"):
         with memlab.open() as lab:
@@ -411,7 +413,7 @@ def test_a_correction_rises_to_what_it_corrects_whatever_is_asked():
     assert lead["correction"] > lead["fact"] + 0.1
 
 
-def test_what_is_merely_old_loses_nothing():
+def test_an_old_statement_without_replacement_loses_nothing():
     with memlab.open() as lab:
         for day, text in enumerate(
             ("The boiler is in the cellar.", "I like tea.", "My bicycle is red.")
@@ -467,7 +469,7 @@ def test_a_question_of_something_else_is_less_known():
         assert lab.recall("Who won the election in Portugal?", log=False).known < 0.2
 
 
-def test_what_is_known_is_told_only_under_the_score_that_it_was_calibrated_for():
+def test_the_chance_of_an_answer_is_shown_only_under_its_calibrated_score():
     with memlab.open() as lab:
         lab.remember("I keep bees on the roof")
         ask = lambda: lab.recall("who keeps bees?", log=False)  # noqa: E731

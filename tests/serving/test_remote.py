@@ -290,9 +290,9 @@ def away(lab, *, sent):
             return  # each takes its timeout
 
 
-def caught_from(call, *given):
+def caught_from(call, *arguments):
     with pytest.raises(MemlabError) as caught:
-        call(*given)
+        call(*arguments)
     return caught.value
 
 
@@ -521,14 +521,14 @@ def test_text_of_a_server_is_data():
 
 
 @pytest.mark.parametrize(
-    "beside", [None, 5, {}, {"memlab/error": 5}, {"memlab/error": {"class": "SystemExit"}}]
+    "extra", [None, 5, {}, {"memlab/error": 5}, {"memlab/error": {"class": "SystemExit"}}]
 )
-def test_a_refusal_that_names_no_class_of_memlabs_is_a_memlab_error(beside):
+def test_a_refusal_that_names_no_class_of_memlabs_is_a_memlab_error(extra):
     with lying(
-        sends(result(None, isError=True, **({} if beside in (None, 5) else {"_meta": beside})))
+        sends(result(None, isError=True, **({} if extra in (None, 5) else {"_meta": extra})))
     ) as (lab, _):
         assert type(caught_from(lab.recall, "tabs")) is MemlabError
-    assert type(restore_error(beside, "why")) is MemlabError
+    assert type(restore_error(extra, "why")) is MemlabError
 
 
 @pytest.mark.parametrize("name", memlab.errors.__all__)
@@ -574,7 +574,7 @@ def test_an_address_that_a_token_is_not_sent_to(url, words):
         connect(url, token=TOKEN)
 
 
-def test_what_connect_takes(monkeypatch):
+def test_the_arguments_of_connect(monkeypatch):
     monkeypatch.delenv("MEMLAB_TOKEN", raising=False)
     assert connect("https://memory.example", token=TOKEN).url == "https://memory.example/mcp"
     assert (

@@ -89,7 +89,7 @@ def test_there_are_few_tools_and_each_says_when_to_use_it(lab):
     )
 
 
-def test_what_is_remembered_is_recalled_and_judged(lab):
+def test_a_stored_memory_is_recalled_and_judged(lab):
     stored = done(
         lab, "remember", {"text": "The user prefers tabs", "kind": "preference", "tags": ["style"]}
     )
@@ -110,7 +110,7 @@ def test_what_is_remembered_is_recalled_and_judged(lab):
     assert lab.memories["success"].to_list() == [1]
 
 
-def test_an_answer_is_attributed_to_what_it_was_made_of(lab):
+def test_an_answer_is_attributed_to_its_sources(lab):
     lab.remember(
         ["The user prefers tabs over spaces", "Deploys go out on Tuesdays from the release branch"]
     )
@@ -171,7 +171,7 @@ def test_an_outcome_without_memories_is_of_all_that_the_recall_showed(lab):
     assert [item["memory"] for item in judged] == [2]
 
 
-def test_what_was_wrong_is_replaced(lab):
+def test_an_incorrect_memory_is_replaced(lab):
     lab.remember("Deploys go out on Tuesdays", kind="convention", tags=["deploy"])
     answer = done(lab, "remember", {"text": "Deploys go out on Wednesdays", "replaces": 1})
     assert (answer["outcome"], answer["superseded"]) == ("replaced", [1])
@@ -180,7 +180,7 @@ def test_what_was_wrong_is_replaced(lab):
     assert [memory["text"] for memory in result["memories"]] == ["Deploys go out on Wednesdays"]
 
 
-def test_what_is_forgotten_is_not_recalled_and_can_come_back(lab):
+def test_a_forgotten_memory_is_not_recalled_and_can_be_restored(lab):
     lab.remember("The user prefers tabs")
     assert done(lab, "forget", {"memories": [1, 1]}) == {"forgotten": [1], "unchanged": []}
     assert done(lab, "forget", {"memories": [1]}) == {"forgotten": [], "unchanged": [1]}
@@ -225,13 +225,13 @@ def test_a_context_is_what_a_task_needs_within_its_budget(lab):
         "files": ["src/auth.py"],
     }
     done(lab, "remember", gotcha)
-    asked = {
+    request = {
         "task": "fix the token refresh",
         "files": ["src/auth.py"],
         "budget": 200,
         "session": "monday",
     }
-    answer = call(lab, "context", asked)
+    answer = call(lab, "context", request)
     said = answer.structured_content
     assert "[GOTCHA] src/auth.py\n! The token refresh fails after midnight" in said["text"]
     assert {memory["id"] for memory in said["memories"]} == {1, 2}
@@ -242,7 +242,7 @@ def test_a_context_is_what_a_task_needs_within_its_budget(lab):
         lab, "feedback", {"recall": said["recall"], "memories": [2], "outcome": "success"}
     )["judged"]
     assert judged == [{"memory": 2, "outcome": "success", "recall": said["recall"]}]
-    assert done(lab, "context", asked)["memories"] == []
+    assert done(lab, "context", request)["memories"] == []
     assert "budget" in refused(lab, "context", {"task": "x", "budget": 0})
 
 
@@ -311,7 +311,7 @@ def test_a_session_and_a_project_of_the_server_are_those_of_its_memories(lab):
         text(lab, "memlab://memory/1", **how)
 
 
-def test_what_is_private_to_others_does_not_exist(lab):
+def test_private_memories_of_others_do_not_exist(lab):
     lab.remember("Ada is looking for another job", visibility="private", creator="user:ada")
     hidden = lab.recall("who is looking for another job?", viewer="user:ada").decision
     mine = {"viewer": "user:bob"}
@@ -334,7 +334,7 @@ def test_what_is_private_to_others_does_not_exist(lab):
     assert lab.memories["creator"].to_list() == ["user:ada", "user:bob"]
 
 
-def test_what_a_connection_may_do_is_its_role(lab):
+def test_the_role_of_a_connection_limits_its_calls(lab):
     lab.remember("Tests run with tox", creator="agent:other", project="api")
     reader, member, owner = (
         {"viewer": "agent:coder", "project": "api", "role": role}
@@ -427,7 +427,7 @@ def test_a_logged_recall_is_explained_by_what_decided_then(lab):
         ("memlab://memory/..%2F..", "by its number"),
     ],
 )
-def test_what_is_not_there_to_read_is_an_error(lab, uri, why):
+def test_a_missing_resource_is_an_error(lab, uri, why):
     with pytest.raises(MCPError, match=why):
         text(lab, uri)
 
@@ -482,7 +482,7 @@ def pages(lab, script, **how):
     return run_alone(run())
 
 
-def asked(number, verb, **arguments):
+def request(number, verb, **arguments):
     return {"id": number, "verb": verb, "arguments": arguments}
 
 

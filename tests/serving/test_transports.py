@@ -170,13 +170,13 @@ def test_each_client_has_its_token_and_its_role(tmp_path):
     file.write_text(CLIENTS)
     file.chmod(0o600)
 
-    async def session(url, token, said):
+    async def session(url, token, messages):
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as asking,
             Client(streamable_http_client(url, http_client=asking)) as client,
         ):
             tools = {tool.name for tool in (await client.list_tools()).tools}
-            stored = await client.call_tool("remember", {"text": said})
+            stored = await client.call_tool("remember", {"text": messages})
             answer = await client.call_tool("recall", {"query": "tabs or spaces?"})
             return (
                 tools,

@@ -32,8 +32,8 @@ class Agent:
     def __init__(self, client):
         self._client = client
 
-    async def call(self, tool, **given):
-        answer = await self._client.call_tool(tool, given)
+    async def call(self, tool, **arguments):
+        answer = await self._client.call_tool(tool, arguments)
         assert not answer.is_error, answer.content[0].text
         return answer.structured_content
 

@@ -80,7 +80,7 @@ def test_the_truth_does_not_depend_on_the_pack(fortnight, other):
     assert shown[0] != shown[1]
 
 
-def test_an_item_gets_the_same_feedback_whoever_shows_it(fortnight, other):
+def test_an_item_gets_the_same_feedback_under_every_pack(fortnight, other):
     """Feedback depends on the question and the memory: neither on rank nor on pack."""
     one, two = feedback_of(fortnight), feedback_of(other)
     both = one.keys() & two.keys()

@@ -123,7 +123,7 @@ def test_weighing_by_propensities_is_unbiased(fortnight, pools):
     assert np.std(values) > 0
 
 
-def test_clusters_are_drawn_whole_and_told_apart(pools):
+def test_clusters_are_drawn_whole_and_distinguished(pools):
     log = pools.redraw(5, clusters=7)
     decisions, candidates, exposures, _ = collected(log)
     assert decisions["cluster"].n_unique() == 7

@@ -120,7 +120,7 @@ def test_the_truth_is_made_of_what_was_said_before(world):
             assert known[ref].project in (None, question.project)
 
 
-def test_what_is_useful_agrees_on_the_value_and_what_is_stale_is_worth_nothing():
+def test_useful_statements_agree_on_the_value_and_outdated_ones_have_no_utility():
     """With plain statements alone, all that is useful for a question states one value of the same thing."""
     world = small(
         "differs",
@@ -178,14 +178,14 @@ def test_projects_start_in_their_own_time_and_never_share_a_name():
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_every_world_says_what_it_is_for(name):
+def test_every_world_has_a_description(name):
     world = WORLDS[name]
     assert world.name == name
     assert len(world.doc) > 80
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"days": 0}, "at least one day"),
         ({"aspects": 99}, "aspects a project"),
@@ -194,8 +194,8 @@ def test_every_world_says_what_it_is_for(name):
         ({"packs": ((3, "memlab"),)}, "day 0"),
     ],
 )
-def test_impossible_worlds_are_refused(wrong, told):
-    with pytest.raises(InputError, match=told):
+def test_impossible_worlds_are_refused(wrong, message):
+    with pytest.raises(InputError, match=message):
         World("wrong", **wrong)
 
 

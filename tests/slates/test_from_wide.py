@@ -123,7 +123,7 @@ class TestShown:
             ([1, 2, 0, 0, 0, 0], r"frame, row 3 \(query_id 'b'\): nothing was shown"),
         ],
     )
-    def test_what_is_no_rank_is_refused(self, rank, why):
+    def test_an_invalid_rank_is_refused(self, rank, why):
         with pytest.raises(DatasetError, match=why):
             read(log(rank=rank, clicked=[False] * 6))
 
@@ -168,7 +168,7 @@ class TestPropensity:
             ([1, 0.2, 1.0, 0.5, 0.5, 1], r"frame, row 2 .*p is 1, and it was not shown"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, p, why):
+    def test_an_invalid_propensity_is_refused(self, p, why):
         with pytest.raises(DatasetError, match=why):
             read(log(p=p))
 
@@ -222,7 +222,7 @@ class TestReward:
             ([1, 0, 0, 0, 0, 2], r"frame, row 5 .*clicked is 2, outside the range 0\.\.1"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, clicked, why):
+    def test_an_invalid_table_is_refused(self, clicked, why):
         with pytest.raises(DatasetError, match=why):
             read(log(clicked=clicked), reward_range=(0, 1))
 
@@ -242,11 +242,11 @@ class TestColumns:
         with pytest.raises(InputError, match=r"Did you mean \['mine'\]"):
             read(scores="mine")
 
-    def test_what_a_policy_gives_no_score_it_never_shows(self):
+    def test_a_candidate_without_a_score_is_never_shown(self):
         scores = read(log(mine=[1, 2, 3, 4, math.nan, 6.0])).candidates.collect()["mine"].to_list()
         assert scores == [1, 2, 3, 4, None, 6]
 
-    def test_features_are_the_numbers_that_are_left_or_those_that_are_listed(self):
+    def test_features_are_the_remaining_or_the_listed_number_columns(self):
         assert read(scores=()).features == ("mine", "theirs", "age")
         assert read(features=["text", "age"]).features == ("text", "age")
         assert read(features=()).features == ()
@@ -264,7 +264,7 @@ class TestColumns:
         ):
             read(frame.with_columns(user=pl.Series(list("uuuvwv"))), cluster="user")
 
-    def test_a_candidate_stands_once(self):
+    def test_a_candidate_occurs_once(self):
         with pytest.raises(
             DatasetError,
             match=r"frame, row 1 \(query_id 'a', memory_id 7\): it is a candidate twice",
@@ -284,12 +284,12 @@ class TestThereAndBack:
     @pytest.mark.long
     @quick
     @given(logs(least=1))
-    def test_it_is_exact(self, one):
-        wide = one.to_wide()
-        assert wide.height == one.candidates.collect().height
-        again = Slates.from_wide(wide, **WIDE, scores=one.policies, features=one.features)
+    def test_the_conversion_is_exact(self, wide_log):
+        wide = wide_log.to_wide()
+        assert wide.height == wide_log.candidates.collect().height
+        again = Slates.from_wide(wide, **WIDE, scores=wide_log.policies, features=wide_log.features)
         result = frames(again)
-        for name, frame in frames(one).items():
+        for name, frame in frames(wide_log).items():
             order = ["decision", "memory_id"] if name == "feedback" else []
             assert_frame_equal(
                 result[name].sort(order) if order else result[name],
@@ -299,11 +299,11 @@ class TestThereAndBack:
     @pytest.mark.long
     @quick
     @given(logs(least=1), st.randoms(use_true_random=False))
-    def test_policies_come_along(self, one, dice):
-        scored = one.candidates.collect().with_columns(
-            pl.Series("mine", [dice.random() for _ in range(len(one.to_wide()))])
+    def test_policies_come_along(self, wide, dice):
+        scored = wide.candidates.collect().with_columns(
+            pl.Series("mine", [dice.random() for _ in range(len(wide.to_wide()))])
         )
-        tables = frames(one) | {"candidates": scored}
+        tables = frames(wide) | {"candidates": scored}
         first = Slates.from_frames(*tables.values(), policies=["mine"])
         again = Slates.from_wide(
             first.to_wide(), **WIDE, scores=first.policies, features=first.features

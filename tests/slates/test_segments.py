@@ -84,7 +84,7 @@ def test_every_bit_of_a_slate_comes_back(logged):
         assert same_slates(decode(encode(slate), decision=slate.decision), again)
 
 
-def test_one_slate_of_a_segment_is_read_by_itself():
+def test_a_slate_of_a_segment_is_read_alone():
     log = Log([plain(decision) for decision in range(1, 9)], [3, 6])
     for decision in (2, 5, 8):
         (slate,) = read_slates(log, decision - 1, upto=decision)
@@ -111,7 +111,7 @@ def column(values, at=0, **more):
     return {name: len(sealed.parts[name]) for name in numbers}
 
 
-def test_what_follows_from_another_column_takes_little():
+def test_a_derivable_column_takes_little_space():
     dice = np.random.default_rng(0)
     seed, received = dice.random(2_000), dice.random(2_000)
     activation = np.where(

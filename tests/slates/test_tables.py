@@ -182,7 +182,7 @@ class TestParts:
             ({"by": "cluster", "at": "2026-01-01"}, "splits by time"),
         ],
     )
-    def test_what_cannot_be_split(self, how, error):
+    def test_logs_that_cannot_be_split(self, how, error):
         with pytest.raises(InputError, match=error):
             Slates.of([plain(1), plain(2)], no_feedback()).split(**how)
 

@@ -40,7 +40,7 @@ def folded(events):
 
 class TestNames:
     @pytest.mark.parametrize(
-        ("one", "other"),
+        ("first", "second"),
         [
             ("Ada Lovelace", "  ada   LOVELACE "),
             ("Zo\u00eb", "ZOE\u0308"),
@@ -50,10 +50,10 @@ class TestNames:
             ("ΟΔΟΣ", "οδος"),
         ],
     )
-    def test_two_spellings_of_one_name(self, one, other):
-        assert entity_key(one) == entity_key(other)
+    def test_two_spellings_of_one_name(self, first, second):
+        assert entity_key(first) == entity_key(second)
 
-    def test_what_is_no_spelling_of_it(self):
+    def test_strings_that_are_no_spelling_of_a_name(self):
         assert entity_key("Ada") != entity_key("Adá") != entity_key("Ad a")
 
     @pytest.mark.parametrize("empty", ["", " ", "\n\t", "\u200e\u200f", "\u2067 \u2069"])
@@ -83,7 +83,7 @@ class TestMentions:
         )
         assert entities.summarize_all()[0][1:6] == ("Ada", "person", ("A. L.",), 0, NEVER)
 
-    def test_what_comes_from_another_lab_is_counted_unless_its_register_comes_along(self):
+    def test_memories_of_another_lab_are_counted_unless_their_register_is_imported(self):
         graph = {
             "nodes": [["tag", "x"], ["entity", "Ada"]],
             "source": [1, 2, 3],

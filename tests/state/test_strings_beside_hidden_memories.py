@@ -22,20 +22,20 @@ def declared():
     forget_extension("walks")
 
 
-def visible(about, said):
+def visible(about, texts):
     """Return what is visible of two walks where the second memory is hidden."""
-    walks = {"said": said, "by": "foot", "count": [3, 4]}
+    walks = {"said": texts, "by": "foot", "count": [3, 4]}
     event = Event(1, 0, KIND, {"about": about, "walks": walks})
     return VisibleBody(event, np.array([False, True]), State(())).body["walks"]
 
 
 @pytest.mark.usefixtures("declared")
-def test_texts_of_rows_beside_a_hidden_memory_are_emptied_and_their_numbers_stay():
+def test_texts_of_rows_next_to_a_hidden_memory_are_emptied_and_their_numbers_stay():
     left = visible([1, 2], ["to the goat", "to the gold"])
     assert left == {"said": ["", ""], "by": "foot", "count": [3, 4]}
 
 
 @pytest.mark.usefixtures("declared")
-def test_texts_of_rows_beside_memories_that_are_all_seen_stay():
+def test_texts_of_rows_next_to_visible_memories_stay():
     left = visible([1], ["to the goat", "to the sea"])
     assert left == {"said": ["to the goat", "to the sea"], "by": "foot", "count": [3, 4]}

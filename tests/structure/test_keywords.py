@@ -10,7 +10,7 @@ from properties import examples
 from memlab.subjects.clusters.wording import keywords
 
 
-def test_what_is_common_everywhere_says_nothing():
+def test_a_word_that_is_common_everywhere_is_no_keyword():
     texts = ["we ship tabs", "we ship tabs now", "we ship on Friday", "Friday we ship"]
     assert keywords(texts, [0, 0, 1, 1], max_terms=1) == [("tabs",), ("friday",)]
 

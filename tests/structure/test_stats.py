@@ -113,7 +113,7 @@ def test_the_layers_are_those_of_a_pack_that_speaks_of_them(lab, clock):
     assert of(lab, clock).frames["layers"]["memories"].to_list() == [0, 36, 0, 0]
 
 
-def test_what_recall_cannot_find_counts_in_no_layer(lab, clock):
+def test_a_memory_that_recall_cannot_find_counts_in_no_layer(lab, clock):
     filled(lab, clock)
     lab.forget(1)
     result = of(lab, clock)
@@ -176,8 +176,8 @@ class Strict(HTMLParser):
         self.open = self.open[:-1]
 
 
-def page_of(found):
-    page = html_of(found)
+def page_of(stats):
+    page = html_of(stats)
     parser = Strict()
     parser.feed(page)
     assert parser.open == ()
@@ -221,8 +221,8 @@ def labels_of(figure, panel):
 
 @pytest.mark.long
 def test_the_figure_shows_communities_then_clusters_then_kinds(lab, clock, trigrams):
-    def title(found):
-        figure = found.figure()
+    def title(stats):
+        figure = stats.figure()
         assert png_of(figure)[:4] == b"\x89PNG"
         return figure.axes[0].get_title(loc="left")
 

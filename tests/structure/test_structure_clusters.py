@@ -18,16 +18,16 @@ from memlab.subjects.clusters.finding import (
 )
 
 
-def brute(found, vectors):
+def brute(clusters, vectors):
     """``assign`` as its doc has it, a vector at a time."""
     labels = []
     for vector in vectors:
-        pointing = compute_directions(vector[None], found.centre)[0]
+        pointing = compute_directions(vector[None], clusters.centre)[0]
         distance = [
-            1 - float(pointing @ centroid.astype(np.float64)) for centroid in found.centroids
+            1 - float(pointing @ centroid.astype(np.float64)) for centroid in clusters.centroids
         ]
         nearest = int(np.argmin(distance)) if distance else -1
-        inside = nearest >= 0 and pointing.any() and distance[nearest] <= found.radii[nearest]
+        inside = nearest >= 0 and pointing.any() and distance[nearest] <= clusters.radii[nearest]
         labels.append(nearest if inside else -1)
     return labels
 
@@ -57,14 +57,15 @@ def test_with_few_dimensions_and_rows_the_labels_are_those_of_sklearn(blobs, see
 
 
 @pytest.mark.parametrize(
-    ("rows", "dim", "most", "told"), [(300, 40, 1000, "16 of 40 dim"), (300, 8, 100, "100 of 300")]
+    ("rows", "dim", "limit", "message"),
+    [(300, 40, 1000, "16 of 40 dim"), (300, 8, 100, "100 of 300")],
 )
-def test_the_result_says_what_was_left_out(blobs, rows, dim, most, told):
+def test_the_result_says_what_was_left_out(blobs, rows, dim, limit, message):
     vectors, _ = blobs(3, rows // 3, dim)
-    assert told in cluster_vectors(vectors, range(rows), max_sample=most).method
+    assert message in cluster_vectors(vectors, range(rows), max_sample=limit).method
 
 
-def test_what_was_not_drawn_joins_what_it_is_near(blobs):
+def test_vectors_outside_the_sample_join_the_nearest_cluster(blobs):
     vectors, planted = blobs(4, 500, 24)
     clusters = cluster_vectors(
         vectors, np.arange(len(vectors)), max_sample=400, min_size=40, seed=3
@@ -114,8 +115,8 @@ VECTORS = hnp.arrays(
 
 @examples(60)
 @given(VECTORS, VECTORS, st.randoms())
-def test_assigning_is_brute_force_and_each_vector_is_on_its_own(known, fresh, dice):
-    clusters = cluster_vectors(known, range(len(known)), min_size=3)
+def test_assigning_is_brute_force_and_each_vector_is_on_its_own(clustered, fresh, dice):
+    clusters = cluster_vectors(clustered, range(len(clustered)), min_size=3)
     labels = assign(clusters, fresh)
     assert labels.tolist() == brute(clusters, fresh)
     order = np.array(dice.sample(range(len(fresh)), len(fresh)), dtype=np.int64)

@@ -52,7 +52,7 @@ def test_the_layer_of_one_memory(age, idle, access, word):
 
 @examples(60)
 @given(st.lists(st.tuples(st.just("fact"), DAYS, DAYS, st.integers(0, 8)), min_size=1))
-def test_it_is_what_the_label_policy_of_associative_says(rows):
+def test_layers_equal_the_label_policy_of_associative(rows):
     frame = memories(rows)
     ages = frame.select(
         ((NOW - pl.col("created")).dt.total_microseconds() / 86_400_000_000).alias("age-days"),

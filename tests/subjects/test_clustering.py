@@ -50,7 +50,7 @@ def herd(lab):
     return lab
 
 
-def test_what_means_the_same_is_one_cluster_and_edges_say_how_near(herd):
+def test_memories_of_equal_meaning_are_a_cluster_with_weighted_edges(herd):
     assert parts(herd) == [list(range(1, 11)), list(range(11, 21))]
     state = herd.io.store.state
     found, ids = current_clusters(state)
@@ -91,7 +91,7 @@ def test_a_cluster_keeps_number_and_name_while_its_members_stay_together(herd):
     }
 
 
-def test_what_left_recall_is_no_member_and_a_cluster_without_members_ends(herd):
+def test_inactive_memories_are_no_members_and_an_empty_cluster_ends(herd):
     herd.forget(list(range(11, 21)))
     clusters = herd.graph.clusters.find()
     assert dict(clusters.frame.select("cluster", "what").iter_rows())[2] == "gone"
@@ -136,7 +136,7 @@ class TestJoining:
         assert part["target"] == [membership(grown)[1]]
         assert 0.6 <= part["weight"][0] <= 1
 
-    def test_nobody_joins_twice(self, grown, clock):
+    def test_no_memory_joins_twice(self, grown, clock):
         grown.policies.use(fond("memlab", cluster_closeness=0.6))
         grown.upkeep.maintain()
         assert membership(grown)[21] == membership(grown)[1]
@@ -196,7 +196,7 @@ class TestRefinement:
         assert dict(result.frame.select("cluster", "what").iter_rows())[2] == "gone"
         assert list(get_centroids(herd.io.store.state).live) == [1]
 
-    def test_it_sets_back_the_count_even_if_nothing_moves(self, herd):
+    def test_refining_resets_the_count_even_without_moves(self, herd):
         herd.recall("goat")
         assert herd.io.store.state.projections["recalls"].since_refined == 1
         herd.graph.clusters.refine()
@@ -265,7 +265,7 @@ class TestAnotherEmbedder:
             assert current_clusters(lab.io.store.state) is not None
 
 
-def test_what_changed_while_clusters_were_sought_is_left_out(herd):
+def test_memories_changed_during_the_search_are_left_out(herd):
     """``clustered`` is given what was sought in an older state."""
     state = herd.io.store.state
     found, _ = current_clusters(state)

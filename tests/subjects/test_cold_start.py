@@ -17,10 +17,8 @@ def scanned(lab, tmp_path, files):
     return lab.agents.modules.scan(tmp_path / "k")
 
 
-def rules(found):
-    return dict(
-        zip(found.conventions["text"], found.conventions["files"].list.first(), strict=True)
-    )
+def rules(scan):
+    return dict(zip(scan.conventions["text"], scan.conventions["files"].list.first(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +71,7 @@ def test_an_entry_that_goes_on_is_one_rule(lab, tmp_path):
 @pytest.mark.parametrize(
     "file", ["docs/howto/agents.md", "src/claude.py", "lib/agents.ts", "docs/README.md"]
 )
-def test_what_is_only_called_so_is_no_instruction(lab, tmp_path, file):
+def test_a_name_alone_makes_no_instruction(lab, tmp_path, file):
     assert rules(scanned(lab, tmp_path, {file: f"# Style\n- {RULE}\nreturn found and go\n"})) == {}
 
 

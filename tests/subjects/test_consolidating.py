@@ -124,7 +124,7 @@ class TestWhatMayGo:
         lab.remember([{"text": "a"}, {"text": "b", "ttl_days": 5}])
         assert self.may(lab) == [2]
 
-    def test_associative_lets_go_what_has_little_energy_left(self):
+    def test_associative_consolidates_memories_of_low_energy(self):
         policy = load_pack("associative").policies["consolidate"]
         arguments = {
             "kind": "learning",
@@ -190,7 +190,7 @@ class TestGroups:
 
 
 class TestASummary:
-    def test_stands_for_its_members_and_leads_to_them(self, old):
+    def test_a_summary_leads_to_its_members(self, old):
         before = dict(old.memories.select("id", "status").iter_rows())
         consolidation = old.upkeep.consolidation.run()
         assert len(consolidation) == 3
@@ -284,7 +284,7 @@ class TestASummary:
         )
         assert row["valid_from"].isoformat() == f"{created[0]}+00:00"
 
-    def test_keeps_the_most_important_beside_it(self, old, clock):
+    def test_the_most_important_member_stays_active_next_to_the_summary(self, old, clock):
         old.edit(4, importance=0.7)
         consolidation = old.upkeep.consolidation.run(keep=1)
         assert 4 not in {id for ids in consolidation.frame["members"] for id in ids}
@@ -292,7 +292,7 @@ class TestASummary:
         assert old[4].status == "active"
         assert not old.upkeep.consolidation.run(keep=1)
 
-    def test_who_speaks_is_told_where_several_do(self, lab, clock):
+    def test_the_summary_names_the_speakers_if_there_are_several(self, lab, clock):
         lab.remember([{**row, "speaker": ("Ann", "Bob")[n % 2]} for n, row in enumerate(rows(8))])
         lab.remember(rows(8, speaker="Cy", project="other"))
         clock.advance(days=100)
@@ -330,7 +330,7 @@ class TestTheWayBack:
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
 
-    def test_what_left_the_summary_since_stays_as_it_is(self, old):
+    def test_members_that_left_the_summary_since_are_unchanged(self, old):
         consolidation = old.upkeep.consolidation.run()
         first, members = consolidation.frame.row(0)[0], consolidation.frame["members"][0].to_list()
         old.forget(members[0], how="delete")
@@ -341,7 +341,7 @@ class TestTheWayBack:
         assert old[members[1]].status == "forgotten"
         assert {old[id].status for id in members[2:]} == {"active"}
 
-    def test_what_was_undone_may_go_again(self, old):
+    def test_undone_members_can_be_consolidated_again(self, old):
         consolidation = old.upkeep.consolidation.run()
         old.restore(consolidation.ids[0])
         again = old.upkeep.consolidation.run()
@@ -417,7 +417,7 @@ class TestOnceAndWhole:
             == dry.frame["members"].to_list()
         )
 
-    def test_what_the_caller_raises_leaves_nothing_behind(self, old):
+    def test_an_error_of_the_caller_leaves_nothing_behind(self, old):
         calls = []
 
         def fails(texts):
@@ -433,7 +433,7 @@ class TestOnceAndWhole:
         assert old.io.store.journal.head == head
         assert content_of(old)[0].equals(before[0])
 
-    def test_what_happens_while_a_summary_is_written_counts(self, old):
+    def test_changes_while_a_summary_is_written_are_considered(self, old):
         """Another process forgets a member while the caller's model thinks."""
         calls = []
 
@@ -448,7 +448,7 @@ class TestOnceAndWhole:
         assert [len(ids) for ids in consolidation.frame["members"]] == [9, 10, 10]
         assert old[1].status == "forgotten"
 
-    def test_it_survives_the_journal_and_a_snapshot(self, disk, clock):
+    def test_summaries_survive_the_journal_and_a_snapshot(self, disk, clock):
         with disk() as lab:
             lab.remember(rows())
             clock.advance(days=100)
@@ -468,7 +468,7 @@ class TestOnceAndWhole:
 class TestPrivacy:
     """A summary is never wider than its members."""
 
-    def test_nothing_private_stands_in_a_wider_summary(self, lab, clock):
+    def test_a_wider_summary_contains_nothing_private(self, lab, clock):
         chance = np.random.default_rng(3)
         mixed = []
         for row in rows(24):
@@ -567,18 +567,18 @@ class TestExtraction:
         st.integers(0, 20),
         st.randoms(use_true_random=False),
     )
-    def test_budget_order_and_no_repetition(self, said, budget, chance):
+    def test_budget_order_and_no_repetition(self, sentences, budget, chance):
         vectors = np.array(
-            [[chance.randint(-127, 127) for _ in range(4)] for _ in said], dtype=np.int8
+            [[chance.randint(-127, 127) for _ in range(4)] for _ in sentences], dtype=np.int8
         )
-        places = choose_sentences(said, vectors, budget)
+        places = choose_sentences(sentences, vectors, budget)
         assert places == sorted(set(places))
-        assert count_tokens(" ".join(said[position] for position in places)) <= budget
-        assert len({said[position].casefold() for position in places}) == len(places)
-        assert places == choose_sentences(said, vectors, budget)
+        assert count_tokens(" ".join(sentences[position] for position in places)) <= budget
+        assert len({sentences[position].casefold() for position in places}) == len(places)
+        assert places == choose_sentences(sentences, vectors, budget)
 
     @given(st.text(min_size=1, max_size=200), st.integers(1, 30))
-    def test_what_is_cut_fits(self, text, budget):
+    def test_a_summary_is_cut_to_its_budget(self, text, budget):
         assert count_tokens(shorten(text, budget)) <= max(budget, 2)
         assert shorten(text, budget) == text or shorten(text, budget).endswith("…")
 
@@ -593,7 +593,7 @@ class TestExtraction:
         assert math.ceil(len(consolidation.frame["text"][0].encode()) / 4) <= 120
 
 
-def test_the_register_tells_who_stands_for_whom(old):
+def test_the_register_maps_members_to_summaries(old):
     consolidation = old.upkeep.consolidation.run()
     kept = get_summaries(old.io.store.state).all
     assert list(kept) == consolidation.ids

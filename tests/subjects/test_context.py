@@ -112,7 +112,7 @@ class TestBudget:
         assert (context.text, context.tokens, len(context), context.decision) == ("", 0, 0, None)
         assert lab.log.height == before
 
-    def test_what_is_too_long_is_cut(self, lab):
+    def test_a_long_text_is_cut(self, lab):
         lab.remember("a word " * 2_000)
         assert lab.context("a word", budget=120).text.splitlines()[2].endswith("\u2026")
 
@@ -165,7 +165,7 @@ class TestUntrusted:
         assert "alert" in html_of(context)
         assert "\x1b" not in repr(context)
 
-    def test_the_mark_is_made_of_what_stands_between(self, lab):
+    def test_the_mark_depends_on_the_text_between_its_tags(self, lab):
         lab.remember("tabs")
         text = lab.context("tabs", log=False).text
         again = lab.context("tabs", log=False).text
@@ -175,7 +175,7 @@ class TestUntrusted:
 
 
 class TestSessions:
-    def test_what_was_injected_is_known_after_reopening(self, disk):
+    def test_injections_are_known_after_reopening(self, disk):
         with disk() as lab:
             lab.remember("tabs or spaces: tabs")
             lab.context("tabs?", session="s", project="api")
@@ -190,7 +190,7 @@ class TestSessions:
             assert len(lab.context("tabs?", session="s", viewer=viewer)) == 1
             assert len(lab.context("tabs?", session="s", viewer=viewer)) == 0
 
-    def test_what_was_not_logged_was_not_injected(self, lab):
+    def test_an_unlogged_context_is_not_recorded(self, lab):
         lab.remember("tabs or spaces: tabs")
         assert lab.context("tabs?", session="s", log=False).text
         assert lab.context("tabs?", session="s").text
@@ -226,7 +226,7 @@ class TestDeciding:
             3: "the policy inject gives it no priority",
         }
 
-    def test_it_orders_what_goes_in(self, lab):
+    def test_the_pack_orders_a_context(self, lab):
         lab.remember(
             [{"text": f"note {n}", "importance": n / 10} for n in range(1, 6)], linking="off"
         )
@@ -257,7 +257,7 @@ class TestDeciding:
         )
         assert "always: personal" in set(lab.context("something").frame["reason"])
 
-    def test_what_is_pinned_comes_before_what_is_nearer(self, lab):
+    def test_pinned_memories_precede_nearer_ones(self, lab):
         """Of more memories than become candidates, those of the kinds of tier 1 have the places that pins leave."""
         lab.remember(
             [{"text": f"zzzz {n}", "pinned": True} for n in range(10)]
@@ -287,11 +287,11 @@ class TestDeciding:
         frame = lab.context("the goat eats hay, says src/goat.py", budget=5_000).frame.filter(
             tier=2
         )
-        named = frame.filter(reason="file")["tokens"].sum()
-        assert 0 < named <= tier_2 // 2
+        memories_of_files = frame.filter(reason="file")["tokens"].sum()
+        assert 0 < memories_of_files <= tier_2 // 2
         assert tier_2 // 2 < frame["tokens"].sum() <= tier_2, "the best of the recall have the rest"
 
-    def test_who_decided_is_said(self, lab):
+    def test_the_deciding_pack_is_logged(self, lab):
         lab.remember("tabs")
         context = lab.context("tabs", budget=300)
         assert (context.pack, context.pack_hash, context.seed) == (
@@ -303,16 +303,16 @@ class TestDeciding:
         assert context.slate.pack_hash == lab.policies.pack.hash
 
     @pytest.mark.parametrize(
-        ("given", "message"),
+        ("arguments", "message"),
         [
             ({"files": [" "]}, "one of them is empty"),
             ({"budget": 0}, "at least 1"),
             ({"files": [3]}, "files"),
         ],
     )
-    def test_nonsense_is_refused(self, lab, given, message):
+    def test_nonsense_is_refused(self, lab, arguments, message):
         with pytest.raises(InputError, match=message):
-            lab.context("task", **given)
+            lab.context("task", **arguments)
 
 
 class TestSlates:
@@ -333,7 +333,7 @@ class TestSlates:
         assert memlab.evaluate(lab.slates(), ["memlab"], missing="zero").frame.height == 1
 
     @pytest.mark.parametrize("pack", ["associative", "cascade"])
-    def test_what_a_recall_finds_has_the_same_activation_beside_what_is_named(self, trigrams, pack):
+    def test_recalled_and_named_memories_have_the_same_activation(self, trigrams, pack):
         with opened(
             trigrams, memlab.load_pack(f"(pack small :inherits {pack}) (setting pool 25)")
         ) as lab:
@@ -435,7 +435,7 @@ class TestViewers:
         lab.facts.add("Ann", "owns", "a goat", **secret)
         return lab
 
-    def test_what_others_keep_private_is_in_no_context(self, farm):
+    def test_private_memories_of_others_are_in_no_context(self, farm):
         for found in (
             farm.context("Ann's goat in src/goat.py", viewer="bob"),
             farm.at(viewer="bob").context("Ann's goat in src/goat.py"),
@@ -504,7 +504,7 @@ class TestMetrics:
         with pytest.raises(UnknownName, match="coverage"):
             metrics["coverages"]
 
-    def test_what_was_said_last_counts_before_what_was_attributed(self, lab):
+    def test_the_latest_statement_precedes_attributed_ones(self, lab):
         lab.remember("Deploys go out on Tuesdays")
         context = lab.context("when do we deploy?")
         lab.agents.credits.answer("Deploys go out on Tuesdays", context.hits)
@@ -533,7 +533,7 @@ def test_files_are_known_by_path_name_stem_and_folder(lab):
     lab.remember("other", files=["docs/guide.md"])
     lab.remember([f"filler {n}" for n in range(40)], linking="off")
 
-    def named(task, **more):
+    def memories_of_files(task, **more):
         frame = lab.context(task, log=False, **more).frame
         return frame.filter(pl.col("reason") == "file")["memory_id"].to_list()
 
@@ -546,13 +546,18 @@ def test_files_are_known_by_path_name_stem_and_folder(lab):
         "src/auth",
         "SRC\\Auth",
     ):
-        assert named(task) == [1], task
-    assert named("x", files=["/p/src/auth/refresh.py"]) == [1]
-    assert named("x", files="src/auth/login.py") == [1], "another file of the folder"
-    assert named("x") == named("the") == named("other/auth2/b.py") == []
+        assert memories_of_files(task) == [1], task
+    assert memories_of_files("x", files=["/p/src/auth/refresh.py"]) == [1]
+    assert memories_of_files("x", files="src/auth/login.py") == [1], "another file of the folder"
+    assert (
+        memories_of_files("x")
+        == memories_of_files("the")
+        == memories_of_files("other/auth2/b.py")
+        == []
+    )
     lab.edit(1, files=["src/billing/refresh.py"])
-    assert named("auth") == []
-    assert named("billing") == [1]
+    assert memories_of_files("auth") == []
+    assert memories_of_files("billing") == [1]
 
 
 def test_hashed_vectors_do_for_a_context(clock):

@@ -66,7 +66,7 @@ def test_the_memory_that_holds_the_answer_gets_the_credit(lab, question, answer,
     assert result[memory] >= 0.5 > max(value for id, value in result.items() if id != memory)
 
 
-def test_it_is_feedback_of_its_own_source_and_changes_no_memory(lab):
+def test_attributed_feedback_has_its_own_source_and_changes_no_memory(lab):
     hits = lab.recall("Who approves deploys?")
     before = lab.memories
     credit = lab.agents.credits.answer("Priya Natarajan does.", hits)
@@ -107,7 +107,7 @@ def test_of_several_answers_the_greatest_credit_counts(lab):
 
 
 @pytest.mark.parametrize("first", ["stated", "attributed"])
-def test_what_is_stated_takes_its_place(lab, first):
+def test_stated_feedback_replaces_attributed_feedback(lab, first):
     hits = lab.recall("Who approves deploys?")
     hit = next(hit for hit in hits if hit.id == 3)
     if first == "stated":
@@ -122,7 +122,7 @@ def test_what_is_stated_takes_its_place(lab, first):
     assert row["reward"].to_list() == [0.0]
 
 
-def test_what_the_user_puts_right_misled(lab):
+def test_a_memory_that_the_user_corrects_was_misleading(lab):
     hits = lab.recall("Who approves deploys?")
     lab.agents.credits.answer("Priya Natarajan does.", hits)
     credit = lab.agents.credits.answer(
@@ -152,7 +152,7 @@ def test_only_what_was_shown_can_be_credited(lab):
     assert set(feedback(lab)["memory_id"]) <= set(hits.ids)
 
 
-def test_what_was_purged_since_is_left_out(lab):
+def test_memories_purged_since_are_left_out(lab):
     hits = lab.recall("Who approves deploys?")
     lab.purge(3)
     assert 3 not in credits(lab.agents.credits.answer("Priya Natarajan does.", hits.decision))
@@ -199,17 +199,17 @@ def test_more_ids_than_a_few_credit_none_and_are_counted():
         assert (feedback(lab)["reward"] < 0.5).all()
 
 
-@pytest.mark.parametrize("named", range(1, 9))
-def test_of_up_to_five_ids_each_is_credited_and_of_more_none(named):
+@pytest.mark.parametrize("count", range(1, 9))
+def test_of_up_to_five_ids_each_is_credited_and_of_more_none(count):
     with memlab.open() as lab:
         lab.remember([f"note about the plan {number}" for number in range(8)])
         hits = lab.recall("the plan", limit=8)
         attribution = lab.agents.credits.answer(
-            f"memories {', '.join(map(str, range(1, named + 1)))} helped.", hits
+            f"memories {', '.join(map(str, range(1, count + 1)))} helped.", hits
         )
         credited = {id for id, credit in credits(attribution).items() if credit >= 0.5}
-        assert attribution.listed == (named if named > 5 else 0)
-        assert credited == (set() if named > 5 else set(range(1, named + 1)))
+        assert attribution.listed == (count if count > 5 else 0)
+        assert credited == (set() if count > 5 else set(range(1, count + 1)))
 
 
 def test_a_citation_counts_where_it_is_one():
@@ -328,7 +328,7 @@ def test_a_message_that_is_none(lab, message):
         lab.agents.credits.transcript([message])
 
 
-def test_what_comes_after_an_answer_is_its_reply():
+def test_the_message_after_an_answer_is_its_reply():
     turns = read_turns(
         [
             {"role": "user", "content": "q"},
@@ -432,7 +432,7 @@ def test_replay_keeps_the_source(lab):
 
 
 @pytest.mark.parametrize(
-    ("said", "at", "answer"),
+    ("text", "at", "answer"),
     [
         ("I went yesterday", "2023-05-08", "7 May 2023"),
         ("we go camping next month", "2023-05-25", "June 2023"),
@@ -441,9 +441,9 @@ def test_replay_keeps_the_source(lab):
         ("we met last week", "2023-06-09", "The week before 9 June 2023"),
     ],
 )
-def test_a_day_is_the_same_however_it_is_said(said, at, answer):
+def test_a_day_is_the_same_however_it_is_said(text, at, answer):
     now = to_micros("2024-01-01")
-    assert compute_overlap(find_days(said, to_micros(at)), find_days(answer, now)) == 1.0
+    assert compute_overlap(find_days(text, to_micros(at)), find_days(answer, now)) == 1.0
 
 
 @given(st.text(max_size=80), st.integers(-(2**62), 2**62))

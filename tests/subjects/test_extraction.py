@@ -45,7 +45,7 @@ def triples(text, role="user"):
 
 
 @pytest.mark.parametrize(("text", "facts"), PLAIN)
-def test_what_is_said_outright(text, facts):
+def test_explicit_statements_are_extracted(text, facts):
     assert triples(text) == facts
 
 
@@ -68,12 +68,12 @@ def test_what_is_said_outright(text, facts):
         "Imagine I live in Rome",
     ],
 )
-def test_what_is_not_said_to_be_so_gives_nothing(text):
+def test_hypothetical_statements_give_no_facts(text):
     assert triples(text) == []
 
 
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])
-def test_nobody_else_speaks_of_the_user_as_i(role):
+def test_only_the_user_refers_to_the_user_as_i(role):
     assert triples("I am a nurse, I live in Rome and my sister lives in Oslo.", role) == []
 
 
@@ -104,7 +104,7 @@ TALK = st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=40).map(" ".jo
     st.one_of(st.text(max_size=200), TALK), st.sampled_from(["user", "assistant", "system", "tool"])
 )
 @example("THE IS 0", "user")  # an article, and no thing
-def test_no_text_makes_it_raise_and_every_fact_says_where_it_stands(text, role):
+def test_no_text_raises_and_every_fact_has_its_position(text, role):
     for fact in read_facts(text, role):
         assert 0 <= fact.start < fact.stop <= len(text)
         assert fact.value
@@ -135,7 +135,7 @@ def test_time_is_in_proportion_to_the_text(unit):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "I don't eat peanuts",
         "I drive a Volvo",
@@ -144,9 +144,9 @@ def test_time_is_in_proportion_to_the_text(unit):
         "I am married to Ines",
     ],
 )
-def test_what_was_shared_is_remembered_in_the_words_that_say_it(lab, said):
-    assert f'The user shared: "{said}"' in [
-        memory.text.replace('."', '"') for memory in lab.agents.extract(f"{said}.").memories
+def test_shared_information_is_stored_in_its_own_words(lab, text):
+    assert f'The user shared: "{text}"' in [
+        memory.text.replace('."', '"') for memory in lab.agents.extract(f"{text}.").memories
     ]
 
 
@@ -217,13 +217,13 @@ class TestStaged:
     @pytest.mark.parametrize(
         "wrong", [3, [3], [{"role": "king", "content": "x"}], [{}], [{"content": [1]}]]
     )
-    def test_what_is_no_message_is_refused(self, lab, wrong):
+    def test_an_invalid_message_is_refused(self, lab, wrong):
         with pytest.raises(memlab.MemlabError):
             lab.agents.extract(wrong)
 
 
 @pytest.mark.parametrize(
-    ("said", "fact"),
+    ("text", "fact"),
     [
         ("I moved to Cardiff in May.", ("user", "lives-in", "Cardiff")),
         ("We live in Winter Park since 2019.", ("user", "lives-in", "Winter Park")),
@@ -237,9 +237,9 @@ class TestStaged:
         ("We have two kids.", ("user", "has", "two kids")),
     ],
 )
-def test_a_place_has_no_date_and_we_are_a_team_only_at_work(said, fact):
+def test_a_place_has_no_date_and_we_are_a_team_only_at_work(text, fact):
     with memlab.open() as lab:
-        rows = [fact.row for fact in lab.agents.extract(said).facts]
+        rows = [fact.row for fact in lab.agents.extract(text).facts]
     assert [
         (row["subject"], row["predicate"], row.get("value") or row.get("object")) for row in rows
     ] == [fact]

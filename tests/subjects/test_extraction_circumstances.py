@@ -40,7 +40,7 @@ def test_talk_to_an_assistant_keeps_the_share_of_its_rule():
     ],
     ids=["a role", "a pasted text", "a label"],
 )
-def test_what_is_said_in_a_role_or_a_text_is_below_what_is_acted_on(message):
+def test_statements_in_a_role_or_a_text_rank_below_real_ones(message):
     assert confidence(message) < 0.6
 
 

@@ -27,7 +27,7 @@ def test_feedback_by_id_belongs_to_the_last_recall_that_showed_it(lab):
     assert lab.feedback(first.ids[0], "success", decision=first.decision).decision == first.decision
 
 
-def test_what_no_recall_showed_belongs_to_none(lab):
+def test_feedback_on_memories_that_no_recall_showed_has_no_decision(lab):
     lab.recall("goats", limit=1, log=False)
     assert lab.feedback(1, "success").decision is None
 

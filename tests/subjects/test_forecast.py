@@ -245,7 +245,7 @@ class TestTransitions:
         ]
         assert days == pytest.approx([30 * math.log2(1 / 0.8), 30, 50], abs=2 / 86_400)
 
-    def test_what_was_never_labelled_gets_its_first_label_at_once(self, lab):
+    def test_an_unlabelled_memory_gets_its_first_label_at_once(self, lab):
         lab.remember("x")
         row = lab.upkeep.forecast(1, "2026-03-02").transitions.row(0, named=True)
         assert (row["from"], row["to"], row["at"]) == (
@@ -257,7 +257,7 @@ class TestTransitions:
         assert lab.upkeep.forecast(1, "2026-03-02").transitions.is_empty()
 
     @pytest.mark.parametrize("name", [name for name in PACKS if name != "factgraph"])
-    def test_it_is_what_a_pass_at_that_time_would_find(self, life, name):
+    def test_a_forecast_equals_a_pass_at_that_time(self, life, name):
         """Under factgraph a pass that comes after has more to do: what was retracted is cleaned up."""
         lab, known = life
         frame = lab.upkeep.forecast(list(known), BEGIN + 200 * DAY, points=6, packs=[name]).frame
@@ -286,7 +286,7 @@ class TestTransitions:
                 last = curve.sort("at")[what].to_list()[-1]
                 assert steps.is_empty() or steps["to"].to_list()[-1] == last
 
-    def test_what_has_left_recall_is_followed_no_further(self, lab):
+    def test_memories_outside_recall_are_not_followed(self, lab):
         lab.policies.use(alone("factgraph"))
         lab.remember("x", confidence=0.3)
         moved = lab.upkeep.forecast(1, "2027-03-01").transitions.filter(what="status")
@@ -304,21 +304,21 @@ class TestAsked:
         assert result.texts == ((1, "a"), (2, "b"))
         assert lab.io.store.journal.head == head
 
-    def test_packs_of_one_name_are_told_apart(self, lab):
+    def test_packs_of_equal_name_are_distinguished(self, lab):
         lab.remember("a")
         two = [f"(pack mine) (setting base-half-life {days})" for days in (3, 30)]
         names = lab.upkeep.forecast(1, "2026-04-01", packs=two).frame["pack"].unique().to_list()
         assert len(names) == 2
         assert all(name.startswith("mine [") for name in names)
 
-    def test_one_pack_by_its_name(self, lab):
+    def test_a_single_pack_by_name(self, lab):
         lab.remember("a")
         assert lab.upkeep.forecast(1, "2026-04-01", packs="fsrs").frame[
             "pack"
         ].unique().to_list() == ["fsrs"]
 
     @pytest.mark.parametrize(
-        ("given", "error", "message"),
+        ("arguments", "error", "message"),
         [
             ({"until": "2026-03-01T12:00:00"}, InputError, "must end after it begins"),
             ({"until": "2020-01-01"}, InputError, "must end after it begins"),
@@ -337,9 +337,9 @@ class TestAsked:
             ),
         ],
     )
-    def test_what_cannot_be_told_is_refused(self, lab, given, error, message):
+    def test_impossible_forecasts_are_refused(self, lab, arguments, error, message):
         lab.remember("a")
-        asked = {"memories": 1, "until": "2026-04-01"} | given
+        asked = {"memories": 1, "until": "2026-04-01"} | arguments
         with pytest.raises(error, match=message):
             lab.upkeep.forecast(asked.pop("memories"), asked.pop("until"), **asked)
 
@@ -351,7 +351,7 @@ class TestAsked:
 
 class TestFigure:
     @pytest.mark.long
-    def test_one_panel_a_pack_and_one_line_a_memory(self, lab):
+    def test_a_panel_for_each_pack_and_a_line_for_each_memory(self, lab):
         lab.remember(["first $x_1$", "_second", "third " * 40])
         figure = lab.upkeep.forecast([1, 2, 3], "2026-04-01", packs=["companion", "fsrs"]).figure()
         left, right = figure.axes
@@ -364,7 +364,7 @@ class TestFigure:
         assert png_of(figure)[:4] == b"\x89PNG"
 
     @pytest.mark.long
-    def test_it_is_drawn_on_the_callers_axes_one_for_each_panel(self, lab):
+    def test_the_figure_is_drawn_on_the_callers_axes(self, lab):
         lab.remember(["first", "second"])
         result = lab.upkeep.forecast([1, 2], "2026-04-01", packs=["companion", "fsrs"])
         own = Figure()
@@ -385,7 +385,7 @@ class TestFigure:
         assert lab.graph.stats().figure(axes=axes[:2]) is own
 
     @pytest.mark.long
-    def test_one_memory_has_a_line_for_each_pack(self, lab):
+    def test_a_single_memory_has_a_line_for_each_pack(self, lab):
         lab.remember("a")
         for packs in (PACKS, [name for name in PACKS if not name.endswith("-plus")]):
             figure = lab.upkeep.forecast(1, "2026-04-01", packs=packs).figure()

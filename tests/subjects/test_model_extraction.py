@@ -31,10 +31,10 @@ def answer(facts=(), memories=()):
     return completion({"facts": list(facts), "memories": list(memories)})
 
 
-def extracted(lab, said, made, **given):
+def extracted(lab, messages, content, **options):
     """Return the facts extracted from messages if the model answers each with these bytes."""
-    with serving(lambda body, _: made) as (url, _):
-        return lab.agents.extract(said, model=LanguageModel(url, "small", retries=0), **given)
+    with serving(lambda body, _: content) as (url, _):
+        return lab.agents.extract(messages, model=LanguageModel(url, "small", retries=0), **options)
 
 
 def test_its_proposals_are_those_of_the_rules(lab):
@@ -79,7 +79,7 @@ UNGROUNDED = {
 
 
 @pytest.mark.parametrize("reason", UNGROUNDED)
-def test_what_is_not_grounded_is_dropped_and_counted(lab, reason):
+def test_ungrounded_facts_are_dropped_and_counted(lab, reason):
     result = extracted(lab, SAID, answer([UNGROUNDED[reason], FACT]))
     assert len(result) == 1
     assert result.asked.dropped == {reason: 1}
@@ -93,7 +93,7 @@ def test_a_quotation_is_whole_words_of_the_message(lab, quote):
     assert not extracted(lab, SAID, answer([changed(quote=quote)], [{**MEMORY, "quote": quote}]))
 
 
-def test_what_is_concluded_is_not_what_was_stated(lab):
+def test_inferred_facts_are_distinguished_from_stated_ones(lab):
     concluded = changed(object="fond of Bonn", predicate="is", quote="we moved to Bonn last week.")
     (fact,) = extracted(lab, SAID, answer([concluded]))
     assert (fact.confidence, fact.fields["provenance"]) == (0.6, "inferred")

@@ -59,8 +59,8 @@ def written(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def column(found: memlab.subjects.modules.module_map.ModuleMap, name: str) -> dict[str, object]:
-    return dict(found.frame.select("module", name).rows())
+def column(scan: memlab.subjects.modules.module_map.ModuleMap, name: str) -> dict[str, object]:
+    return dict(scan.frame.select("module", name).rows())
 
 
 class TestScan:
@@ -214,7 +214,7 @@ class TestWhatALabKnows:
         assert "shop/stock/late.py" in column(result, "files")["shop/stock"]  # type: ignore[operator]
         assert result.coverage == 0.2
 
-    def test_what_is_said_of_a_module_stays(self, lab: memlab.Lab, shop: Path) -> None:
+    def test_a_description_of_a_module_is_kept(self, lab: memlab.Lab, shop: Path) -> None:
         lab.agents.modules.scan(shop, project="shop")
         lab.agents.modules.describe(
             "shop/web",
@@ -238,7 +238,7 @@ class TestWhatALabKnows:
         assert position["why"].to_list() == [["pric", "cart"]]
         assert lab.agents.modules.find("zebra", project="shop").is_empty()
 
-    def test_it_is_there_when_the_lab_is_opened_again(self, disk, shop: Path) -> None:
+    def test_modules_survive_reopening(self, disk, shop: Path) -> None:
         with disk() as lab:
             before = lab.agents.modules.scan(shop, project="shop").frame
             lab.io.snapshot()
@@ -267,7 +267,7 @@ class TestWhatALabKnows:
             lab.agents.modules.scan(shop, project="shop")
             assert lab.agents.modules.projects() == ("shop",)
 
-    def test_what_is_private_to_another_is_not_told(self, lab: memlab.Lab, shop: Path) -> None:
+    def test_private_memories_of_others_are_left_out(self, lab: memlab.Lab, shop: Path) -> None:
         lab.agents.modules.scan(shop, project="shop")
         mine = {"project": "shop", "visibility": "private", "creator": "ann"}
         lab.remember("hers", files=["shop/cart/hidden_plan.py"], session="s", **mine)
@@ -287,7 +287,7 @@ class TestWhatALabKnows:
         with disk() as lab:
             assert "forty" not in lab.agents.modules.map("shop").text
 
-    def test_it_shows_itself(self, lab: memlab.Lab, shop: Path) -> None:
+    def test_a_scan_renders(self, lab: memlab.Lab, shop: Path) -> None:
         scan = lab.agents.modules.scan(shop, project="<b>")
         assert repr(scan) == "<ModuleMap <b>, version 1: 5 modules, 5 shallow>"
         assert "<b>" not in html_of(scan).replace("&lt;b&gt;", "")
@@ -338,7 +338,7 @@ class TestUntrusted:
             "a name that cannot be stored": 1
         }
 
-    def test_what_is_refused(self, lab: memlab.Lab, shop: Path) -> None:
+    def test_scans_that_are_refused(self, lab: memlab.Lab, shop: Path) -> None:
         with pytest.raises(InputError, match="is no folder"):
             lab.agents.modules.scan(shop / "README.md")
         with pytest.raises(UnknownName, match=r"modules\.scan"):

@@ -58,9 +58,9 @@ def met(lab: memlab.Lab, rows: list[dict[str, Any]], *, count: int = 3) -> Candi
     )
 
 
-def ids(found: Candidates, row: int) -> list[int]:
+def ids(candidates: Candidates, row: int) -> list[int]:
     """Return the ids that one new row is compared with, nearest first."""
-    return (found.old[found.new == row] + 1).tolist()
+    return (candidates.old[candidates.new == row] + 1).tolist()
 
 
 class TestCandidates:
@@ -78,7 +78,7 @@ class TestCandidates:
         assert result.rank.tolist() == [1, 2]
         assert result.similarity[0] == 1
 
-    def test_what_comes_before_in_the_same_batch_counts(self, lab: memlab.Lab) -> None:
+    def test_earlier_rows_of_the_same_batch_are_candidates(self, lab: memlab.Lab) -> None:
         result = met(lab, [{"text": "goats"}, {"text": "goats"}, {"text": "goats"}])
         assert [ids(result, row) for row in range(3)] == [[], [1], [1, 2]]
 
@@ -146,9 +146,7 @@ class TestCandidates:
         assert len(set(ids(result, 4))) == len(ids(result, 4))
 
     @given(st.data())
-    def test_one_by_one_and_in_blocks_is_the_same_as_counting_slowly(
-        self, data: st.DataObject
-    ) -> None:
+    def test_single_rows_and_blocks_equal_a_slow_count(self, data: st.DataObject) -> None:
         words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces"])
         texts = st.lists(words, min_size=1, max_size=3).map(" ".join)
         row = st.fixed_dictionaries(
@@ -219,7 +217,7 @@ class TestFeatures:
             np.ones(len(first), dtype=np.int64),
         )
 
-    def test_what_the_two_have_in_common(self, lab: memlab.Lab) -> None:
+    def test_the_features_of_a_pair(self, lab: memlab.Lab) -> None:
         lives = {"predicate": "lives-in"}
         pairs = self.pairs(
             lab,
@@ -306,7 +304,7 @@ def test_a_chain_says_whether_the_new_one_answers(lab: memlab.Lab, chain: bool) 
     assert ("similar-to" in lab.edges["relation"].to_list()) is chain
 
 
-def test_what_is_no_longer_recalled_is_not_met(lab: memlab.Lab) -> None:
+def test_inactive_memories_are_no_candidates(lab: memlab.Lab) -> None:
     first = lab.remember("goats by the sea")
     assert "superseded" not in RECALLABLE
     lab.forget(first)

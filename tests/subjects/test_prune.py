@@ -163,7 +163,7 @@ def test_edges_to_entities_are_asked_about(joined):
 
 
 @pytest.mark.parametrize("name", sorted(memlab.packs()))
-def test_who_prunes(name):
+def test_who_may_prune(name):
     assert can_prune(load_pack(name)) == (name.removesuffix("-plus") in ("cascade", "associative"))
 
 
@@ -220,7 +220,7 @@ class TestFanOut:
             reached[most] = sorted(hit.id for hit in lab.recall("hub", log=False))
         assert reached == {2: [1, 6, 7], 10_000: list(range(1, 8))}
 
-    def test_what_spreading_found_depends_on_it(self):
+    def test_edges_used_by_spreading_are_kept(self):
         one, other = (
             load_pack(f"(pack p) (setting fan-out {most})").fingerprints("e") for most in (5, 6)
         )

@@ -116,7 +116,7 @@ class TestCascade:
 
 
 class TestCompanion:
-    def test_a_recall_adds_five_to_the_strength_as_it_stands(self, opened, clock):
+    def test_a_recall_adds_five_to_the_current_strength(self, opened, clock):
         with opened("companion", emotional_weight=40.0) as lab:
             strength, last = dict.fromkeys((1, 2, 3), 100.0), dict.fromkeys((1, 2, 3), clock())
             for days in (3, 0.5, 0, 11, 2):
@@ -214,7 +214,7 @@ class TestFsrs:
 class TestActr:
     """The base level is that of the uses that the lab has seen: the creation, and recalls but of what was rejected."""
 
-    def test_what_a_verdict_rejects_was_no_use(self, opened, clock):
+    def test_a_result_that_the_verifier_rejects_is_no_use(self, opened, clock):
         with opened("actr") as lab:
             uses = {id: [clock()] for id in (1, 2, 3)}
             for days in (1, 4, 2):
@@ -288,7 +288,7 @@ class TestElapsed:
                 hits = lab.recall("the bakery opens at six", limit=1)
                 assert column(lab, "stability")[hits[0].id - 1] == days
 
-    def test_what_was_never_recalled_is_judged_by_its_age(self, opened, clock):
+    def test_a_memory_that_was_never_recalled_is_judged_by_its_age(self, opened, clock):
         with opened(self.MARK) as lab:
             clock.advance(days=6)
             lab.feedback(2, "success")

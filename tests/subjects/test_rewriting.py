@@ -65,7 +65,7 @@ def test_every_spelling_is_one_entity(lab, spelled):
     assert lab.facts.frame(subject=spelled)["id"].to_list() == [2]
 
 
-def test_what_was_split_off_counts_what_is_left(lab):
+def test_a_split_name_counts_the_remaining_uses(lab):
     for number in range(4):
         lab.facts.add("Alex", "likes", f"thing {number}")
     lab.facts.entities.split("Alex", "Alex of Oslo", facts=[1, 2, 3])

@@ -85,7 +85,7 @@ def test_nothing_is_superseded_twice_or_by_what_was_superseded_before(
             assert {(of, successors[of]) for of in unique} <= set(edges)
 
 
-def test_what_is_superseded_when_it_is_told_supersedes_nothing() -> None:
+def test_a_memory_superseded_on_arrival_supersedes_nothing() -> None:
     """Told late, between an older statement and the newer one, which is nearer and so decided first."""
     with opened('(fn [pair/rank] "updates")', '(fn [pair/rank] "keep-new")') as lab:
         older, newer, late = (
@@ -122,7 +122,7 @@ def test_a_fact_that_ends_another_stays_where_a_text_says_the_same(decided: str)
 
 
 @pytest.mark.parametrize("decided", ["merge", "keep-old"])
-def test_what_is_told_late_and_does_not_stay_has_no_edge(decided: str) -> None:
+def test_a_late_statement_that_does_not_stay_has_no_edge(decided: str) -> None:
     link = '(fn [pair/similarity] (if (> pair/similarity 0.95) "duplicate" "contradicts"))'
     with opened(link, f'(fn [pair/rank] "{decided}")') as lab:
         lab.remember(["the goat is at sea now", "the goat is at sea"], linking="off")

@@ -285,7 +285,7 @@ class TestShape:
             unique |= set(wanted)
         assert unique == {"emerging", "active", "stable", "decaying"}
 
-    def test_what_had_a_time_to_live_goes_when_it_is_over(self, agent, clock):
+    def test_memories_with_a_time_to_live_expire(self, agent, clock):
         def gone():
             agent.upkeep.maintain(progress=False)
             return {
@@ -305,7 +305,7 @@ class TestShape:
 
 
 @pytest.mark.long
-def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
+def test_an_adaptation_that_does_worse_is_reverted(trigrams, clock):
     """Every version hashed and counted; a better one is found on the log, a worse one taken back."""
     pack = """(pack own "x" :inherits associative)
         (setting linking "off") (setting edge-gain 0) (setting limit 3)

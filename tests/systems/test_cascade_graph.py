@@ -228,7 +228,7 @@ class TestWarnings:
         expected = walked(lab, "then print(token) to the console", seeds={("memory", 9): 1.0})
         assert hits[0].score == pytest.approx(boosted(lab, expected, clock())[9])
 
-    def test_it_is_there_at_the_next_turn(self, lab):
+    def test_a_surfaced_memory_is_available_at_the_next_turn(self, lab):
         turns = lab.agents.turns(verifier=memlab.verifiers.overlap)
         assert not turns.offer("then print(token) to the console")
         assert turns.wait(30)
@@ -236,7 +236,7 @@ class TestWarnings:
 
 
 class TestConfidence:
-    def test_as_it_stands(self, lab, clock):
+    def test_the_graph_in_its_current_state(self, lab, clock):
         for days in (0.0, 1.5, 40.0):
             clock.advance(days=days)
             slate = lab.recall("tabs and redis", limit=10).slate
@@ -316,7 +316,7 @@ class TestAfterEachRetrieval:
         ends = zip(edges["source"], edges["target"], strict=True)
         assert dict(zip(ends, edges["weight"], strict=True)) == pytest.approx(weight, abs=1e-9)
 
-    def test_what_was_used_together_is_found_together(self, lab):
+    def test_memories_used_together_are_retrieved_together(self, lab):
         """Ten verdicts that let the same two pass make a full edge, over which a question about one finds the other."""
         lab.remember("Spaces cost bytes", kind="fact", confidence=0.6, linking="off")
         assert 10 not in lab.recall("redis cache", log=False).ids

@@ -47,7 +47,7 @@ def test_a_verifier_is_there_without_being_asked_for(lab):
     assert confidence[:2] == [0.82, 0.82], "verified ones gain 0.02"
 
 
-def test_it_may_name_relations(lab):
+def test_an_offer_may_name_relations(lab):
     lab.remember("The user speaks no French", linking="off")
     with lab.agents.turns() as turns:
         offered(turns, "Does the user speak French?")

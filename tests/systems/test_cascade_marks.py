@@ -31,7 +31,7 @@ def test_both_lines_of_a_contradiction_are_marked():
     assert "contradicts" not in lab.context("how does the team indent?").text
 
 
-def test_what_is_private_to_another_is_not_named():
+def test_private_memories_of_others_are_not_named():
     lab, _ = lab_of()
     tabs = lab.remember(
         "The team indents with tabs", linking="off", visibility="private", creator="agent:coder"

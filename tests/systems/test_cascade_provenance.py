@@ -85,7 +85,7 @@ def test_a_purge_takes_the_records_of_what_goes(clock, tmp_path):
         assert "colleague" not in repr([event.body for event in lab.io.store.journal.events()])
 
 
-def test_a_viewer_sees_the_chain_of_what_it_sees(clock):
+def test_a_viewer_sees_the_provenance_of_visible_memories(clock):
     with memlab.open(pack="cascade", clock=clock) as lab:
         private = {"visibility": "private", "creator": "agent:coder"}
         for session in ("a", "b"):

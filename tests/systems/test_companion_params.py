@@ -44,7 +44,7 @@ def test_a_least_similarity_lets_less_pass(lab):
     )
 
 
-def test_it_is_logged_under_its_own_hash_and_evaluated_as_it_was(lab):
+def test_changed_parameters_have_a_hash_of_their_own_and_are_evaluated_so(lab):
     hits = lab.recall("the sea in oil", params={"near": -1, "strength-weight": 1})
     plain = lab.recall("the sea in oil")
     assert hits.pack.hash != plain.pack.hash == lab.policies.pack.hash
@@ -65,7 +65,7 @@ def test_it_is_logged_under_its_own_hash_and_evaluated_as_it_was(lab):
     assert counted is not None
 
 
-def test_what_no_policy_has_is_refused(lab):
+def test_a_parameter_that_no_policy_has_is_refused(lab):
     with pytest.raises(UnknownName, match="near"):
         lab.recall("x", params={"nera": 0.1})
     with pytest.raises(UnknownName, match="strength-weight"):

@@ -123,7 +123,7 @@ def when(days):
 
 
 @pytest.mark.long
-def test_what_is_left_alone_pales(story):
+def test_an_unused_memory_fades(story):
     """At an emotional weight of 5 a memory loses 4.85 a day: clear after 20 of its 100 are gone, hazy after 50."""
     assert story.told[story.ids["goat"]] == [
         (0, "vivid"),
@@ -153,7 +153,7 @@ def test_a_recall_adds_five_to_what_is_left(story):
     assert (row["access"], row["accessed"]) == (1, from_micros(MONDAY + 6 * DAY))
 
 
-def test_what_was_a_week_old_is_gone_by_the_end(story):
+def test_a_week_old_memory_is_gone_by_the_end(story):
     """Said a week before: clear by Monday, then hazy, a fragment, and softly deleted after 20.6 days in all."""
     told = story.told[story.ids["bus"]]
     gone = [(0, "clear"), (when(50 / 4.85 - 7), "hazy"), (when(80 / 4.85 - 7), "fragment")]
@@ -163,12 +163,12 @@ def test_what_was_a_week_old_is_gone_by_the_end(story):
     assert row["text"].startswith("The bus"), "softly: it is still there"
 
 
-def test_what_is_deleted_comes_up_no_more(story):
+def test_a_deleted_memory_is_not_retrieved(story):
     hits = story.lab.recall("the bus on a rainy Monday morning", limit=10, log=False)
     assert story.ids["bus"] not in hits.ids
 
 
-def test_who_the_user_is_does_not_fade(story):
+def test_facts_about_the_users_identity_do_not_fade(story):
     assert story.told[story.ids["name"]] == [(0, "vivid")]
     assert story.lab.memories["confidence"][story.ids["name"] - 1] == 0.8, (
         "a user fact begins at 80 of 100"

@@ -142,7 +142,7 @@ def test_a_correction_that_empties_a_text_is_refused(blank):
     assert lab.memories["text"].to_list() == ["tabs"]
 
 
-def test_what_is_purged_or_foreign_is_not_corrected_and_twice_is_once():
+def test_purged_or_foreign_memories_are_not_corrected_and_corrections_are_idempotent():
     lab = memlab.open(clock=memlab.ManualClock("2026-06-01"))
     lab.remember("tabs")
     lab.remember("spaces")

@@ -99,7 +99,7 @@ class Trial:
             (text.format(two), f"{text.format(two)}.", f"Nobody knows about {two}")
         )
 
-    def told(self, one, two):
+    def extract_facts(self, one, two):
         """Facts and observations that were extracted from a memory."""
         self.session += 1
         place = {"session": f"s{self.session}"}
@@ -126,7 +126,7 @@ class Trial:
                 self.procedure,
                 self.fact,
                 self.fact,
-                self.told,
+                self.extract_facts,
                 self.of_an_agent,
             )
         )

@@ -85,7 +85,7 @@ def test_a_life_of_facts(lab, clock):
     )
 
 
-def test_what_has_several_values_supersedes_nothing(lab):
+def test_a_predicate_with_several_values_supersedes_nothing(lab):
     lab.facts.add("Ada", "uses", object="Python", confidence=0.95)
     lab.facts.add("Ada", "uses", object="Rust", confidence=0.99)
     lab.facts.add("Ada", "prefers:theme", "dark", confidence=0.95)
@@ -122,7 +122,7 @@ def test_a_staged_fact_that_nobody_asks_for_is_retracted_below_a_fifth(
     assert lab.facts.frame(at=clock()).is_empty()
 
 
-def test_what_was_accessed_five_times_stays(lab, clock):
+def test_a_memory_accessed_five_times_stays(lab, clock):
     faint = lab.facts.add("Ada", "uses", "chalk", confidence=0.2)
     result = lab.facts.add("Ada", "uses", "lead", confidence=0.2)
     use(lab, result, 5)

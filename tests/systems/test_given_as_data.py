@@ -165,7 +165,7 @@ def test_a_list_is_a_list(seeds):
     assert lab.upkeep.operations.run(f"(activate {seeds} 3 0.7 0.01)")
 
 
-def test_what_a_runner_writes_others_see():
+def test_memories_of_a_runner_are_visible_to_others():
     lab = memlab.open(pack="workbench", clock=memlab.ManualClock("2026-06-01"))
     lab.remember("The parser has three owners", creator="runner:insights", project="p")
     assert len(lab.agents("coder", project="p").recall("who owns the parser?")) == 1

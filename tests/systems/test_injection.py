@@ -96,7 +96,7 @@ def test_a_gotcha_has_its_file_above_and_its_summary_below(project):
     assert lines[at + 1] == "! Token refresh races with several tabs: take the lock first"
 
 
-def test_what_goes_wrong_without_a_file_is_a_line_of_its_own(project):
+def test_a_warning_without_a_file_is_a_line_of_its_own(project):
     assert (
         "! The payments sandbox is down on Sundays"
         in project.context("pay on Sunday", project="api").text
@@ -173,7 +173,7 @@ def test_a_trigger_surfaces_a_warning_and_a_procedure(pack, clock):
         )
 
 
-def test_a_procedure_says_what_it_needs_and_a_warning_keeps_its_own_words(clock):
+def test_a_procedure_lists_its_requirements_and_a_warning_keeps_its_words(clock):
     with memlab.open(pack="cascade", clock=clock) as lab:
         lab.remember(
             "Rotate the TLS certificate",
@@ -203,7 +203,7 @@ def test_facts_of_an_entity_that_the_task_names_are_one_line(clock):
         assert "USER CONTEXT: prefers dark (theme) (staged)." in text
 
 
-def test_it_says_what_it_left_out_and_why(project):
+def test_a_context_reports_omissions_with_reasons(project):
     small = project.context("mend src/auth/refresh.py on Sunday", project="api", budget=110)
     assert count_tokens(small.text) == small.tokens <= 110
     left = dict(small.left_out.select("memory_id", "why").iter_rows())

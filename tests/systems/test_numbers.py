@@ -67,12 +67,12 @@ def opened(near, clock):
         lab.close()
 
 
-def cosine(lab, one, other=QUESTION):
-    a, b = lab.io.embedder.encode([one, other]).astype(np.float64)
+def cosine(lab, first, second=QUESTION):
+    a, b = lab.io.embedder.encode([first, second]).astype(np.float64)
     return float(a @ b / math.sqrt((a @ a) * (b @ b)))
 
 
-def asked(lab, **more):
+def scores_by_text(lab, **more):
     """Scores of everything that a question scores, by text."""
     slate = lab.recall(QUESTION, log=False, **more).slate
     texts = lab.memories["text"]
@@ -91,7 +91,7 @@ class TestCascade:
         lab.remember([*seeds, *(f"beside {n}" for n in range(13))], linking="off")
         for n in range(13):
             lab.graph.link(n + 1, n + 14, weight=0.5)
-        result = asked(lab)
+        result = scores_by_text(lab)
         assert {text for text in result if text.startswith("beside")} == {
             f"beside {n}" for n in range(10)
         }
@@ -103,20 +103,20 @@ class TestCascade:
         lab.remember([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
         for source, weight in ((1, 0.3), (2, 0.9), (3, 1.0)):
             lab.graph.link(source, source + 1, weight=weight)
-        result = asked(lab)
+        result = scores_by_text(lab)
         assert result["one away"] == pytest.approx(0.3 * 0.7 * 1.5)
         assert result["two away"] == pytest.approx(0.9 * 0.7**2 * 1.5), (
             "that edge's weight, not the product of both"
         )
         assert "three away" not in result
 
-    def test_what_is_reached_twice_keeps_the_better_score_though_it_came_later(self, near, opened):
+    def test_a_memory_reached_twice_keeps_the_better_score(self, near, opened):
         lab = opened("cascade")
         lab.remember([near.at(0.6, "seed"), "by hand", "twice"], linking="off")
         lab.graph.link(1, 3, weight=0.1)
         lab.graph.link(1, 2, weight=1.0)
         lab.graph.link(2, 3, weight=1.0)
-        assert asked(lab)["twice"] == pytest.approx(max(0.1 * 0.7, 1.0 * 0.7**2) * 1.5)
+        assert scores_by_text(lab)["twice"] == pytest.approx(max(0.1 * 0.7, 1.0 * 0.7**2) * 1.5)
 
     @pytest.mark.parametrize(("closeness", "again"), [(0.33, False), (0.27, True)])
     def test_a_context_nearer_than_three_tenths_goes_on_with_the_topic(
@@ -143,7 +143,7 @@ class TestCascade:
 
 
 class TestCompanion:
-    def test_what_a_memory_begins_with(self, opened):
+    def test_initial_values_of_a_memory(self, opened):
         """Strength 100, emotional weight 5, confidence 80 of 100, and half of its own recency."""
         lab = opened("companion")
         lab.remember("We met", kind="event")
@@ -175,15 +175,15 @@ class TestCompanion:
             for name, (_, feeling, strength) in arguments.items()
             if name != "far"
         }
-        assert asked(lab) == pytest.approx(expected, rel=1e-9)
+        assert scores_by_text(lab) == pytest.approx(expected, rel=1e-9)
 
-    def test_what_is_related_comes_along_within_two_hops(self, near, opened):
+    def test_related_memories_are_included_within_two_hops(self, near, opened):
         lab = opened("companion")
         lab.remember([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
         for source in (1, 2, 3):
             lab.graph.link(source, source + 1, "similar-to", weight=0.9)
-        assert asked(lab).keys() == {"seed", "one away", "two away"}
-        assert asked(lab)["two away"] == pytest.approx(0.6 * cosine(lab, "two away") + 0.4)
+        assert scores_by_text(lab).keys() == {"seed", "one away", "two away"}
+        assert scores_by_text(lab)["two away"] == pytest.approx(0.6 * cosine(lab, "two away") + 0.4)
 
     @pytest.mark.parametrize(
         ("closeness", "text", "relation"),
@@ -196,7 +196,7 @@ class TestCompanion:
             (0.88, "never tea", "contradicts"),
         ],
     )
-    def test_what_the_linker_writes(self, near, opened, clock, closeness, text, relation):
+    def test_the_edges_of_the_linker(self, near, opened, clock, closeness, text, relation):
         """Under 0.6 nothing, to 0.85 related, above it similar, updates or contradicts: with nearness and time."""
         lab = opened("companion")
         clock.advance(days=1)
@@ -235,7 +235,7 @@ class TestWorkbench:
                 0.6 * cosine(lab, row["text"]) + 0.25 * fresh + 0.15 * min(row["access"] / 20, 1)
             )
         assert set(lab.memories["access"]) == {0, 1, 3, 25}
-        assert asked(lab) == pytest.approx(expected, rel=1e-9)
+        assert scores_by_text(lab) == pytest.approx(expected, rel=1e-9)
 
     def test_a_project_that_was_deleted_is_due_after_thirty_days(self, opened, clock):
         lab = opened("workbench")
@@ -267,7 +267,7 @@ class TestFactgraph:
             )
         for n in range(3):
             lab.remember(near.at(0.3, f"the nearest text {n}"), linking="off")
-        crops = {text for text in asked(lab) if text.startswith("a crop")}
+        crops = {text for text in scores_by_text(lab) if text.startswith("a crop")}
         assert crops == {"a crop of Ann", "a crop of Cid", "a crop of Dora"}
 
     def test_two_hops_are_three_edges(self, near, opened):
@@ -282,4 +282,7 @@ class TestFactgraph:
             lab.facts.add(one, "knows", object=other, text=f"{one} and {other}")
         for n in range(2):  # two that are nearer than Cid and Dora: the other entities that begin
             lab.facts.entities.declare(near.at(0.4, f"stranger {n}"))
-        assert {text for text in asked(lab) if " and " in text} == {"Ann and Bob", "Bob and Cid"}
+        assert {text for text in scores_by_text(lab) if " and " in text} == {
+            "Ann and Bob",
+            "Bob and Cid",
+        }

@@ -72,7 +72,7 @@ def test_all_ten_are_found(story):
     assert missed == []
 
 
-def test_what_is_asked_for_comes_first_in_most(story):
+def test_the_answer_ranks_first_for_most_queries(story):
     lab, told = story
     first = [lab.recall(asked, limit=1, log=False)[0].text == text for text, asked in told]
     assert sum(first) >= 8

@@ -20,7 +20,7 @@ def test_cascade_counts_consolidations_as_strength(clock):
         assert lab.memories["strength"].to_list() == [2.0, 7.0]
 
 
-def test_what_people_said_has_the_highest_weight_of_all_kinds(clock):
+def test_statements_of_people_have_the_highest_weight_of_all_kinds(clock):
     with memlab.open(pack="workbench", clock=clock) as lab:
         for kind in ("gotcha", "convention", "human-feedback", "decision", "codebase-map"):
             lab.remember("Keep migrations reversible", kind=kind, linking="off")

@@ -57,7 +57,7 @@ def test_tools_that_led_to_success_are_a_procedure(learned):
     assert procedure["title"] == "Fix the failing build on CI."
 
 
-def test_what_is_to_be_avoided_comes_up_by_its_name(learned):
+def test_warnings_are_surfaced_by_name(learned):
     lab, _ = learned
     assert "Don't use moment.js in CI." in [
         hit.text for hit in lab.recall("is moment fine?", project="api")
@@ -79,7 +79,7 @@ def test_all_of_it_says_its_session_agent_and_confidence(learned):
     assert set(memories["provenance"]) <= {"user-stated", "inferred"}
 
 
-def test_what_conflicts_is_noticed(clock):
+def test_conflicts_are_detected(clock):
     with memlab.open(pack="workbench", clock=clock) as lab:
         lab.agents.end_session("monday", ["I prefer tabs for indentation."])
         clock.advance(days=1)

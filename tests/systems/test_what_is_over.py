@@ -42,7 +42,7 @@ def test_a_faded_memory_is_not_reached_over_links(opened, clock):
 
 
 @pytest.mark.parametrize("pack", PACKS)
-def test_what_was_to_live_a_day_is_over_after_two_in_every_pack(opened, clock, pack):
+def test_a_memory_with_a_day_to_live_is_over_after_two_in_every_pack(opened, clock, pack):
     lab = opened(pack)
     lab.remember("the release train leaves on Monday", ttl_days=1.0)
     lab.remember("the release train leaves from platform nine", linking="off")
@@ -62,7 +62,7 @@ def test_a_fact_that_upkeep_would_retract_is_not_recalled(opened, clock):
     assert lab.memories["access"].to_list() == [0.0]
 
 
-def test_what_is_over_takes_the_place_of_nothing_that_stands(opened, clock):
+def test_an_expired_memory_supersedes_no_valid_one(opened, clock):
     lab = opened("cascade")  # which looks at the ten nearest
     for number in range(30):
         lab.remember(f"the release train leaves on track {number}", ttl_days=1.0, linking="off")

@@ -41,7 +41,7 @@ def test_an_auth_task_injects_its_module_and_nothing_of_billing_or_of_nightly_jo
     assert "the policy inject gives it no priority" in set(context.left_out["why"])
 
 
-def test_what_has_no_file_is_injected_where_the_task_is_about_it(workbench):
+def test_a_memory_without_a_file_is_injected_if_the_task_is_about_it(workbench):
     results = texts(workbench.context("job c does not write to its bucket", project="p"))
     assert "Job c writes to bucket c-out" in results
     assert not {text for text, _, _ in AUTH + BILLING} & set(results)
@@ -83,9 +83,7 @@ class TestNothingTwice:
         assert set(second.repeated) == set(first.ids)
         assert "shown before" in repr(second)
 
-    def test_what_a_context_gave_is_not_shown_again_and_what_was_shown_is_not_injected(
-        self, workbench
-    ):
+    def test_injected_memories_are_not_shown_again_and_shown_ones_not_injected(self, workbench):
         agent = workbench.agents("coder", project="p", session="monday")
         unique = set(agent.context(TASK).hits.ids)
         assert unique
@@ -101,7 +99,7 @@ class TestNothingTwice:
             other = workbench.agents(name, project="p", session=session)
             assert other.recall(self.QUERY, limit=4).ids == first.ids
 
-    def test_it_survives_opening_the_lab_again(self, tmp_path, clock):
+    def test_the_record_survives_reopening(self, tmp_path, clock):
         for _ in range(2):
             with memlab.open(tmp_path / "lab", pack="workbench", clock=clock) as lab:
                 if not len(lab):
@@ -138,7 +136,7 @@ def test_metrics_have_latencies_and_an_unknown_saving_is_none(workbench):
 class TestRedaction:
     KEY = "the key is AKIAIOSFODNN7EXAMPLE"
 
-    def test_it_is_said_by_the_result_a_warning_and_the_log(self, workbench):
+    def test_the_excess_is_in_the_result_a_warning_and_the_log(self, workbench):
         with pytest.warns(memlab.RedactionWarning, match="AWS access key"):
             memory = workbench.remember(self.KEY, project="p")
         assert memory.redacted == ("AWS access key",)

@@ -81,7 +81,7 @@ def test_a_contradiction_deprecates_the_old_one_and_says_so(project: memlab.Lab)
     )
 
 
-def test_who_denies_a_convention_contradicts_it(project: memlab.Lab) -> None:
+def test_denying_a_convention_contradicts_it(project: memlab.Lab) -> None:
     project.remember("Never use tabs for indentation", kind="convention", **CODER)
     assert row_of(project, 1)["status"] == "superseded"
     assert "contradicts" in project.edges["relation"].to_list()
@@ -112,7 +112,7 @@ def test_only_the_three_nearest_are_compared(project: memlab.Lab) -> None:
     assert project.edges.filter(pl.col("source") == 5).height == 3
 
 
-def test_what_a_branch_teaches_stays_there(project: memlab.Lab) -> None:
+def test_lessons_of_a_branch_stay_in_the_branch(project: memlab.Lab) -> None:
     """On its branch the team tries spaces; the others go on with tabs until it is merged."""
     on = {**CODER, "branch": "spaces"}
     project.remember("Use spaces for indentation now", kind="convention", **on)

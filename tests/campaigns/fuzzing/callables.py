@@ -127,12 +127,12 @@ def _methods(cls: type) -> Iterator[tuple[str, Callable[..., Any]]]:
             value = value.func
         elif isinstance(value, classmethod | staticmethod):
             value = value.__func__
-        asked = (
+        patterns = (
             not name.startswith("_")
             or name == "__getitem__"
             or (name == "__call__" and cls.__name__.startswith("Lab"))
         )
-        if asked and inspect.isfunction(value) and value.__module__.startswith("memlab"):
+        if patterns and inspect.isfunction(value) and value.__module__.startswith("memlab"):
             yield name, value
 
 

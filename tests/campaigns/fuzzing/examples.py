@@ -270,8 +270,14 @@ class Desk:
             for m in range(3)
         ]
         frame = pl.DataFrame(rows).with_columns(won=pl.when(pl.col("rank") > 0).then("won"))
-        named = {"decision": "q", "item": "m", "shown": "rank", "reward": "won", "propensity": "p"}
-        return memlab.Slates.from_wide(frame, **named, scores=["near", "far"], limit=1)
+        columns = {
+            "decision": "q",
+            "item": "m",
+            "shown": "rank",
+            "reward": "won",
+            "propensity": "p",
+        }
+        return memlab.Slates.from_wide(frame, **columns, scores=["near", "far"], limit=1)
 
     @cached_property
     def files(self) -> MemoryFiles:

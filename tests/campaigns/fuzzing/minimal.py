@@ -43,7 +43,11 @@ def minimal(session: Session, finding: Finding) -> Finding:
     if not bad(finding.text):
         return finding
     text = shrunk(finding.text, bad)
-    again = [found for found in trouble(session, text, finding.slot) if wanted in kind_of(found)]
+    again = [
+        candidate
+        for candidate in trouble(session, text, finding.slot)
+        if wanted in kind_of(candidate)
+    ]
     return again[0] if again else finding
 
 

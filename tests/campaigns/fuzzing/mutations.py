@@ -83,8 +83,8 @@ def nest(text: str, other: str, dice: random.Random) -> str:
             ("(+ 1 ", ")"),
         )
     )
-    made = inner * count if dice.random() < 0.2 else front * count + inner + back * count
-    return "".join([*tokens[: span[0]], made[:60_000], *tokens[span[1] :]])
+    nested = inner * count if dice.random() < 0.2 else front * count + inner + back * count
+    return "".join([*tokens[: span[0]], nested[:60_000], *tokens[span[1] :]])
 
 
 def corrupt(text: str, other: str, dice: random.Random) -> str:

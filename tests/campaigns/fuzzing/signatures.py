@@ -60,8 +60,8 @@ class Report:
             f"{'nonsense':<12}{len(self.nonsense):>9,}   accepted",
             f"{'changed':<12}{len(self.changed):>9,}   by a refused call",
         ]
-        for where, found in sorted(self.raw.items(), key=lambda item: -len(item[1])):
-            lines += [f"{len(found):>5} {where}", *(f"        {case}" for case in found[:3])]
+        for where, errors in sorted(self.raw.items(), key=lambda item: -len(item[1])):
+            lines += [f"{len(errors):>5} {where}", *(f"        {case}" for case in errors[:3])]
         lines += [f"accepted: {case}" for case in self.nonsense] + [
             f"changed: {case}" for case in self.changed
         ]
@@ -78,7 +78,7 @@ def cases() -> list[Case]:
     ]
 
 
-def fuzz(chosen: list[Case], seen: Callable[[Case], None] = lambda _: None) -> Report:
+def fuzz(chosen: list[Case], before_case: Callable[[Case], None] = lambda _: None) -> Report:
     """Try these cases, each on a lab as it was left by a refused call, or on a new one."""
     report, annotated = Report(), public_callables()
     os.environ["HF_HUB_OFFLINE"] = "1"  # a text may be the name of a model: nothing is downloaded
@@ -86,7 +86,7 @@ def fuzz(chosen: list[Case], seen: Callable[[Case], None] = lambda _: None) -> R
     desk = Desk()
     try:
         for case in chosen:
-            seen(case)
+            before_case(case)
             os.chdir(desk.folder)
             if not _tried(case, desk, annotated[case.call], report):
                 os.chdir(home)
@@ -133,7 +133,7 @@ def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report)
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:  # noqa: BLE001 - Polars panics with a BaseException: this is what is looked for
-        report.raw[_place(error)].append(case)
+        report.raw[_position_of(error)].append(case)
         return False
     else:
         report.accepted += 1
@@ -151,20 +151,22 @@ def _state(desk: Desk) -> tuple[Any, ...]:
     return lab.log.height, lab.memories.hash_rows().sum(), lab.edges.height, lab.policies.pack.hash
 
 
-def _end(made: Any) -> None:
+def _end(result: Any) -> None:
     """Close results that run in the background, and compute lazy ones."""
     for verb in ("stop", "close"):
-        end = getattr(made, verb, None)
-        if callable(end) and not isinstance(made, memlab.Slates):
+        end = getattr(result, verb, None)
+        if callable(end) and not isinstance(result, memlab.Slates):
             end()
             return
-    if isinstance(made, memlab.Slates):
-        made.collect()
-    if isinstance(getattr(made, "lab", None), memlab.Lab) and not isinstance(made, memlab.Slates):
-        made.lab.close()
+    if isinstance(result, memlab.Slates):
+        result.collect()
+    if isinstance(getattr(result, "lab", None), memlab.Lab) and not isinstance(
+        result, memlab.Slates
+    ):
+        result.lab.close()
 
 
-def _place(error: BaseException) -> str:
+def _position_of(error: BaseException) -> str:
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if "/memlab/" in frame.filename
     ]

@@ -289,19 +289,21 @@ def content_of(lab: memlab.Lab) -> dict[str, Any]:
     return shown
 
 
-def _unlike(one: Any, other: Any) -> str:
-    if not isinstance(one, pl.DataFrame):
-        return f"{str(one)[:200]} and {str(other)[:200]}"
-    if one.shape != other.shape:
-        return f"{one.shape} and {other.shape}"
-    columns = [name for name in one.columns if not one[name].equals(other[name])]
+def _unlike(first: Any, second: Any) -> str:
+    if not isinstance(first, pl.DataFrame):
+        return f"{str(first)[:200]} and {str(second)[:200]}"
+    if first.shape != second.shape:
+        return f"{first.shape} and {second.shape}"
+    columns = [name for name in first.columns if not first[name].equals(second[name])]
     column = columns[0]
     rows = [
         row
-        for row in range(one.height)
-        if not one[column][row : row + 1].equals(other[column][row : row + 1])
+        for row in range(first.height)
+        if not first[column][row : row + 1].equals(second[column][row : row + 1])
     ]
-    return f"{columns} in rows {rows[:5]}: {one[column][rows[0]]!r} and {other[column][rows[0]]!r}"
+    return (
+        f"{columns} in rows {rows[:5]}: {first[column][rows[0]]!r} and {second[column][rows[0]]!r}"
+    )
 
 
 # -- ends at a line ---------------------------------------------------------------------------------------------------

@@ -48,27 +48,27 @@ def _ids(lab: memlab.Lab, dice: random.Random) -> list[int]:
 
 def _fields(dice: random.Random, words: Words) -> dict[str, Any]:
     """Return some fields of a memory, of every type of storage."""
-    one = lambda: words.one(dice)  # noqa: E731
+    word = lambda: words.one(dice)  # noqa: E731
     every = {
         "tags": lambda: words.some(dice),
         "project": lambda: dice.choice(words.all[:2]),
         "session": lambda: dice.choice(words.all[:3]),
-        "speaker": one,
-        "branch": one,
-        "creator": one,
-        "subject": one,
-        "predicate": lambda: dice.choice(["lives-in", "likes", one()]),
-        "object": one,
-        "value": one,
-        "title": one,
-        "season": one,
+        "speaker": word,
+        "branch": word,
+        "creator": word,
+        "subject": word,
+        "predicate": lambda: dice.choice(["lives-in", "likes", word()]),
+        "object": word,
+        "value": word,
+        "title": word,
+        "season": word,
         "files": lambda: words.some(dice),
         "triggers": lambda: words.some(dice),
         "steps": lambda: words.some(dice),
         "summary": lambda: words.text(dice),
         "context": lambda: words.text(dice),
         "reason": lambda: words.text(dice),
-        "ref": one,
+        "ref": word,
         "kind": lambda: dice.choice(memlab.KINDS),
         "importance": dice.random,
         "ttl_days": lambda: dice.uniform(0, 40),
@@ -138,8 +138,8 @@ def entity(lab, dice, words, folder):
 
 
 def _name(lab: memlab.Lab, dice: random.Random, words: Words) -> str:
-    known = lab.facts.entities.frame()["name"].to_list()
-    return dice.choice(known) if known and dice.random() < 0.8 else words.one(dice)
+    names = lab.facts.entities.frame()["name"].to_list()
+    return dice.choice(names) if names and dice.random() < 0.8 else words.one(dice)
 
 
 @verb(2)
@@ -218,10 +218,10 @@ def recall(lab, dice, words, folder):
 @verb(3)
 def feedback(lab, dice, words, folder):
     hits = list(lab.recall(words.text(dice)))
-    shown = dice.choice(hits) if hits else _id(lab, dice)
+    target = dice.choice(hits) if hits else _id(lab, dice)
     agent = words.one(dice) if dice.random() < 0.4 else None
     return lab.feedback(
-        shown, dice.choice(OUTCOMES), agent=agent, source=dice.choice(["user", words.one(dice)])
+        target, dice.choice(OUTCOMES), agent=agent, source=dice.choice(["user", words.one(dice)])
     )
 
 
@@ -245,7 +245,7 @@ def conversation(lab, dice, words, folder):
 
 @verb(1)
 def agent(lab, dice, words, folder):
-    one = lab.agents(
+    agent = lab.agents(
         dice.choice(["tutor", "coach"]),
         project=dice.choice([None, words.all[0]]),
         session=words.all[0],
@@ -255,11 +255,15 @@ def agent(lab, dice, words, folder):
         for name, value in _fields(dice, words).items()
         if name not in ("creator", "project")
     }
-    result = one.remember(words.text(dice), **fields)
-    hits = one.recall(words.text(dice))
+    result = agent.remember(words.text(dice), **fields)
+    hits = agent.recall(words.text(dice))
     if hits and dice.random() < 0.5:
-        one.feedback(hits[0], dice.choice(OUTCOMES))
-    return one.forget(result) if dice.random() < 0.3 else one.edit(result, importance=dice.random())
+        agent.feedback(hits[0], dice.choice(OUTCOMES))
+    return (
+        agent.forget(result)
+        if dice.random() < 0.3
+        else agent.edit(result, importance=dice.random())
+    )
 
 
 @verb(0.5)

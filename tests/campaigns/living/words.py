@@ -60,9 +60,16 @@ class Words:
 
     def text(self, dice: random.Random) -> str:
         """Return a whole word, a text that begins with a word, one that contains a word, or several words."""
-        one, two = self.one(dice), self.one(dice)
+        first, second = self.one(dice), self.one(dice)
         return dice.choice(
-            [one, one, f"{one} {two}", f"so {one}. {two}", f"{one}\u2026", f" {one}  {two} "]
+            [
+                first,
+                first,
+                f"{first} {second}",
+                f"so {first}. {second}",
+                f"{first}\u2026",
+                f" {first}  {second} ",
+            ]
         )
 
     def some(self, dice: random.Random) -> list[str]:

@@ -55,7 +55,7 @@ def printed(source: str) -> str:
         ("(fn [x] (* 2 x))", "(fn [x y] (* 2 x))", [("added", None, "y")]),
     ],
 )
-def test_what_changed(
+def test_the_changed_parts_are_listed(
     before: str, after: str, changes: list[tuple[str, str | None, str | None]]
 ) -> None:
     assert [
@@ -112,7 +112,7 @@ def test_how_it_reads() -> None:
     assert "0.40.5 x) (tanh y) 1" in re.sub(r"\x1b\[[0-9;]*m", "", difference.text(color=True))
 
 
-def test_what_is_mostly_new_stands_beside_what_it_was() -> None:
+def test_mostly_new_expressions_are_shown_next_to_the_old_ones() -> None:
     difference = diff(
         "(+ (* 0.5 x) (* 0.3 y) (* 0.2 z))",
         '(if (= kind "fact") (sqrt (max 0 z)) (clamp (- 1 (log z)) 0 1))',

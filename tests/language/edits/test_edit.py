@@ -163,7 +163,7 @@ def test_an_error_points_into_the_new_text() -> None:
     assert '(+ x (* 2 "two"))' in str(caught.value)
 
 
-def test_one_field_of_a_record_has_no_text_of_its_own() -> None:
+def test_a_single_field_of_a_record_has_no_text_of_its_own() -> None:
     with pytest.raises(InputError, match="one field of a record"):
         subtrees(policy("(fn [x y] (update :x 1 :y 2))", RECORD).field("x"))
 
@@ -257,7 +257,7 @@ def test_several_at_once_and_two_that_share_a_name() -> None:
         ("", None, None, "no valid name"),
     ],
 )
-def test_what_no_parameter_can_be(
+def test_values_that_a_parameter_cannot_have(
     name: str, low: float | None, high: float | None, message: str
 ) -> None:
     old = policy("(fn [x] (* 0.4 x))")

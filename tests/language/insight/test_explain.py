@@ -65,7 +65,7 @@ def test_null_and_words_have_no_terms() -> None:
     assert policy.explain({"pinned": None}).terms == ()
 
 
-def test_what_doubles_at_every_level_is_opened_once() -> None:
+def test_a_term_that_doubles_at_every_level_is_expanded_once() -> None:
     lets = " ".join(f"a{i + 1} (+ a{i} a{i})" for i in range(90))
     result = explained(f"(let [a0 (* x y) {lets}] a90)")
     assert [(t.text, t.value) for t in result.terms] == [

@@ -24,7 +24,7 @@ def kinds(source: str, *features: str) -> dict[str, str]:
     return {text: kind for kind, text in read_tokens(source, frozenset(features))}
 
 
-def test_what_is_what() -> None:
+def test_kinds_of_tokens() -> None:
     result = kinds(SOURCE, "similarity", "age-days")
     assert {
         word: result[word] for word in ("defpolicy", "if", "*", "weeks", ":low", "0.4", "null")

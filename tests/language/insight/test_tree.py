@@ -104,7 +104,7 @@ def test_branches_not_taken_open_on_demand() -> None:
 @pytest.mark.parametrize(
     "step", ["(+ a{0} a{0})", "(* (exp a{0}) a{0})", "(if (< a{0} 1) (- a{0} 1) a{0})"]
 )
-def test_what_doubles_at_every_level_stays_small(step: str) -> None:
+def test_a_tree_that_doubles_at_every_level_stays_small(step: str) -> None:
     lets = " ".join(f"a{i + 1} {step.format(f'{i}')}" for i in range(40))
     root = tree(f"(let [a0 x {lets}] a40)", x=0.001)
     assert len(repr(root)) < 20_000

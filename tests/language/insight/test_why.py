@@ -29,12 +29,12 @@ def why(policy: Policy, a: dict, b: dict, **more: object) -> Why:
     return policy.why(a, b, **more)
 
 
-def asked(body: str, **b: object) -> Why:
+def explain_change(body: str, **b: object) -> Why:
     return why(compile_policy(f"(fn [x y z pinned kind] {body})", SLOT), A, {**A, **b})
 
 
 def test_terms_are_subtracted_side_by_side() -> None:
-    result = asked("(+ (* 0.5 x) (* 0.1 y) z)", x=6.0, y=1.0)
+    result = explain_change("(+ (* 0.5 x) (* 0.1 y) z)", x=6.0, y=1.0)
     assert result.difference == pytest.approx(-1.8)
     assert [(t.text, t.a, t.b, t.branch, t.features) for t in result.terms] == [
         ("(* 0.5 x)", 1.0, 3.0, "both", ("x",)),
@@ -43,8 +43,8 @@ def test_terms_are_subtracted_side_by_side() -> None:
     assert result.features == (FeatureGap("x", 2.0, 6.0), FeatureGap("y", 3.0, 1.0))
 
 
-def test_what_decides_is_what_the_order_would_turn_without() -> None:
-    result = asked("(+ x y)", x=0.0, y=4.0)
+def test_the_deciding_terms_are_those_without_which_the_order_changes() -> None:
+    result = explain_change("(+ x y)", x=0.0, y=4.0)
     assert [(t.text, t.difference, t.decides) for t in result.terms] == [
         ("x", 2.0, True),
         ("y", -1.0, False),
@@ -52,7 +52,7 @@ def test_what_decides_is_what_the_order_would_turn_without() -> None:
 
 
 def test_branches_that_part_are_named() -> None:
-    result = asked("(if pinned (+ x 10) (* 2 x))", pinned=True)
+    result = explain_change("(if pinned (+ x 10) (* 2 x))", pinned=True)
     assert result.partings == (Parting("pinned", False, True),)
     assert {(t.text, t.branch): t.difference for t in result.terms} == {
         ("x", "both"): 2.0,
@@ -60,8 +60,8 @@ def test_branches_that_part_are_named() -> None:
     }
 
 
-def test_a_term_of_one_branch_stands_on_one_side() -> None:
-    result = asked("(if pinned y (* x z))", pinned=True)
+def test_a_term_of_a_single_branch_is_on_one_side() -> None:
+    result = explain_change("(if pinned y (* x z))", pinned=True)
     assert [(t.text, t.branch, t.a, t.b) for t in result.terms] == [
         ("(* x z)", "a", 10.0, 0.0),
         ("y", "b", 0.0, 3.0),
@@ -69,29 +69,29 @@ def test_a_term_of_one_branch_stands_on_one_side() -> None:
 
 
 def test_a_choice_of_bare_numbers_is_one_term_of_both() -> None:
-    (term,) = asked("(+ x (if pinned 0.5 0))", pinned=True).terms
+    (term,) = explain_change("(+ x (if pinned 0.5 0))", pinned=True).terms
     assert (term.text, term.a, term.b, term.branch) == ("(if pinned 0.5 0)", 0.0, 0.5, "both")
 
 
 def test_a_default_for_null_is_a_branch() -> None:
-    result = asked("(+ y (if-null x z))", x=None)
+    result = explain_change("(+ y (if-null x z))", x=None)
     assert result.partings == (Parting("(null? x)", False, True),)
     assert result.difference == -3.0
 
 
 def test_a_product_names_the_features_that_differ() -> None:
-    (term,) = asked("(* x (+ y z))", y=4.0).terms
+    (term,) = explain_change("(* x (+ y z))", y=4.0).terms
     assert term.features == ("y",)
 
 
 def test_equal_items_tie() -> None:
-    result = asked("(+ x y)")
+    result = explain_change("(+ x y)")
     assert (result.difference, result.terms, result.partings, result.features) == (0.0, (), (), ())
     assert result.verdict.endswith("a tie")
 
 
-def test_what_has_no_number_still_says_what_differs() -> None:
-    result = asked("(+ x y)", x=None)
+def test_a_term_without_a_number_is_explained_by_its_difference() -> None:
+    result = explain_change("(+ x y)", x=None)
     assert (result.difference, result.terms) == (None, ())
     assert result.features == (FeatureGap("x", 2.0, None),)
     label = compile_policy(
