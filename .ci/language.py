@@ -26,7 +26,18 @@ ROOT = Path(__file__).resolve().parents[1]
 RULES = tomllib.loads((Path(__file__).parent / "language.toml").read_text(encoding="utf-8"))
 TEXTS = {".md", ".py", ".hy", ".ts", ".tsx", ".ipynb", ".css", ".html", ".toml"}
 FOLDERS = ("memlab", "policies", "experiments", "tests", "docs", "notebooks")
-SKIPPED = {"node_modules", "static", "__pycache__", "fixtures", "acts", "history", "data", "golden"}
+# Bundles, recorded data, texts of readers who saw no code, and the speech of simulated people are not our prose.
+SKIPPED = {
+    "words.toml",
+    "node_modules",
+    "static",
+    "__pycache__",
+    "fixtures",
+    "acts",
+    "history",
+    "data",
+    "golden",
+}
 
 PRONOUNS = {"what", "it", "one", "that", "those"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -81,25 +92,40 @@ def check_phrases(path: Path, text: str) -> Iterator[Fault]:
 
 
 def strip_code(docstring: str) -> str:
-    """Return the prose of a docstring: without examples, literal blocks, tables and section heads."""
+    """Return the prose of a docstring, without examples, literal blocks, tables and section heads.
+
+    A pilcrow stands where a list item, a section or the name of a parameter ends a sentence.
+    """
     prose = []
-    in_example = False
+    in_example = in_block = False
+    previous = ""
     for line in docstring.splitlines():
         text = line.strip()
         if text.startswith(">>>"):
             in_example = True
         elif not text:
             in_example = False
-        if in_example or text.startswith("|") or re.fullmatch(r"-{3,}", text):
+        # An indented block after a line that ends with a colon, or at the start of a module's text, is literal.
+        if line.startswith("    ") and not previous.strip():
+            in_block = in_block or not re.match(r"[\w*, ]+$", heading_above(prose))
+        elif text and not line.startswith("    "):
+            in_block = False
+        previous = line
+        if in_example or in_block or text.startswith("|") or re.fullmatch(r"-{3,}", text):
             continue
-        # An item of a list and the name of a parameter begin a sentence of their own.
-        begins = re.match(r"([-*] |\d+\. |\*{0,2}\w+(, \*{0,2}\w+)*( : .*)?$)", text)
-        prose.append(f". {text}" if begins else text or ".")
-    return re.sub(r"`[^`]+`", "code", " ".join(prose).replace("::", "."))
+        is_item = re.match(r"[-*] |\d+\. ", text)
+        is_name = re.fullmatch(r"\*{0,2}\w+(, \*{0,2}\w+)*( : .*)?", text)
+        prose.append(f"¶ {text} ¶" if is_name else f"¶ {text}" if is_item else text or "¶")
+    return re.sub(r"`+[^`]+`+", "code", " ".join(prose).replace("::", "."))
+
+
+def heading_above(prose: list[str]) -> str:
+    """Return the last line of prose, without its marks."""
+    return next((line.replace("¶", "").strip() for line in reversed(prose) if line != "¶"), "")
 
 
 def split_sentences(prose: str) -> list[list[str]]:
-    sentences = re.split(r"(?<=[.!?:])\s+(?=[A-Z`\"'(.\d])|\.\s+\.", prose)
+    sentences = re.split(r"(?<=[.!?:])\s+(?=[A-Z`\"'(.\d])|¶", prose)
     return [re.findall(r"[\w'/-]*\w[\w'/-]*", sentence) for sentence in sentences]
 
 
@@ -189,7 +215,8 @@ def check_comments(path: Path, tree: ast.Module, comments: set[int]) -> Iterator
 
 
 def check_names(path: Path, tree: ast.Module) -> Iterator[Fault]:
-    vague = set(RULES["names"]["vague"])
+    public = RULES["names"]["public"].get(path.relative_to(ROOT).as_posix(), ())
+    vague = set(RULES["names"]["vague"]) - set(public)
     for node in ast.walk(tree):
         if isinstance(node, Function) and node.name.strip("_") in vague:
             yield Fault("vague function name", path, node.lineno, node.name)
@@ -204,10 +231,16 @@ def check_names(path: Path, tree: ast.Module) -> Iterator[Fault]:
 
 
 def count_repeated_names(trees: dict[Path, ast.Module]) -> dict[str, int]:
-    """Return the names that more than five functions have, methods of protocols apart."""
+    """Return the names of more than five functions and methods, without those that a protocol prescribes.
+
+    Functions within functions do not count: nobody calls them from elsewhere.
+    """
     names: Counter[str] = Counter()
     for tree in trees.values():
-        names.update(node.name for node in ast.walk(tree) if isinstance(node, Function))
+        owners = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+        names.update(
+            node.name for owner in owners for node in owner.body if isinstance(node, Function)
+        )
     protocol = set(RULES["names"]["protocol"])
     return {
         name: count

@@ -152,17 +152,34 @@ def is_dataclass(target: griffe.Object) -> bool:
     return any("dataclass" in str(decorator.value) for decorator in target.decorators)
 
 
-def check_class(target: griffe.Class, name: str, methods: list[str]) -> Iterator[str]:
+def returned_classes(package: griffe.Module, pages: Pages) -> set[str]:
+    """Return the names in the annotations of public methods: users receive these objects and make none."""
+    names: set[str] = set()
+    for objects in pages.values():
+        for path in objects:
+            target = resolve(package, path)
+            if target is not None and target.is_class:
+                members = [follow_alias(member) for member in target.members.values()]
+                annotations = [getattr(member, "annotation", None) for member in members if member]
+                annotations += [getattr(member, "returns", None) for member in members if member]
+                names.update(re.findall(r"\w+", " ".join(map(str, annotations))))
+    return names
+
+
+def check_class(
+    target: griffe.Class, name: str, methods: list[str], returned: set[str]
+) -> Iterator[str]:
     yield from check_summary(target, name)
     constructor = target.members.get("__init__")
     if constructor is not None and constructor.is_function and target.docstring is not None:
-        accessor = name.rpartition(".")[2].startswith("Lab")
+        last = name.rpartition(".")[2]
+        made_by_users = not last.startswith("Lab") and last not in returned
         documents = (
             constructor
             if documented(constructor, griffe.DocstringSectionKind.parameters)
             else target
         )
-        yield from check_parameters(documents, constructor, name, required=not accessor)
+        yield from check_parameters(documents, constructor, name, required=made_by_users)
     for method in methods:
         member = resolve_method(target, method)
         if member is None or not member.is_function:
@@ -176,13 +193,15 @@ def check_class(target: griffe.Class, name: str, methods: list[str]) -> Iterator
             yield from check_summary(member, f"{name}.{property_name}")
 
 
-def check_docstrings(package: griffe.Module, objects: dict[str, list[str]]) -> Iterator[str]:
+def check_docstrings(
+    package: griffe.Module, objects: dict[str, list[str]], returned: set[str]
+) -> Iterator[str]:
     for path, methods in objects.items():
         target = resolve(package, path)
         if target is None:
             yield f"{path}: there is no such object"
         elif target.is_class:
-            yield from check_class(target, path, methods)
+            yield from check_class(target, path, methods, returned)
         elif target.is_function:
             yield from check_function(target, path)
 
@@ -213,13 +232,13 @@ def has_example(target: griffe.Object) -> bool:
 def check_examples(package: griffe.Module, pages: Pages, only: set[str]) -> Iterator[str]:
     """Yield the verbs, accessors and results without an example that runs."""
     page_of = {path: page for page, objects in pages.items() for path in objects}
-    # These need a framework, a server or a notebook.
+    # These need a framework, a server or a notebook, as the functions that IPython calls do.
     excused = {"adapters", "serving", "errors", "extensions", "widgets"}
     by_name = {path.rpartition(".")[2]: path for path in page_of}
     needed: dict[str, griffe.Object] = {}
     for path, function in public_functions(package, pages):
         page = page_of.get(path) or page_of[path.rpartition(".")[0]]
-        if page in excused:
+        if page in excused or path.endswith("_ipython_extension"):
             continue
         needed[path] = function
         for name in re.findall(r"\w+", str(function.returns or "")):
@@ -249,8 +268,9 @@ def main() -> int:
     only = set(options.pages) or set(pages)
     package = griffe.load("memlab", search_paths=[str(ROOT)], allow_inspection=False)
     faults = [*check_pages(pages), *check_exports(package, pages)] if not options.pages else []
+    returned = returned_classes(package, pages)
     for page in sorted(only):
-        faults += check_docstrings(package, pages[page])
+        faults += check_docstrings(package, pages[page], returned)
     faults += check_examples(package, pages, only)
     for fault in faults:
         print(fault)

@@ -1,10 +1,12 @@
-"""For the documentation site: docstrings as they are printed.
+"""Extension of griffe for the documentation site: public methods, and docstrings in Markdown.
 
-Examples become fenced code, without their directives to doctest; paths of other pages become links; and a dataclass
-that lists no attributes gets the section ``Attributes`` from its fields.
+A class shows only the methods that `docs/reference.toml` lists. Examples become fenced code without directives of doctest,
+paths of pages become links, and a dataclass without a section ``Attributes`` gets one from its fields.
 """
 
 import re
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import griffe
@@ -16,41 +18,43 @@ _SECTION = re.compile(r"^Attributes\n-+$", flags=re.MULTILINE)
 _DOCS = Path(__file__).parent
 
 
-def fenced(text: str) -> str:
-    """A docstring whose examples are fenced.
+def fence_examples(text: str) -> str:
+    """Return a docstring in which each example is a block of code.
 
-    >>> fenced("Adds.\\n\\n>>> 1 + 1  # doctest: +SKIP\\n2").splitlines()
+    >>> fence_examples("Adds.\\n\\n>>> 1 + 1  # doctest: +SKIP\\n2").splitlines()
     ['Adds.', '', '```pycon', '>>> 1 + 1', '2', '```']
     """
-    return _EXAMPLE.sub(lambda found: f"```pycon\n{_DIRECTIVE.sub('', found.group())}\n```", text)
+    return _EXAMPLE.sub(lambda match: f"```pycon\n{_DIRECTIVE.sub('', match.group())}\n```", text)
 
 
-def linked(text: str) -> str:
-    """Return a docstring in which the path of a page is a link to it, as seen from a page of the reference.
+def link_pages(text: str) -> str:
+    """Return a docstring in which the path of a page is a link, relative to a page of the reference.
 
-    >>> linked("See docs/howto/load.md.")
+    >>> link_pages("See docs/howto/load.md.")
     'See [Load your data](../howto/load.md).'
     """
     return _PAGE.sub(
-        lambda found: f"[{_title(found[1], found[2])}](../{found[1]}.md{found[2] or ''})", text
+        lambda match: f"[{_read_title(match[1], match[2])}](../{match[1]}.md{match[2] or ''})", text
     )
 
 
-def _title(page: str, anchor: str | None) -> str:
-    """The heading of a page, or of the part of it that the anchor names."""
+def _read_title(page: str, anchor: str | None) -> str:
+    """Return the heading of a page, or of its section with this anchor."""
     headings = re.findall(
         r"^#+ (.+)$", (_DOCS / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE
     )
     if anchor is None:
         return headings[0]
-    by_anchor = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-"): one for one in headings}
+    by_anchor = {
+        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-"): heading for heading in headings
+    }
     return by_anchor[anchor[1:]].replace("`", "")
 
 
-def with_attributes(text: str, fields: dict[str, str]) -> str:
-    """Return the docstring of a class with a section of its fields, unless it has one.
+def add_attributes(text: str, fields: dict[str, str]) -> str:
+    """Return the docstring of a class with a section of its fields, unless it has that section.
 
-    >>> print(with_attributes("A point.", {"x": "Across.", "y": ""}))
+    >>> print(add_attributes("A point.", {"x": "Across.", "y": ""}))
     A point.
     <BLANKLINE>
     Attributes
@@ -63,48 +67,71 @@ def with_attributes(text: str, fields: dict[str, str]) -> str:
         return text
     items = [
         line
-        for name, about in fields.items()
-        for line in (name, *(f"    {one}" for one in about.splitlines()))
+        for name, description in fields.items()
+        for line in (name, *(f"    {part}" for part in description.splitlines()))
     ]
     return "\n".join([text, "", "Attributes", "----------", *items])
 
 
+def read_public_methods() -> dict[str, list[str]]:
+    """Return the public methods of each class and function of the reference, by path."""
+    pages = tomllib.loads((_DOCS / "reference.toml").read_text(encoding="utf-8"))
+    return {path: methods for page in pages.values() for path, methods in page.items()}
+
+
+def remove_other_methods(package: griffe.Module, public: Mapping[str, list[str]]) -> None:
+    """Remove the methods of public classes that the list does not name. Attributes and properties stay."""
+    for path, methods in public.items():
+        target = package[path.removeprefix("memlab.")]
+        if target.is_alias:
+            target = target.final_target
+        if not target.is_class:
+            continue
+        for name, member in list(target.members.items()):
+            # A name with an underscore is private already, and ``__init__`` has the signature of the class.
+            if member.is_function and not name.startswith("_") and name not in methods:
+                target.del_member(name)
+
+
 class Docstrings(griffe.Extension):
-    """Prepares every docstring that is read."""
+    """Prepare every object that the site reads."""
+
+    def on_package(self, *, pkg: griffe.Module, **_: object) -> None:
+        if pkg.name == "memlab":
+            remove_other_methods(pkg, read_public_methods())
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
         if obj.docstring is not None:
-            obj.docstring.value = linked(fenced(obj.docstring.value))
+            obj.docstring.value = link_pages(fence_examples(obj.docstring.value))
 
     def on_class_members(self, *, cls: griffe.Class, **_: object) -> None:
-        made = cls.members.get("__init__")
-        # what is taken over from an argument has the argument's type
-        for name, one in cls.members.items():
+        constructor = cls.members.get("__init__")
+        # An attribute that the constructor sets from a parameter has the type of that parameter.
+        for name, member in cls.members.items():
             if (
-                made is not None
-                and one.is_attribute
-                and one.annotation is None
-                and name in made.parameters
+                constructor is not None
+                and member.is_attribute
+                and member.annotation is None
+                and name in constructor.parameters
             ):
-                one.annotation = made.parameters[name].annotation
-        if cls.docstring is None or "dataclass" not in {
-            one.callable_path.split(".")[-1] for one in cls.decorators
-        }:
+                member.annotation = constructor.parameters[name].annotation
+        decorators = {decorator.callable_path.split(".")[-1] for decorator in cls.decorators}
+        if cls.docstring is None or "dataclass" not in decorators:
             return
         fields = {
-            name: one
-            for name, one in cls.members.items()
-            if one.is_attribute and not name.startswith("_")
+            name: member
+            for name, member in cls.members.items()
+            if member.is_attribute
+            and not name.startswith("_")
+            and "property" not in member.labels
+            and member.annotation
+            and "ClassVar" not in str(member.annotation)
         }
-        fields = {
-            name: one
-            for name, one in fields.items()
-            if "property" not in one.labels and one.annotation
+        descriptions = {
+            name: member.docstring.value if member.docstring else ""
+            for name, member in fields.items()
         }
-        fields = {
-            name: one for name, one in fields.items() if "ClassVar" not in str(one.annotation)
-        }
-        about = {name: one.docstring.value if one.docstring else "" for name, one in fields.items()}
-        cls.docstring.value = with_attributes(cls.docstring.value, about)
-        for one in fields.values():
-            one.docstring = None
+        cls.docstring.value = add_attributes(cls.docstring.value, descriptions)
+        # The section describes the fields, so the site does not list them again.
+        for member in fields.values():
+            member.docstring = None

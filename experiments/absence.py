@@ -19,7 +19,6 @@ where the probability is below it.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -30,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from results import Results, plot_dots
 from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 
@@ -308,9 +308,7 @@ def aucs(asked: Sequence[Asked]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path, help="conversations in LoCoMo's format")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")
     parser.add_argument("--pack", default="memlab", help="a name or a .hy file")
@@ -318,20 +316,21 @@ def main() -> None:
         "--fit", action="store_true", help="judge a fit of hits.known, each conversation held out"
     )
     parser.add_argument("--json", action="store_true")
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
+    results = Results("absence", arguments, data=[arguments.path, arguments.beam])
     progress = sys.stderr.isatty()
-    sets = {"LoCoMo": read_locomo(chosen.path)} | (
-        {"BEAM": read_beam(chosen.beam)} if chosen.beam else {}
+    sets = {"LoCoMo": read_locomo(arguments.path)} | (
+        {"BEAM": read_beam(arguments.beam)} if arguments.beam else {}
     )
     asked = {
-        name: ask(chats, chosen.pack, fit=chosen.fit, progress=progress)
+        name: ask(chats, arguments.pack, fit=arguments.fit, progress=progress)
         for name, chats in sets.items()
     }
-    if chosen.fit:
+    if arguments.fit:
         strange = [
             one
             for chats in sets.values()
-            for one in ask_strangely(chats, chosen.pack, progress=progress)
+            for one in ask_strangely(chats, arguments.pack, progress=progress)
         ]
         every, fit = held_out([one for some in asked.values() for one in some], strange)
         tell_fit(every, fit)
@@ -341,12 +340,27 @@ def main() -> None:
             for name, inside in clusters.items()
         }
     found = {name: aucs(some) for name, some in asked.items()}
-    if chosen.json:
-        print(json.dumps({"pack": chosen.pack, **found}, indent=1))
+    rows = [{"data": name, **score} for name, one in found.items() for score in one["scores"]]
+    best = [row for name in found for row in [row for row in rows if row["data"] == name][:12]]
+    results.save(
+        rows,
+        plot_dots(
+            best,
+            label="score",
+            value="auc",
+            group="data",
+            interval=("low", "high"),
+            reference=0.5,
+            title="The twelve scores that best separate answerable questions",
+        ),
+        height=5.0,
+    )
+    if arguments.json:
+        print(json.dumps({"pack": arguments.pack, **found}, indent=1))
         return
     for name, one in found.items():
         print(
-            f"{name}, {chosen.pack}: {one['questions']} questions, {one['unanswerable']} without an answer, "
+            f"{name}, {arguments.pack}: {one['questions']} questions, {one['unanswerable']} without an answer, "
             f"{one['conversations']} conversations; AUC [95%, bootstrap by conversation]"
         )
         for row in one["scores"]:

@@ -13,7 +13,6 @@ asked for the table of one planned look and for every look. *tie*: the same head
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -26,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from results import Results, plot_lines
 
 import memlab
 from memlab.io.ingest import conversation, read_locomo
@@ -209,31 +209,31 @@ def planned(design: str) -> tuple[int, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--design", default="extra", choices=("extra", "lot", "ab"))
     parser.add_argument("--recalls", type=int, default=1000)
     parser.add_argument("--only", default="", help="challengers, by commas")
     parser.add_argument("--processes", type=int, default=2)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
+    results = Results("challenges", arguments, data=[arguments.path])
+    rows: list[dict[str, object]] = []
     began = time.monotonic()
-    _ASKED[:] = ask(given.path)
-    looks = [look for look in LOOKS if look <= given.recalls]
-    twice = [look for look in planned(given.design) if look <= given.recalls]
+    _ASKED[:] = ask(arguments.path)
+    looks = [look for look in LOOKS if look <= arguments.recalls]
+    twice = [look for look in planned(arguments.design) if look <= arguments.recalls]
     heads = "".join(f"{f'<={look}':>8}" for look in looks)
     print(
-        f"{len(_ASKED)} questions; design {given.design}; share of {given.runs} runs with the right verdict"
+        f"{len(_ASKED)} questions; design {arguments.design}; share of {arguments.runs} runs with the right verdict"
     )
     shown = f"{'recall@10':>11}{'as shown':>10}"
     heads = "".join(f"{f'once {look}':>11}" for look in twice) + heads
     print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'ever wrong':>12}{shown}")
     # Polars' threads do not live through a fork
-    with get_context("spawn").Pool(given.processes, keep, (list(_ASKED),)) as pool:
+    with get_context("spawn").Pool(arguments.processes, keep, (list(_ASKED),)) as pool:
         for name in (*PACKS, "words, a tie"):
-            if given.only and name not in given.only.split(","):
+            if arguments.only and name not in arguments.only.split(","):
                 continue
             tie, pack = name.endswith("a tie"), name.partition(",")[0]
             gaps = [
@@ -243,7 +243,8 @@ def main() -> None:
             truth = 0.0 if tie else float(np.mean(gaps))
             differ = np.mean([len(set(one.heads[pack]) - set(one.live)) for one in _ASKED])
             tasks = [
-                (pack, seed, tie, given.design, given.recalls, truth) for seed in range(given.runs)
+                (pack, seed, tie, arguments.design, arguments.recalls, truth)
+                for seed in range(arguments.runs)
             ]
             found = pool.map(run, tasks, chunksize=4)
             sign = 1 if truth > 0 else -1
@@ -254,10 +255,32 @@ def main() -> None:
                 f"{np.mean([one[0][look] == sign for one in found]):>8.2f}" for look in looks
             )
             wrong = sum(one[2] for one in found)
+            rows += [
+                {
+                    "challenger": name,
+                    "true difference": truth,
+                    "recalls": look,
+                    "right verdicts": float(np.mean([one[0][look] == sign for one in found])),
+                    "ever wrong": wrong / len(found),
+                }
+                for look in looks
+            ]
             line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(found)}"
             print(
-                line + "{:>11.4f}{:>10.4f}".format(*recall_of_ten(pack, given.design)), flush=True
+                line + "{:>11.4f}{:>10.4f}".format(*recall_of_ten(pack, arguments.design)),
+                flush=True,
             )
+    results.save(
+        rows,
+        plot_lines(
+            rows,
+            x="recalls",
+            y="right verdicts",
+            group="challenger",
+            log="x",
+            title="Share of runs with the right verdict by then",
+        ),
+    )
     print(f"{time.monotonic() - began:.0f} s")
 
 

@@ -16,7 +16,6 @@ method, fitted on the first fifty logs only, because fitting takes longest.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 from redraw import Pools
+from results import Results, plot_dots
 
 import memlab
 from memlab.science.evaluation import evaluate
@@ -152,33 +152,65 @@ def rows(frame: pl.LazyFrame) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Results.build_parser(__doc__)
     parser.add_argument("--logs", type=int, default=300)
     parser.add_argument("--clusters", type=int, nargs="+", default=[5, 10, 50])
     parser.add_argument(
         "--answers", type=float, default=0.85, help="share of what is shown that gets feedback"
     )
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
+    results = Results("estimator_bias", arguments)
+    rows: list[dict[str, object]] = []
     started = time.perf_counter()
-    with live(study(given.answers, given.seed), progress=sys.stderr.isatty()) as life:
+    with live(study(arguments.answers, arguments.seed), progress=sys.stderr.isatty()) as life:
         print(
-            f"{life!r}, lived in {time.perf_counter() - started:.0f} s; {given.logs} logs a number of clusters"
+            f"{life!r}, lived in {time.perf_counter() - started:.0f} s; {arguments.logs} logs a number of clusters"
         )
         pools = scored(life)
         truth = {name: life.truth(pack, how="rescore") for name, pack in POLICIES.items()}
     print(f"{'clusters':>8}  {'policy':<14}{'estimator':<10}{'truth':>6}{'bias':>9}{'s.e.':>7}{'bias/s.e.':>10}"
           f"{'RMSE':>7}{'cover':>7}{'withheld':>9}")  # fmt: skip
-    for clusters in given.clusters:
+    for clusters in arguments.clusters:
         started = time.perf_counter()
-        for (name, estimator), column in measured(pools, clusters, given.logs, truth).items():
+        for (name, estimator), column in measured(pools, clusters, arguments.logs, truth).items():
             errors = np.array(column.values) - truth[name]
             bias, error = errors.mean(), errors.std(ddof=1) / np.sqrt(len(errors))
             cover = f"{np.mean(column.covered):.3f}" if column.covered else ""
-            withheld = f"{column.withheld / given.logs:.2f}" if estimator in ("snips", "ht") else ""
+            rows.append(
+                {
+                    "clusters": clusters,
+                    "policy": name,
+                    "estimator": estimator,
+                    "true value": truth[name],
+                    "bias": float(bias),
+                    "low": float(bias - 2 * error),
+                    "high": float(bias + 2 * error),
+                    "rmse": float(np.sqrt((errors**2).mean())),
+                    "coverage": float(np.mean(column.covered)) if column.covered else None,
+                    "withheld": column.withheld / arguments.logs,
+                }
+            )
+            withheld = (
+                f"{column.withheld / arguments.logs:.2f}" if estimator in ("snips", "ht") else ""
+            )
             print(f"{clusters:>8}  {name:<14}{estimator:<10}{truth[name]:>6.3f}{bias:>+9.4f}{error:>7.4f}"
                   f"{bias / error:>+10.1f}{np.sqrt((errors**2).mean()):>7.3f}{cover:>7}{withheld:>9}")  # fmt: skip
-        print(f"{'':>10}{given.logs} logs in {time.perf_counter() - started:.0f} s")
+        print(f"{'':>10}{arguments.logs} logs in {time.perf_counter() - started:.0f} s")
+    points = [row | {"case": f"{row['policy']}, {row['clusters']} clusters"} for row in rows]
+    results.save(
+        rows,
+        plot_dots(
+            points,
+            label="case",
+            value="bias",
+            group="estimator",
+            interval=("low", "high"),
+            reference=0.0,
+            title="Bias by estimator, with two standard errors",
+        ),
+        height=5.0,
+    )
 
 
 if __name__ == "__main__":

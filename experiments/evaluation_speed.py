@@ -14,7 +14,6 @@ processor time, of one process with one thread (POLARS_MAX_THREADS=1), so that o
 
 from __future__ import annotations
 
-import argparse
 import re
 import statistics
 import time
@@ -22,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
+from results import Results, plot_dots
 
 import memlab
 from memlab import Slates
@@ -167,36 +167,50 @@ def print_targets() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument("--recalls", type=int, default=760)
     parser.add_argument("--pool", type=int, default=100)
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--targets", action="store_true")
-    given = parser.parse_args()
-    if given.targets:
+    arguments = parser.parse_args()
+    results = Results("evaluation_speed", arguments)
+    if arguments.targets:
         print_targets()
         return
+    rows: list[dict[str, object]] = []
     policies = {
         "a column of scores": ["similarity"],
         "the pack memlab": ["memlab"],
         "six policies": ["memlab", *FEATURES[:5]],
     }
     print(
-        f"{given.recalls:,} recalls of {given.pool} candidates; median of {given.runs} runs, in ms"
+        f"{arguments.recalls:,} recalls of {arguments.pool} candidates; median of {arguments.runs} runs, in ms"
     )
     print(f"{'':<22}{'10 clusters':>14}{'50 clusters':>14}{'each its own':>14}")
-    for name, chosen in policies.items():
+    for name, members in policies.items():
         row = []
-        for clusters in (10, 50, given.recalls):
-            slates = made_log(given.recalls, given.pool, clusters)
+        for clusters in (10, 50, arguments.recalls):
+            slates = made_log(arguments.recalls, arguments.pool, clusters)
             row.append(
                 milliseconds(
-                    lambda slates=slates, chosen=chosen: evaluate(slates, chosen), given.runs
+                    lambda slates=slates, members=members: evaluate(
+                        slates, members, missing="zero"
+                    ),
+                    arguments.runs,
                 )
             )
+            rows.append({"policies": name, "clusters": str(clusters), "ms": row[-1]})
         print(f"{name:<22}" + "".join(f"{value:>14.1f}" for value in row))
+    results.save(
+        rows,
+        plot_dots(
+            rows,
+            label="policies",
+            value="ms",
+            group="clusters",
+            title="Time of one evaluation by number of clusters",
+        ),
+    )
 
 
 if __name__ == "__main__":

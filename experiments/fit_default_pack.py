@@ -17,7 +17,6 @@ No weight is fitted to a name or a phrase: the terms are scores, shares and yes-
 
 from __future__ import annotations
 
-import argparse
 import json
 import pickle
 from collections.abc import Callable, Sequence
@@ -26,6 +25,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+from results import Results, plot_dots
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
@@ -295,7 +295,7 @@ def interval(differences: np.ndarray, conversations: list[str]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Results.build_parser(__doc__)
     parser.add_argument("locomo", type=Path)
     parser.add_argument("beam", type=Path)
     parser.add_argument("--corrections", type=Path)
@@ -307,22 +307,40 @@ def main() -> None:
         "--pools", type=Path, help="a file of pools: read where it exists, else written"
     )
     parser.add_argument("--no-ablation", action="store_true")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
+    data = [arguments.locomo, arguments.beam, arguments.corrections]
+    results = Results("fit_default_pack", arguments, data=data)
     corrections = {}
-    if asked.corrections:
-        for item in json.loads(asked.corrections.read_text()):
+    if arguments.corrections:
+        for item in json.loads(arguments.corrections.read_text()):
             corrections[item["sample_id"], item["qa"]] = item["correct"]
-    if asked.pools and asked.pools.exists():
-        given = pickle.loads(asked.pools.read_bytes())
+    if arguments.pools and arguments.pools.exists():
+        given = pickle.loads(arguments.pools.read_bytes())
     else:
-        given = gathered("locomo", read_locomo(asked.locomo), corrections, asked.cut, asked.against)
-        given += gathered("beam", read_beam(asked.beam), {}, asked.cut, asked.against)
-        if asked.pools:
-            asked.pools.write_bytes(pickle.dumps(given))
-    report(given, ablation=not asked.no_ablation)
+        given = gathered(
+            "locomo", read_locomo(arguments.locomo), corrections, arguments.cut, arguments.against
+        )
+        given += gathered("beam", read_beam(arguments.beam), {}, arguments.cut, arguments.against)
+        if arguments.pools:
+            arguments.pools.write_bytes(pickle.dumps(given))
+    rows = report(given, ablation=not arguments.no_ablation)
+    results.save(
+        rows,
+        plot_dots(
+            rows,
+            label="term",
+            value="weight",
+            interval=("low", "high"),
+            reference=0.0,
+            title="Weights of the default pack and their range over folds",
+        ),
+        height=5.5,
+    )
 
 
-def report(given: list[Pool], *, ablation: bool) -> None:
+def report(given: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
+    """Print the comparison and the weights; return a row for each term."""
+    table: list[dict[str, object]] = []
     names = list(TERMS)
     everything = list(range(len(names)))
     kinds = list(dict.fromkeys(pool.kind for pool in given))
@@ -356,6 +374,7 @@ def report(given: list[Pool], *, ablation: bool) -> None:
     print(f"{'term':<28}{'weight':>8}{'folds':>18}   recall@10 and nDCG@10 that go with it, by set")
     for index, name in enumerate(names):
         low, high = spreads[:, index].min(), spreads[:, index].max()
+        table.append({"term": name, "weight": final[index], "low": low, "high": high})
         line = f"{name:<28}{final[index]:8.3f}   {low:6.3f} .. {high:6.3f}"
         if ablation:
             without, _ = cross_validated(given, [other for other in everything if other != index])
@@ -365,6 +384,7 @@ def report(given: list[Pool], *, ablation: bool) -> None:
                     f"{(found[rows, place] - without[rows, place]).mean():+.4f}" for place in (0, 1)
                 )
         print(line)
+    return table
 
 
 if __name__ == "__main__":

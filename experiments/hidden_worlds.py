@@ -17,7 +17,6 @@ were worth; *right* and *wrong* count verdicts at any look.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 import warnings
@@ -30,6 +29,7 @@ import numpy as np
 import polars as pl
 from challenges import Opponent
 from numpy.typing import NDArray
+from results import Results, plot_dots
 
 import memlab
 from memlab.errors import MemlabError
@@ -473,22 +473,22 @@ def _verdict(world: World, seed: int, _: float, gap: float) -> Outcome:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument("--logs", type=int, default=2000)
     parser.add_argument(
         "--only", default="", help="worlds whose name holds one of these, by commas"
     )
     parser.add_argument("--processes", type=int, default=2)
-    given = parser.parse_args()
-    wanted = [part for part in given.only.split(",") if part]
+    arguments = parser.parse_args()
+    results = Results("hidden_worlds", arguments)
+    rows: list[dict[str, Any]] = []
+    wanted = [part for part in arguments.only.split(",") if part]
     print(
         f"{'world':<38}{'truth':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}"
     )
     bad = 0
     began = time.monotonic()
-    with get_context("spawn").Pool(given.processes) as pool:
+    with get_context("spawn").Pool(arguments.processes) as pool:
         for world in WORLDS:
             if wanted and not any(part in world.name for part in wanted):
                 continue
@@ -496,7 +496,7 @@ def main() -> None:
             if world.delay:
                 value, gap = value * 0.8, gap * 0.8
             found = pool.map(
-                judge, [(world, seed, value, gap) for seed in range(given.logs)], chunksize=4
+                judge, [(world, seed, value, gap) for seed in range(arguments.logs)], chunksize=4
             )
             out = [one for one in found if one.released]
             cover = [np.mean([one.held[at] for one in out]) if out else np.nan for at in (0, 1)]
@@ -509,6 +509,20 @@ def main() -> None:
             reasons = "; ".join(f"{name} {count}" for name, count in why.most_common(3))
             low = len(out) >= 20 and min(cover) < 0.93
             bad += low
+            rows.append(
+                {
+                    "world": world.name,
+                    "assumptions": "hold" if world.sound else "violated",
+                    "true value": float(value),
+                    "true difference": float(gap),
+                    "released": len(out) / len(found),
+                    "coverage of value": float(cover[0]) if out else None,
+                    "coverage": float(cover[1]) if out else None,
+                    "right": right,
+                    "wrong": wrong,
+                    "reasons": reasons,
+                }
+            )
             print(
                 f"{world.name:<38}{value:>7.3f}{gap:>+8.3f}{len(out) / len(found):>9.2f}"
                 f"{cover[0]:>9.3f}{cover[1]:>9.3f}"
@@ -516,6 +530,18 @@ def main() -> None:
                 flush=True,
             )
     print(f"{bad} worlds below .93; {time.monotonic() - began:.0f} s")
+    results.save(
+        rows,
+        plot_dots(
+            rows,
+            label="world",
+            value="coverage",
+            group="assumptions",
+            reference=0.95,
+            title="Share of released intervals that cover the true difference",
+        ),
+        height=1.0 + 0.22 * len(rows),
+    )
     sys.exit(bool(bad))
 
 

@@ -14,12 +14,13 @@ One conversation a language: no interval by conversation. The standard error of 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from results import Results, plot_dots
 
 from memlab.io.ingest import LabelledConversation, read_locomo
 from memlab.kernel.base.progress import bar
@@ -64,17 +65,29 @@ def measured(code: str, settings: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument("--json", action="store_true")
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
+    results = Results(
+        "languages", arguments, data=[DATA / f"talk-{code}.json" for code in LANGUAGES]
+    )
     rows: list[dict[str, Any]] = []
     with bar(sys.stderr.isatty(), len(LANGUAGES), unit="language") as step:
         for code, language in LANGUAGES.items():
             rows += measured(code, list(dict.fromkeys((language, "english", "none"))))
             step(1)
-    if chosen.json:
+    points = [row | {"system": f"{row['language']}, {row['pack']}"} for row in rows]
+    results.save(
+        rows,
+        plot_dots(
+            points,
+            label="system",
+            value="recall@10",
+            group="setting",
+            title="The language's own stemmer finds more",
+        ),
+    )
+    if arguments.json:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return
     print(f"{'':<4}{'pack':<10}{'language':<10}" + "".join(f"{metric:>11}" for metric in METRICS))

@@ -20,7 +20,6 @@ out. Intervals are by life, and by chat on BEAM.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from results import Results, plot_dots
 
 import memlab
 from memlab.io.ingest import conversation, read_beam
@@ -185,21 +185,36 @@ def measured(pack: str, split: str, beam: Path | None, *, progress: bool) -> lis
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument("--pack", default="memlab", help="a name or a .hy file")
     parser.add_argument("--split", choices=("dev", "held", "all"), default="dev")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")
     parser.add_argument("--json", action="store_true")
-    chosen = parser.parse_args()
-    progress = sys.stderr.isatty()
-    rows = measured(chosen.pack, chosen.split, chosen.beam, progress=progress)
-    if chosen.json:
-        print(json.dumps({"pack": chosen.pack, "split": chosen.split, "rows": rows}, indent=1))
+    arguments = parser.parse_args()
+    data = [DATA / "outdated.jsonl", DATA / "small_talk.json", arguments.beam]
+    results = Results("outdated", arguments, data=data)
+    rows = measured(arguments.pack, arguments.split, arguments.beam, progress=sys.stderr.isatty())
+    table = [
+        {"questions": row["questions"].strip(), **row["wrong"], "found": row["found"]["share"]}
+        for row in rows
+    ]
+    results.save(
+        table,
+        plot_dots(
+            table,
+            label="questions",
+            value="share",
+            interval=("low", "high"),
+            title="Share of questions with the wrong statement first",
+        ),
+    )
+    if arguments.json:
+        summary = {"pack": arguments.pack, "split": arguments.split, "rows": rows}
+        print(json.dumps(summary, indent=1))
         return
     print(
-        f"{chosen.pack}: share whose outdated statement (of controls: the later one) leads, [95% by life or chat]"
+        f"{arguments.pack}: share of questions whose outdated statement leads "
+        "(for controls: the later statement) [95% by simulated life or chat]"
     )
     print(f"{'':<32}{'n':>5}{'leads':>9}{'':>18}{'wanted found':>15}")
     for row in rows:

@@ -17,7 +17,6 @@ chats that ``held_out.py`` does not set aside.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from held_out import BEAM_READ, LOCOMO_READ
+from results import Results, plot_dots
 
 import memlab
 from memlab.io.ingest import LabelledConversation, read_beam, read_locomo
@@ -139,9 +139,7 @@ def summary(found: Sequence[Asked]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument("--locomo", type=Path, help="LoCoMo's file")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")
     parser.add_argument(
@@ -156,20 +154,37 @@ def main() -> None:
         "--queries", type=int, default=0, help="of each conversation, spread evenly; 0: all"
     )
     parser.add_argument("--json", action="store_true")
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
+    results = Results(
+        "plus_packs", arguments, data=[CONVERSATION, arguments.locomo, arguments.beam]
+    )
     rows = []
-    for name, every in chats(chosen.locomo, chosen.beam):
-        for kind in chosen.kinds:
-            for design in chosen.designs:
+    for name, every in chats(arguments.locomo, arguments.beam):
+        for kind in arguments.kinds:
+            for design in arguments.designs:
                 found: list[Asked] = []
                 with bar(sys.stderr.isatty(), len(every), unit="chat") as step:
                     for chat in every:
-                        found += asked_of(chat, design, kind == "turns", chosen.queries)
+                        found += asked_of(chat, design, kind == "turns", arguments.queries)
                         step(1)
                 rows.append({"data": name, "as": kind, "pack": f"{design}-plus", **summary(found)})
-                if not chosen.json:
+                if not arguments.json:
                     _say(rows[-1], head=len(rows) == 1)
-    if chosen.json:
+    points = [row | {"case": f"{row['pack']}, {row['as']}"} for row in rows]
+    results.save(
+        rows,
+        plot_dots(
+            points,
+            label="case",
+            value="difference",
+            group="data",
+            interval=("low", "high"),
+            reference=0.0,
+            title="Recall@10 of each plus pack minus the default pack",
+        ),
+        height=4.5,
+    )
+    if arguments.json:
         print(json.dumps(rows, indent=1))
 
 

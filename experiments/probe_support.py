@@ -8,10 +8,10 @@ recall with the probe counted, and how much of another policy's ten the log coul
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
+from results import Results, plot_dots
 
 import memlab
 from memlab.io.ingest import conversation, read_locomo
@@ -50,17 +50,39 @@ def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path)
-    path = parser.parse_args().path
+    arguments = parser.parse_args()
+    results = Results("probe_support", arguments, data=[arguments.path])
+    rows = []
     print(
         f"{'rate':>5}{'depth':>7}{'recall@10':>11}{'all shown':>11}{'bm25 supported':>16}{'dense supported':>17}"
     )
     for rate, depth in ((0.0, 30), (0.2, 30), (1.0, 30), (1.0, 90)):
-        told = ask(path, rate, depth)
+        told = ask(arguments.path, rate, depth)
+        rows.append({"rate": rate, "depth": depth, **told})
         print(
             f"{rate:>5}{depth:>7}{told['head']:>11.3f}{told['shown']:>11.3f}{told['bm25']:>16.2f}{told['dense']:>17.2f}"
         )
+    points = [
+        {
+            "probe": f"rate {row['rate']}, depth {row['depth']}",
+            "policy": name,
+            "supported": row[name],
+        }
+        for row in rows
+        for name in OTHERS
+    ]
+    results.save(
+        rows,
+        plot_dots(
+            points,
+            label="probe",
+            value="supported",
+            group="policy",
+            title="Exploration lets a log judge other policies",
+        ),
+    )
 
 
 if __name__ == "__main__":

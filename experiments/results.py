@@ -29,6 +29,7 @@ from measuring import provenance, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["Results", "plot_bars", "plot_dots", "plot_lines"]
 
@@ -80,14 +81,14 @@ class Results:
     def save(
         self,
         rows: Sequence[Row],
-        draw: Draw | None = None,
+        draw: Draw | Figure | None = None,
         *,
         width: float = 7.0,
         height: float = 3.6,
     ) -> Path:
         """Write the table, the figure and the record of the run; return the folder.
 
-        ``width`` and ``height`` are inches.
+        ``draw`` draws one panel of ``width`` x ``height`` inches, or is a finished figure.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         self.write_table(rows)
@@ -114,9 +115,11 @@ class Results:
         return path
 
     def write_figure(
-        self, draw: Draw, name: str = "figure", *, width: float = 7.0, height: float = 3.6
+        self, draw: Draw | Figure, name: str = "figure", *, width: float = 7.0, height: float = 3.6
     ) -> Path:
-        """Draw one panel and write it as SVG."""
+        """Write a figure as SVG, after drawing its panel where ``draw`` is a function."""
+        if not callable(draw):
+            return save_figure(draw, name, self.folder)
         # imported late: matplotlib takes 0.3 s, and a study that fails early should not wait for it
         from matplotlib import rc_context
         from matplotlib.figure import Figure

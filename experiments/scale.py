@@ -52,6 +52,7 @@ from measuring import (
 )
 from numpy.typing import NDArray
 from recombined import START, Recombined, at
+from results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -472,9 +473,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
 
 def main() -> None:
     names = list(NAMED)
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path, help="conversations in LoCoMo's format, to recombine")
     parser.add_argument(
         "--sizes",
@@ -498,13 +497,16 @@ def main() -> None:
         "--figures", type=Path, default=FIGURES, help="the folder that scale.svg is written to"
     )
     parser.add_argument("--json", action="store_true")
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
+    results = Results("scale", arguments, data=[arguments.path])
     with tempfile.TemporaryDirectory(prefix="scale-") as passing:
-        folder = (chosen.folder or Path(passing)).resolve()
+        folder = (arguments.folder or Path(passing)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        found = compare(chosen.path, folder, chosen)
-    print(json.dumps(found, indent=1) if chosen.json else table(found))
-    save_figure(drawing(found), "scale", chosen.figures)
+        found = compare(arguments.path, folder, arguments)
+    print(json.dumps(found, indent=1) if arguments.json else table(found))
+    figure = drawing(found)
+    save_figure(figure, "scale", arguments.figures)
+    results.save(found["rows"], figure)
     if any(not reason.startswith("not installed") for reason in found["left_out"].values()):
         raise SystemExit(1)
 

@@ -26,7 +26,6 @@ mem0 (eight times an add in the latter two); "logged" also keeps what every reca
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
@@ -56,6 +55,7 @@ from measuring import (
 )
 from numpy.typing import NDArray
 from peer_stores import BASE, PEERS, SYSTEMS, TEN, MemlabStore, Row, Store, System
+from results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -391,9 +391,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
 
 def main() -> None:
     names = [system.name for system in SYSTEMS]
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument(
         "paths", type=Path, nargs="+", help="files of LoCoMo's format, folders of BEAM's"
     )
@@ -410,23 +408,32 @@ def main() -> None:
         help="the folder that side-by-side.svg is written to",
     )
     parser.add_argument("--json", action="store_true")
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
+    results = Results("side_by_side", arguments, data=arguments.paths)
     sets = []
-    for path in chosen.paths:
+    rows = []
+    for path in arguments.paths:
         found = compare(
             path,
-            conversations=chosen.conversations,
-            questions=chosen.questions,
-            runs=chosen.runs,
-            only=chosen.systems,
+            conversations=arguments.conversations,
+            questions=arguments.questions,
+            runs=arguments.runs,
+            only=arguments.systems,
         )
         if found["rows"]:
             name = f"side-by-side-{found['dataset']}" if sets else "side-by-side"
-            save_figure(drawing(found), name, chosen.figures)
+            figure = drawing(found)
+            save_figure(figure, name, arguments.figures)
+            results.write_figure(figure, name)
+            rows += [
+                {"data": found["dataset"], **{key: row[key] for key in ("system", *MEASURES)}}
+                for row in found["rows"]
+            ]
         sets.append(found)
-        if not chosen.json:
+        if not arguments.json:
             print(table(found), end="\n\n", flush=True)
-    if chosen.json:
+    results.save(rows)
+    if arguments.json:
         print(json.dumps(sets, indent=1))
     if any(
         not reason.startswith("not installed")

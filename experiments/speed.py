@@ -10,7 +10,6 @@ vectors, and one commit. Reading, checking and swapping policies is timed by ``l
 
 from __future__ import annotations
 
-import argparse
 import random
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from results import Results, plot_lines
 
 import memlab
 
@@ -111,24 +111,26 @@ def fresh_import() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Results.build_parser(__doc__)
     parser.add_argument("--locomo", type=Path)
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     parser.add_argument("--seed", type=int, default=7)
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
+    results = Results("speed", arguments, data=[arguments.locomo])
+    table = []
 
     print(f"import memlab            {fresh_import():8.1f} ms\n")
 
     print(
-        f"{'corpus':<14}{'turns':>9}{'turns/s':>9}{'reopen s':>10}{'p50 ms':>8}{'p95 ms':>8}{'p50 / parts':>13}"
+        f"{'scope':<14}{'turns':>9}{'turns/s':>9}{'reopen s':>10}{'p50 ms':>8}{'p95 ms':>8}{'p50 / parts':>13}"
     )
     with tempfile.TemporaryDirectory() as folder:
-        if chosen.locomo:
+        if arguments.locomo:
             # checkouts before 0.2 have it elsewhere
             from memlab.io.ingest import conversation, read_locomo
 
             path = Path(folder) / "locomo.memlab"
-            benchmarks = read_locomo(chosen.locomo)
+            benchmarks = read_locomo(arguments.locomo)
             with memlab.open(path) as lab:
                 spent = timed(
                     lambda: [
@@ -138,9 +140,9 @@ def main() -> None:
                 )
                 rate = len(lab) / spent
             asked = [(q.text, b.conversation.name) for b in benchmarks for q in b.questions]
-            report("locomo", path, rate, asked)
-        for size in chosen.sizes:
-            dice = random.Random(chosen.seed)
+            table.append(report("locomo", path, rate, asked))
+        for size in arguments.sizes:
+            dice = random.Random(arguments.seed)
             path = Path(folder) / f"{size}.memlab"
             given = rows(size, dice)
             with memlab.open(path) as lab:
@@ -149,13 +151,26 @@ def main() -> None:
             questions: list[tuple[str, str | None]] = [
                 (sentence(dice, 8), None) for _ in range(100)
             ]
-            report(f"{size:,}", path, (size - 100) / spent, questions)
-            report("  one project", path, None, [(question, "p1") for question, _ in questions])
+            table.append(report("all projects", path, (size - 100) / spent, questions))
+            inside = [(question, "p1") for question, _ in questions]
+            table.append(report("one project", path, None, inside))
+    results.save(
+        table,
+        plot_lines(
+            table,
+            x="memories",
+            y="p50 ms",
+            group="scope",
+            log="xy",
+            title="Median time of a recall by size of the lab",
+        ),
+    )
 
 
 def report(
     name: str, path: Path, rate: float | None, questions: list[tuple[str, str | None]]
-) -> None:
+) -> dict[str, object]:
+    """Open a lab, time its recalls, print the row and return it."""
     started = time.perf_counter()
     with memlab.open(path) as lab:
         opened = time.perf_counter() - started
@@ -165,6 +180,15 @@ def report(
         print(
             f"{name:<14}{len(lab):>9,}{rated:>9}{opened:>10.2f}{p50:>8.2f}{p95:>8.2f}{ratio:>13.1f}"
         )
+        return {
+            "scope": name,
+            "memories": len(lab),
+            "stored per s": rate,
+            "open s": opened,
+            "p50 ms": p50,
+            "p95 ms": p95,
+            "ratio to minimum": ratio,
+        }
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ on the machine counts less than in wall time.
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
 import polars as pl
 from measuring import positive
+from results import Results, plot_dots
 
 import memlab
 from memlab.kernel.base.clock import DAY
@@ -85,14 +85,14 @@ def anew(lab: memlab.Lab) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument("--memories", type=positive, default=100_000)
     parser.add_argument("--edges", type=positive, default=1_000_000)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
+    results = Results("upkeep", arguments)
+    rows: list[dict[str, object]] = []
     clock = memlab.ManualClock(NOW)
-    lab = lived(given.memories, given.edges, clock)
+    lab = lived(arguments.memories, arguments.edges, clock)
     print(
         f"{len(lab):,} memories, {lab.io.store.state.edges.live:,} edges; CPU seconds, transitions and edges pruned"
     )
@@ -111,6 +111,32 @@ def main() -> None:
             f"{later:>10.3f} s {after.frame.height:>9,} {after.pruned.height:>6,}",
             flush=True,
         )
+        for step, seconds, result in (
+            ("first pass", first, found),
+            ("nothing to do", again, nothing),
+            ("four hours later", later, after),
+        ):
+            rows.append(
+                {
+                    "pack": name,
+                    "pass": step,
+                    "cpu s": seconds,
+                    "transitions": result.frame.height,
+                    "edges pruned": result.pruned.height,
+                }
+            )
+    results.save(
+        rows,
+        plot_dots(
+            rows,
+            label="pack",
+            value="cpu s",
+            group="pass",
+            log=True,
+            title="Processor time of a maintenance pass",
+        ),
+        height=4.0,
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ than seconds do. With "later", ``appear`` is how long after ``remember`` returne
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import shutil
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from measuring import percentile_ms, positive, provenance, stated
+from results import Results, plot_dots
 
 import memlab
 
@@ -147,7 +147,7 @@ def bulk(path: Path, pack: str, rows: int, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = Results.build_parser(__doc__)
     parser.add_argument(
         "--lab", type=Path, help="measure beside the memories of this lab; it is not changed"
     )
@@ -163,20 +163,33 @@ def main() -> None:
     parser.add_argument("--packs", nargs="+", default=["workbench"], choices=memlab.packs())
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
+    results = Results("writing", arguments)
     with tempfile.TemporaryDirectory() as folder:
-        path = given.lab
+        path = arguments.lab
         if path is None:
             path = Path(folder) / "made.memlab"
-            fill(path, given.size, given.seed)
+            fill(path, arguments.size, arguments.seed)
         rows = [
-            measure(path, pack, way, given.singles, given.seed)
-            for pack in given.packs
+            measure(path, pack, way, arguments.singles, arguments.seed)
+            for pack in arguments.packs
             for way in WAYS
         ]
-        many = [bulk(path, pack, given.bulk, given.seed) for pack in given.packs]
+        many = [bulk(path, pack, arguments.bulk, arguments.seed) for pack in arguments.packs]
     facts = provenance(["polars", "numpy", "hy"])
-    if given.json:
+    results.write_table(many, "bulk")
+    results.save(
+        rows,
+        plot_dots(
+            rows,
+            label="linking",
+            value="process ms",
+            group="pack",
+            title="Processor time of one remembered memory",
+        ),
+        height=2.4,
+    )
+    if arguments.json:
         print(json.dumps({"facts": facts, "singles": rows, "bulk": many}, indent=1))
         return
     print(stated(facts))

@@ -13,7 +13,6 @@ with the events and judgements, and without the memories; times are those of the
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import resource
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
+from results import Results, plot_bars
 from speed import rows, sentence
 
 import memlab
@@ -75,23 +75,22 @@ def concluded(lab: memlab.Lab) -> tuple[dict[str, Any], float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Results.build_parser(__doc__)
     parser.add_argument("--recalls", type=int, default=10_000)
     parser.add_argument("--compared", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument(
         "--folder", type=Path, help="where the lab stays; without it, it is removed"
     )
-    given = parser.parse_args()
-    folder = given.folder or Path(tempfile.mkdtemp())
+    arguments = parser.parse_args()
+    results = Results("years_of_log", arguments)
+    folder = arguments.folder or Path(tempfile.mkdtemp())
     shutil.rmtree(folder / "lab", ignore_errors=True)
-    dice = random.Random(given.seed)
+    dice = random.Random(arguments.seed)
     every, at = store._SEAL_EVERY, store._SEAL_AT
     found: dict[str, Any] = {
-        "recalls": given.recalls,
-        "compared": given.compared,
+        "recalls": arguments.recalls,
+        "compared": arguments.compared,
         "memories": MEMORIES,
     }
     with memlab.open(folder / "lab", pack="memlab", clock=clock) as lab:
@@ -101,29 +100,29 @@ def main() -> None:
     with memlab.open(folder / "lab", clock=clock) as lab:
         lab.challenge("workbench")
         found["logged, challenged, ms"] = (
-            1000 * spent(lambda: ask(lab, dice, given.compared))[0] / given.compared
+            1000 * spent(lambda: ask(lab, dice, arguments.compared))[0] / arguments.compared
         )
-    found["full, bytes"] = (size(folder) - empty) / given.compared
+    found["full, bytes"] = (size(folder) - empty) / arguments.compared
     with memlab.open(folder / "lab", clock=clock) as lab:
         before, found["evaluate before, s"] = concluded(lab)
         store._SEAL_EVERY, store._SEAL_AT = every, at
-        took, count = spent(lambda: lab.io.store.seal(every=min(every, given.compared)))
+        took, count = spent(lambda: lab.io.store.seal(every=min(every, arguments.compared)))
         found["seal, ms"] = 1000 * took / count
         after, found["evaluate after, s"] = concluded(lab)
         found["estimates equal"] = before["estimates"] == after["estimates"]
         found["verdicts equal"] = before["verdict"] == after["verdict"]
         lab.policies.end_challenge("workbench")
-        left = given.recalls - given.compared
+        left = arguments.recalls - arguments.compared
         if left:
             found["logged with sealing, ms"] = 1000 * spent(lambda: ask(lab, dice, left))[0] / left
             found["of that judged and recalled"] = left
-    found["files, bytes"] = (size(folder) - empty) / given.recalls
+    found["files, bytes"] = (size(folder) - empty) / arguments.recalls
     with memlab.open(folder / "lab", clock=clock) as lab:
         lab.io.store.seal()
         used = dict(lab.upkeep.usage().frame.select("what", "bytes").iter_rows())
         sealed = sum(count for what, count in used.items() if what.startswith("sealed slates"))
-        found["sealed, bytes"] = sealed / given.recalls
-        found["questions, bytes"] = used["questions of sealed slates"] / given.recalls
+        found["sealed, bytes"] = sealed / arguments.recalls
+        found["questions, bytes"] = used["questions of sealed slates"] / arguments.recalls
         found["evaluate all, s"] = concluded(lab)[1]
         found["whole lab before the purge, MB"] = size(folder) / 1e6
         took, done = spent(lambda: lab.purge(17))
@@ -134,8 +133,27 @@ def main() -> None:
     found["peak memory, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     for name, value in found.items():
         print(f"{name:32}{value:12,.2f}" if isinstance(value, float) else f"{name:32}{value!s:>12}")
+    table = [{"measure": name, "value": str(value)} for name, value in found.items()]
+    sizes = [
+        {"state of the log": label, "bytes per recall": found[name]}
+        for label, name in (
+            ("not sealed", "full, bytes"),
+            ("all files at the end", "files, bytes"),
+            ("sealed slates", "sealed, bytes"),
+            ("queries of sealed slates", "questions, bytes"),
+        )
+    ]
+    results.save(
+        table,
+        plot_bars(
+            sizes,
+            label="state of the log",
+            value="bytes per recall",
+            title="Sealing shrinks the log",
+        ),
+    )
     (folder / "years.json").write_text(json.dumps(found, indent=1))
-    if given.folder is None:
+    if arguments.folder is None:
         shutil.rmtree(folder)
     sys.exit(0 if found["estimates equal"] and found["verdicts equal"] else 1)
 

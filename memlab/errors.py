@@ -367,7 +367,7 @@ class DamagedLab(LabError):
 
 
 class DamageWarning(UserWarning):
-    """Damage that memlab works around: a file is rebuilt from the journal, or the journal lacks events."""
+    """Damage that memlab works around, such as a file rebuilt from the journal."""
 
 
 class RankingWarning(UserWarning):
@@ -375,11 +375,11 @@ class RankingWarning(UserWarning):
 
 
 class RedactionWarning(UserWarning):
-    """A secret or personal identifier that was removed from a text before it was stored."""
+    """A secret or personal identifier that was removed before a text was stored."""
 
 
 class RenamedWarning(DeprecationWarning):
-    """A former name was used. It works throughout 0.2, and the message has the new name."""
+    """A former name, which works throughout 0.2. The message gives the new name."""
 
 
 class ReadOnlyLab(LabError, PermissionError):
@@ -391,7 +391,7 @@ class LabBusy(LabError, TimeoutError):
 
 
 class LabUnavailable(LabError):
-    """A folder, disk or server of a lab that is out of reach. Nothing was written elsewhere.
+    """A folder, disk or server of a lab that cannot be reached; nothing was written.
 
     An agent can continue without memory: the next call tries again and succeeds once the lab is back.
 
@@ -461,7 +461,7 @@ class MemoryOff(LabError):
 
 
 class NotPermitted(LabError, PermissionError):
-    """An action that the project of an agent or the role of a connection does not allow."""
+    """An action that the role or the project of the caller does not allow."""
 
 
 class EmbedderMismatch(LabError):
@@ -469,7 +469,7 @@ class EmbedderMismatch(LabError):
 
 
 class PrivacyError(MemlabError):
-    """A secret in a place where it cannot be redacted, so the text must not reach the disk."""
+    """A secret that cannot be redacted in its place, so nothing was stored."""
 
 
 class DatasetError(MemlabError, ValueError):
@@ -481,7 +481,7 @@ class ModelError(MemlabError):
 
 
 class NoAnswer(ModelError):
-    """A model server that cannot be reached, refuses, answers too late or sends too much."""
+    """A model server that is down, refuses, answers too late or sends too much."""
 
 
 class BadAnswer(ModelError):
@@ -489,23 +489,23 @@ class BadAnswer(ModelError):
 
 
 class OverBudget(ModelError):
-    """A call of a language model that was not made because it might exceed the allowed calls or tokens."""
+    """A call of a language model that might exceed the allowed calls or tokens."""
 
 
 class ExtensionError(MemlabError):
-    """A function of an extension that raised or returned unusable values. The message names both."""
+    """A function of an extension that raised or returned unusable values."""
 
 
 class MissingExtension(ExtensionError):
-    """An extension, or a version of it, that a pack, log or lab needs and that is not registered."""
+    """An extension, or a version of it, that is needed and not registered."""
 
 
 class ExtensionWarning(UserWarning):
-    """An extension that was not loaded, is slow, or has another version than the logged one."""
+    """An extension that was not loaded, is slow, or differs from the logged version."""
 
 
 class MissingExtra(MemlabError, ImportError):
-    """A feature whose optional dependency is not installed. The message gives the pip command.
+    """A missing optional dependency. The message gives the pip command.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ class Hook:
     owner: str = ""
 
 
-def _refusal(hook: Hook) -> str | None:
+def _describe_hook_fault(hook: Hook) -> str | None:
     """Return the reason to refuse a hook of an extension, or None to accept it."""
     if hook.point not in POINTS:
         return (
@@ -79,7 +79,7 @@ def _refusal(hook: Hook) -> str | None:
     )
 
 
-HOOKS: Registry[Hook] = Registry("hook", kind="hooks", about="point", check=_refusal)
+HOOKS: Registry[Hook] = Registry("hook", kind="hooks", about="point", check=_describe_hook_fault)
 """Every hook, including those of extensions."""
 
 # Functions of each point, with the state of the registry that they were read from: verbs call hooks often.

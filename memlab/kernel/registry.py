@@ -20,7 +20,8 @@ class Declaration(Protocol):
     """An item of a registry: a value with a name and an owner."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the item within its registry."""
 
     @property
     def owner(self) -> str:

@@ -416,7 +416,9 @@ _OPEN_WORD = re.compile(r"[^\W\d_][\w:.-]{0,39}")
 
 
 def is_open_word(word: object) -> bool:
-    """Return True if a word may be an open kind or relation: a letter, then up to 39 letters, digits or _ : . -
+    """Return True if a word may be an open kind or relation.
+
+    Such a word is a letter, then up to 39 letters, digits or ``_ : . -``.
 
     >>> is_open_word("breakthrough"), is_open_word("two words")
     (True, False)

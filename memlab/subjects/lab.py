@@ -333,8 +333,7 @@ class Lab(Displayed):
         are never compared.
 
         The pack's policy ``link`` decides on each new memory and its neighbours, ``resolve`` on
-        conflicts. docs/policy-language.md#what-link-and-resolve-leave lists the edge of each
-        answer.
+        conflicts. docs/reference/policy-language.md#link lists the edge of each answer.
 
         Examples
         --------

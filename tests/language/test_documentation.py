@@ -1,15 +1,11 @@
-"""docs/policy-language.md: every example runs, every name is documented, every documented name exists.
-
-The tables between ``<!-- table: name -->`` and ``<!-- end -->`` repeat declarations; ``python
-tests/language/test_documentation.py`` writes them anew.
-"""
+"""The guide and the reference of the policy language: examples run, and the reference is as generated."""
 
 from __future__ import annotations
 
 import doctest
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,15 +13,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memlab.kernel.language import Input, Policy, Signature, compile_policy, reader
+from memlab.kernel.language import Input, Policy, Signature, compile_policy
 from memlab.kernel.language.forms import FORMS, LIST_FORMS
 from memlab.kernel.language.reader import ABSENT, ALIASES, LITERALS, Form, Text, read_forms
 from memlab.kernel.language.texts import library
 from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, load_pack
-from memlab.subjects.linking.resolving import LINK_EDGES as EDGES
+from tests.language import reference_page
 
-PATH = Path(__file__).parents[2] / "docs" / "policy-language.md"
-PAGE = PATH.read_text(encoding="utf-8")
+GUIDE = Path(__file__).parents[2] / "docs" / "policy-language.md"
+PAGES = {path: path.read_text(encoding="utf-8") for path in (GUIDE, reference_page.PATH)}
 
 
 # Examples: a comment with the features, then forms, each with its value behind ``; =>``.
@@ -33,14 +29,20 @@ PAGE = PATH.read_text(encoding="utf-8")
 
 class Example(NamedTuple):
     slot: str
-    given: dict[str, Any]
+    inputs: dict[str, Any]
     source: str
     expected: Any
 
 
 def blocks(kind: str) -> list[tuple[str, str]]:
     """The rest of the info line and the text of every fenced block of a language."""
-    return re.findall(rf"^```{kind}([^\n]*)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    return [
+        block
+        for page in PAGES.values()
+        for block in re.findall(
+            rf"^```{kind}([^\n]*)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL
+        )
+    ]
 
 
 def literal(form: Form) -> Any:
@@ -69,8 +71,8 @@ def value(text: str) -> Any:
 
 def features(line: str) -> dict[str, Any]:
     """``; x 2, kind "fact", tags {"a" "b"}, similarity [0.2 0.8]`` as a dict."""
-    found = re.findall(r"([^\s,;]+) (\{.*?\}|\[.*?\]|\"[^\"]*\"|[^\s,]+)", line)
-    return {name: value(text) for name, text in found}
+    pairs = re.findall(r"([^\s,;]+) (\{.*?\}|\[.*?\]|\"[^\"]*\"|[^\s,]+)", line)
+    return {name: value(text) for name, text in pairs}
 
 
 def examples() -> Iterator[Example]:
@@ -78,12 +80,12 @@ def examples() -> Iterator[Example]:
         if info.strip() == "pack":
             continue
         first, *lines = text.splitlines()
-        given, source = features(first), ""
+        inputs, source = features(first), ""
         for line in lines:
             code, mark, expected = line.partition("; =>")
             source += code + "\n"
             if mark:
-                yield Example(info.strip(), given, source.strip(), value(expected))
+                yield Example(info.strip(), inputs, source.strip(), value(expected))
                 source = ""
         assert not source.strip(), f"no value behind {source}"
 
@@ -100,38 +102,38 @@ def signature_of(example: Example) -> Signature:
         item = next((v for v in value if v is not None), 0.0) if isinstance(value, list) else value
         return {bool: "bool", str: "str", set: "set"}.get(type(item), "num")
 
-    inputs = [Input(name, type_of(v)) for name, v in example.given.items()]
+    inputs = [Input(name, type_of(v)) for name, v in example.inputs.items()]
     return Signature("example", inputs, type_of(example.expected), aggregates=True)
 
 
 def policy_of(example: Example) -> Policy:
     source = example.source
     if not re.match(r"\((fn|lambda|defn|defpolicy) ", source):
-        source = f"(fn [{' '.join(example.given)}] {source})"
+        source = f"(fn [{' '.join(example.inputs)}] {source})"
     return compile_policy(source, signature_of(example))
 
 
-def near(found: Any, expected: Any) -> bool:
+def near(result: Any, expected: Any) -> bool:
     """Equal up to the last digit that is shown."""
     if isinstance(expected, list):
-        return len(found) == len(expected) and all(map(near, found, expected))
+        return len(result) == len(expected) and all(map(near, result, expected))
     if isinstance(expected, dict):
-        return set(found) == set(expected) and all(near(found[k], v) for k, v in expected.items())
-    if isinstance(expected, float) and isinstance(found, float):
-        return found == pytest.approx(expected, abs=6e-11, rel=6e-10, nan_ok=True)
+        return set(result) == set(expected) and all(near(result[k], v) for k, v in expected.items())
+    if isinstance(expected, float) and isinstance(result, float):
+        return result == pytest.approx(expected, abs=6e-11, rel=6e-10, nan_ok=True)
     return (
-        found is expected if expected is None or isinstance(expected, bool) else found == expected
+        result is expected if expected is None or isinstance(expected, bool) else result == expected
     )
 
 
 def slate_of(example: Example) -> tuple[list[dict[str, Any]], bool]:
     """The rows of an example, and whether they are a slate; what is given for one item is given twice."""
-    sizes = {len(v) for v in example.given.values() if isinstance(v, list)}
+    sizes = {len(v) for v in example.inputs.values() if isinstance(v, list)}
     if not sizes:
-        return [example.given] * 2, False
+        return [example.inputs] * 2, False
     (size,) = sizes
     return [
-        {n: v[i] if isinstance(v, list) else v for n, v in example.given.items()}
+        {n: v[i] if isinstance(v, list) else v for n, v in example.inputs.items()}
         for i in range(size)
     ], True
 
@@ -153,10 +155,10 @@ def test_an_example_gives_what_it_says_on_row_columns_and_arrays(example: Exampl
     assert near(policy.columns(frame).to_list(), expected)
 
     aggregates = policy.aggregates(frame).rows(named=True) if policy.root.op != "const" else []
-    found = [
+    values_of_rows = [
         policy.row(r, aggregates=aggregates[i] if aggregates else None) for i, r in enumerate(rows)
     ]
-    assert near(found, expected)
+    assert near(values_of_rows, expected)
 
     blank = {"num": 0.0, "bool": False, "str": ""}
     arrays: dict[str, Any] = {"memory_id": np.arange(len(rows))}
@@ -183,11 +185,11 @@ def test_an_example_gives_what_it_says_on_row_columns_and_arrays(example: Exampl
 
 def test_python_examples_are_doctests() -> None:
     text = "\n".join(body for _, body in blocks("python"))
-    test = doctest.DocTestParser().get_doctest(text, {}, PATH.name, str(PATH), 0)
-    said: list[str] = []
-    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=said.append)
+    test = doctest.DocTestParser().get_doctest(text, {}, GUIDE.name, str(GUIDE), 0)
+    output: list[str] = []
+    failed, tried = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=output.append)
     assert tried > 10
-    assert not failed, "\n".join(said)
+    assert not failed, "\n".join(output)
 
 
 @pytest.mark.parametrize("text", [text for info, text in blocks("hy") if info.strip() == "pack"])
@@ -195,7 +197,7 @@ def test_a_pack_that_is_shown_loads(text: str) -> None:
     assert load_pack(text).policies["recall-score"].doc
 
 
-# What is documented, and what there is.
+# Every declared name is documented, and every documented name is declared.
 
 
 def called(form: Form) -> set[str]:
@@ -225,27 +227,13 @@ def code_in(text: str) -> list[str]:
     return re.findall(r"`([^`\n]+)`", text)
 
 
-def table(heading: str) -> list[list[str]]:
-    """The cells of the table whose first column has this heading."""
-    match = re.search(
-        rf"^\| {re.escape(heading)} \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, flags=re.MULTILINE
-    )
-    assert match is not None, heading
-    return [
-        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        for line in match.group(1).splitlines()
-    ]
-
-
 def test_every_form_has_an_example() -> None:
     shown = {ALIASES.get(name, name) for name in used_in_examples()}
     assert not set(FORMS) - shown
 
 
-def test_every_function_over_lists_has_an_example_and_a_place_in_its_table() -> None:
-    tabled = {name for cells in table("of lists") for name in code_in(cells[0])}
-    assert tabled == set(LIST_FORMS)
-    assert not tabled - used_in_examples()
+def test_every_function_over_lists_has_an_example() -> None:
+    assert not set(LIST_FORMS) - used_in_examples()
 
 
 def test_every_helper_has_an_example() -> None:
@@ -254,182 +242,45 @@ def test_every_helper_has_an_example() -> None:
 
 def test_examples_call_nothing_that_is_not_there() -> None:
     known = {*FORMS, *LIST_FORMS, *library(), *ALIASES}
-    own = set(re.findall(r"\(defn (\S+)", PAGE))
+    own = set(re.findall(r"\(defn (\S+)", "".join(PAGES.values())))
     assert not used_in_examples() - known - own
 
 
-def test_every_alias_is_in_its_table_and_means_what_it_says() -> None:
-    rows = {
-        alias: code_in(cells[1])[0]
-        for cells in table("also written")
-        for alias in code_in(cells[0])
-    }
-    assert rows == dict(ALIASES)
+def test_every_declared_name_is_in_the_reference() -> None:
+    page = PAGES[reference_page.PATH]
+    names = {*ALIASES, *ABSENT, *FEATURES, *SETTINGS}
+    assert not names - set(code_in(page))
+    assert [slot for slot in SLOTS if f"\n### {slot}\n" not in page] == []
+    assert [
+        name for name in {*FORMS, *library()} - {"pack", "setting"} if f"`({name} " not in page
+    ] == []
 
 
-def test_every_literal_is_named() -> None:
-    assert not set(LITERALS) - set(code_in(PAGE))
-
-
-def test_what_is_left_out_is_what_the_errors_name() -> None:
-    first = [name for cells in table("left out") for name in code_in(cells[0])]
-    assert set(first) == set(ABSENT)
-
-
-def test_every_type_and_its_nulls_are_in_the_table() -> None:
-    assert [cells[0] for cells in table("type")] == ["num", "bool", "str", "set"]
-
-
-def test_every_link_leads_somewhere() -> None:
-    headings = {
-        re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-")
-        for h in re.findall(r"^#+ (.*)$", PAGE, re.M)
-    }
-    for target in re.findall(r"\]\((?!http)([^)]+)\)", PAGE):
-        path, _, anchor = target.partition("#")
-        if path:
-            text = (PATH.parent / path).read_text(encoding="utf-8")
-            assert not anchor or f"# {anchor.replace('-', ' ')}" in text.lower()
-        else:
-            assert anchor in headings
-    for script in re.findall(r"experiments/\w+\.py", PAGE):
-        assert (PATH.parents[1] / script).exists()
-
-
-# Tables that repeat declarations.
-
-
-def helpers_table() -> str:
-    rows = [f"| `({' '.join((h.name, *h.arguments))})` | {h.doc} |" for h in library().values()]
-    return "\n".join(["| helper | what it gives |", "|---|---|", *rows])
-
-
-def limits_table() -> str:
-    source = Path(reader.__file__).read_text(encoding="utf-8")
-    found = re.findall(
-        r'^(MAX_\w+) = ([^\n]*)\n(?:"""(.*?)"""\n)?', source, flags=re.MULTILINE | re.DOTALL
-    )
-    rows = [
-        f"| `{name}` | {getattr(reader, name):,} | {' '.join(doc.split())} |"
-        for name, _, doc in found
+def test_the_guide_names_every_literal_and_every_type() -> None:
+    assert not set(LITERALS) - set(code_in(PAGES[GUIDE]))
+    assert re.findall(r"^\| (num|bool|str|set) \|", PAGES[GUIDE], flags=re.MULTILINE) == [
+        "num",
+        "bool",
+        "str",
+        "set",
     ]
-    assert len(rows) == sum(name.startswith("MAX_") for name in vars(reader)), (
-        "a limit is not in the table"
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors of the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page, flags=re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.parent.name)
+def test_every_link_leads_to_a_heading(path: Path) -> None:
+    for target in re.findall(r"\]\((?!http)([^)]+)\)", PAGES[path]):
+        name, _, anchor = target.partition("#")
+        page = (path.parent / name).read_text(encoding="utf-8") if name else PAGES[path]
+        assert not anchor or anchor in anchors(page), target
+
+
+def test_the_reference_is_generated_from_the_declarations() -> None:
+    assert PAGES[reference_page.PATH] == reference_page.write_page(), (
+        "write it again: python tests/language/reference_page.py"
     )
-    return "\n".join(["| limit | value | |", "|---|---:|---|", *rows])
-
-
-def returns(signature: Signature) -> str:
-    if signature.returns == "record":
-        return f"record of {', '.join(f'`{f}`' for f in signature.fields)}"
-    return signature.returns + (
-        f": {', '.join(f'`{w}`' for w in signature.words)}" if signature.words else ""
-    )
-
-
-def stages_of(signature: Signature) -> tuple[str, ...]:
-    """The stages of which a slot offers the features, but for some."""
-    offered = {
-        stage: [f.name for f in FEATURES.values() if f.stage == stage]
-        for stage in ("memory", "query", "spread")
-    }
-    return tuple(
-        stage
-        for stage, names in offered.items()
-        if 2 * len(set(names) & set(signature.inputs)) > len(names)
-    )
-
-
-def slots_table() -> str:
-    rows = ["| slot | decides | returns | features | over the slate |", "|---|---|---|---|---|"]
-    own = ["| slot | input of its own | type | |", "|---|---|---|---|"]
-    pairs: dict[str, list[str]] = {}
-    for slot in SLOTS.values():
-        signature, stages = slot.signature, stages_of(slot.signature)
-        missing = [
-            f.name
-            for f in FEATURES.values()
-            if f.stage in stages and f.name not in signature.inputs
-        ]
-        read = ", ".join(stages) + (
-            f" without {', '.join(f'`{name}`' for name in missing)}" if missing else ""
-        )
-        aggregates = (
-            "aggregates" + (" and lists" if signature.lists else "") if signature.aggregates else ""
-        )
-        rows.append(
-            f"| `{slot.name}` | {slot.doc} | {returns(signature)} | {read} | {aggregates} |"
-        )
-        for item in signature.inputs.values():
-            if item.name in FEATURES and FEATURES[item.name].stage in stages:
-                continue
-            side, _, feature = item.name.partition("/")
-            if side in ("new", "old") and feature in FEATURES:
-                pairs.setdefault(f"| `{slot.name}` | `{side}/...` | |", []).append(feature)
-            else:
-                own.append(
-                    f"| `{slot.name}` | `{item.name}` | {type_of(item.type, item.words)} | {item.doc} |"
-                )
-    own += [f"{front} {', '.join(f'`{f}`' for f in found)} |" for front, found in pairs.items()]
-    return "\n".join([*rows, "", *own])
-
-
-def type_of(type: str, words: tuple[str, ...]) -> str:
-    return type + (f": {', '.join(f'`{w}`' for w in words)}" if words else "")
-
-
-def features_table() -> str:
-    rows = ["| feature | type | of the | description | unit | range |", "|---|---|---|---|---|---|"]
-    rows += [
-        f"| `{f.name}` | {type_of(f.type, f.words)} | {f.stage} | {f.description} | {f.unit} | {f.range} |"
-        for f in FEATURES.values()
-    ]
-    return "\n".join(rows)
-
-
-def link_edges_table() -> str:
-    rows = [
-        f"| `{word}` | {f'`{EDGES[word]}`' if word in EDGES else 'none'} |"
-        for word in SLOTS["link"].signature.words
-    ]
-    return "\n".join(["| link says | edge |", "|---|---|", *rows])
-
-
-def settings_table() -> str:
-    rows = ["| setting | type | range | what it is |", "|---|---|---|---|"]
-    for s in SETTINGS.values():
-        span = " ".join(f"`{w}`" for w in s.words) or (
-            "" if s.type == "bool" else f"{s.low:g}..{s.high:g}"
-        )
-        rows.append(f"| `{s.name}` | {s.type} | {span} | {s.doc} |")
-    return "\n".join(rows)
-
-
-TABLES: dict[str, Callable[[], str]] = {
-    "helpers": helpers_table,
-    "limits": limits_table,
-    "slots": slots_table,
-    "features": features_table,
-    "settings": settings_table,
-    "link-edges": link_edges_table,
-}
-
-
-def between(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<=<!-- table: {name} -->\n).*?(?=<!-- end -->)", flags=re.DOTALL)
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_says_what_is_declared(name: str) -> None:
-    match = between(name).search(PAGE)
-    assert match is not None
-    assert match.group() == TABLES[name]() + "\n", (
-        "write it anew: python tests/language/test_documentation.py"
-    )
-
-
-if __name__ == "__main__":
-    page = PAGE
-    for name, made in TABLES.items():
-        page = between(name).sub(lambda _, made=made: made() + "\n", page, count=1)
-    PATH.write_text(page, encoding="utf-8")

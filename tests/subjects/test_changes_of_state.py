@@ -21,7 +21,7 @@ from memlab.subjects.reading.change import (
     score,
     signs_of_change,
 )
-from memlab.subjects.reading.comparison import MOST_TOLD, Verdict, compare, read_text
+from memlab.subjects.reading.comparison import MOST_WORDS, Verdict, compare, read_text
 
 DATA = Path(__file__).parents[2] / "experiments/data"
 
@@ -175,5 +175,5 @@ def test_signs_are_of_the_known_kinds_and_gaps_hold_words() -> None:
 
 
 def test_a_long_text_is_asked_for_no_change() -> None:
-    assert read_text("The bike is red. " * MOST_TOLD).telling is None
+    assert read_text("The bike is red. " * MOST_WORDS).telling is None
     assert read_text("Hello!").telling is None

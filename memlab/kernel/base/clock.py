@@ -68,6 +68,11 @@ def system_clock() -> Micros:
     -------
     int
         Microseconds since 1970-01-01 UTC.
+
+    Examples
+    --------
+    >>> system_clock() > 1_700_000_000_000_000  # later than 2023
+    True
     """
     return time.time_ns() // 1000
 
@@ -92,6 +97,7 @@ class ManualClock:
         self.now = to_micros(start)
 
     def __call__(self) -> Micros:
+        """Return the time that was set."""
         return self.now
 
     @checked

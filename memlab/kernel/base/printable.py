@@ -20,7 +20,7 @@ _ACTIVE = re.compile("[" + "".join(map(re.escape, map(chr, _PICTURES))) + "]")
 
 
 def printable(text: str) -> str:
-    """Return `text` with control characters as symbols. Line ends and tabs are kept.
+    r"""Return `text` with control characters as symbols. Line ends and tabs are kept.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def printable(text: str) -> str:
 
     Examples
     --------
-    >>> printable("a\\x1b[2J\\r\\nb\\u202e")
-    'a␛[2J\\nb�'
+    >>> printable("a\x1b[2J\r\nb\u202e")
+    'a␛[2J\nb�'
     """
     if text.isprintable():  # Fast, and true for most texts.
         return text
@@ -43,7 +43,7 @@ def printable(text: str) -> str:
 
 
 def json_safe(text: str) -> str:
-    """Return a JSON text of the same value in which control characters are escaped.
+    r"""Return a JSON text of the same value in which control characters are escaped.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def json_safe(text: str) -> str:
 
     Examples
     --------
-    >>> json_safe('"a\\x9b"')
-    '"a\\\\u009b"'
+    >>> json_safe('"a\x9b"')
+    '"a\\u009b"'
     """
     return _ACTIVE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 

@@ -17,7 +17,8 @@ _SECONDS_PER_LINE = 3.0
 class Step(Protocol):
     """A function that advances the progress by `n` units."""
 
-    def __call__(self, n: float) -> object: ...
+    def __call__(self, n: float) -> object:
+        """Advance the bar by `n` items."""
 
 
 def in_notebook() -> bool:

@@ -62,9 +62,9 @@ def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
 
 
 def enlarge(array: NDArray[Any], size: int, needed: int) -> NDArray[Any]:
-    """Return an array with room for ``needed`` rows that begins with the first ``size`` rows of ``array``.
+    """Return an array with room for `needed` rows that begins with `size` rows of `array`.
 
-    Returns ``array`` itself where it is long enough, and otherwise a copy of at least twice its length, so that
+    The result is `array` itself if it is long enough. Otherwise it is a copy of at least twice the length, so that
     appending rows one by one takes amortised constant time.
 
     >>> len(enlarge(np.zeros((4, 2)), 3, 4)), len(enlarge(np.zeros((4, 2)), 4, 5))

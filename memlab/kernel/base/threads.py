@@ -202,7 +202,7 @@ class Worker:
         return self._stopping.wait(seconds)
 
     def stop_soon(self) -> None:
-        """Stop after the current step without waiting for it, so that a finalizer may call this anywhere."""
+        """Stop after the current step without waiting; safe within a finalizer."""
         self._stopping.set()
         self._work.set()
 
@@ -246,7 +246,7 @@ class Background:
         self._worker.stop()
 
     def stop_soon(self) -> None:
-        """Stop after the current step without waiting for it, so that a finalizer may call this anywhere."""
+        """Stop after the current step without waiting; safe within a finalizer."""
         self._worker.stop_soon()
 
     def __enter__(self) -> Self:

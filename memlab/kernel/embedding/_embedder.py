@@ -470,6 +470,13 @@ class Embedder:
         Number of components of a vector.
     remote
         Host or service to which the embedder says that it sends texts; None if they stay on this machine.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> embedder = memlab.open().io.embedder
+    >>> embedder.dim, embedder.encode(["tabs or spaces?"]).shape
+    (256, (1, 256))
     """
 
     name: str
@@ -614,7 +621,7 @@ class Encodes(Protocol):
 
 @dataclass(frozen=True)
 class EmbedderSource:
-    """An embedder that an extension offers under a name: ``memlab.open(path, embedder=NAME)``.
+    """An embedder that an extension offers under a name.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""English for the kernel: words, tables, numbers, and statements that a later text restates.
+"""English for the kernel: words, tables, numbers and restated statements.
 
 The package knows neither memories nor labs. Its tables are ``english.toml`` and, for signs in queries and statements,
 ``signs.toml``. ``memlab.subjects.reading`` interprets sentences with the same tables.

@@ -1,12 +1,14 @@
-"""Statements that a later text restates with another number, another date or the opposite; and signs in words and queries.
+"""Statements that a later text restates, and the signs in words and queries.
+
+A later text restates a statement with another number, another date or the opposite.
 
 A long message makes many statements, and one clause may correct one of them. A text is therefore read as *values* and
 *denials*. A value is a number, share, price, time or date with the words around it, whose weight falls with distance. A
-denial says that the speaker never did something. Of two texts
+denial says that the speaker never did something. Two texts are compared as follows.
 
-- a value restates the value with the most similar words if both have one kind, count the same things and differ, and if
-  neither text contains the value of the other as well;
-- a denial restates a sentence that contains most of the denied words and denies nothing.
+- A value restates the value with the most similar words. Both have one kind, count the same things and differ, and
+  neither text contains the value of the other.
+- A denial restates a sentence that contains most of the denied words and denies nothing.
 
 Nothing is learned and no other text is read, so two texts always give the same result. Code and quotations count as no
 one's statements. The words are in ``signs.toml``; in a language without a table, only numbers are read. Reading takes time
@@ -86,7 +88,10 @@ class Signs:
         return bits
 
     def read_query(self, spoken: str) -> dict[str, bool]:
-        """Return the features of a query, given as words in lower case with a space before and after each."""
+        """Return the features of a query.
+
+        `spoken` has the query's words in lower case, with a space before and after each.
+        """
         return {
             "asks-when": self.when.search(spoken) is not None,
             "asks-how-many": self.how_many.search(spoken) is not None,
@@ -106,21 +111,21 @@ def signs_of(language: str | None) -> Signs:
         language or "", {}
     )
     bits: dict[str, int] = {}
-    for place, name in enumerate(SAYS):
+    for bit, name in enumerate(SAYS):
         for word in tables.get(name, ()):
-            bits[word] = bits.get(word, 0) | 1 << place
+            bits[word] = bits.get(word, 0) | 1 << bit
 
     def phrases(name: str, first: str = "") -> re.Pattern[str]:
-        """Return a pattern of these phrases, or of phrases of `first` at the start of a question."""
+        """Return a pattern of phrases; those of `first` match only at the start."""
         patterns = [f"^ {re.escape(phrase)} " for phrase in tables.get(first, ())]
         patterns += [f" {re.escape(phrase)} " for phrase in tables.get(name, ())]
         return re.compile("|".join(patterns) or r"(?!)")
 
-    asked = ("asks-how-many", "asks-you", "asks-now", "asks-past", "asks-over-time")
+    query_tables = ("asks-how-many", "asks-you", "asks-now", "asks-past", "asks-over-time")
     words = {name: frozenset(tables.get(name, ())) for name in _TABLES}
     words["begins"] = words["numbers"] | words["months"] | words["days"]
     words["unsaid"] = words["denials"] | words["light"]
-    return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, asked))
+    return Signs(bits, words, phrases("asks-when", "asks-when-first"), *map(phrases, query_tables))
 
 
 _LONGEST = 20_000
@@ -156,7 +161,7 @@ _UNIT = re.compile(r"[\d.,:/]+([a-z]{1,3})")
 
 
 class _Word(NamedTuple):
-    """A word in lower case with its position; `stem` is None for a word without content."""
+    """A word in lower case and its offsets; `stem` is None for function words."""
 
     low: str
     capital: bool
@@ -168,7 +173,7 @@ class _Word(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """The words from `first` to before `last`: a value of a `kind`, counting the things in `unit`."""
+    """A value at words `first` to `last` - 1: its kind, and the stems of its unit."""
 
     kind: str
     value: str
@@ -179,10 +184,10 @@ class _Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Restated:
-    """One statement of an older text that a later text restates.
+    """A statement of an older text that a later text restates.
 
-    `likeness` (0 to 1) is the similarity of the words around both, and `words` are their common stems. `old` and `new` are
-    the positions of the two clauses in their texts.
+    `likeness` (0 to 1) compares the words around both, and `words` has their common stems. `old` and `new` are
+    the start and stop of the two clauses.
     """
 
     likeness: float
@@ -192,7 +197,7 @@ class Restated:
 
 
 def restated(old: str, new: str, language: str = "english") -> list[Restated]:
-    """Return the statements of `old` that the later text `new` restates, the most certain first.
+    """Return the statements of `old` that `new` restates, the most certain first.
 
     >>> older = "Hello! The shed has 12 shelves, and 3 of them are full."
     >>> [found] = restated(older, "Some news: my shed has 15 shelves now. What shall I put there?")
@@ -217,13 +222,16 @@ class Asked:
         self._stems, self._language = _read(question, language).stems, language
 
     def __len__(self) -> int:
-        """How many different stems it has that say what it is about."""
+        """Return the number of different stems that carry the question's subject."""
         return len(self._stems)
 
     def outdated(self, old: str, new: str) -> float:
-        """Return the largest share of the question's stems that both texts have in one restated statement."""
-        found = _restated(old, new, self._language) if self._stems else ()
-        return max((len(one.words & self._stems) / len(self._stems) for one in found), default=0.0)
+        """Return the maximum share of the question's stems in one restated statement."""
+        statements = _restated(old, new, self._language) if self._stems else ()
+        return max(
+            (len(statement.words & self._stems) / len(self._stems) for statement in statements),
+            default=0.0,
+        )
 
 
 class _Text:
@@ -231,7 +239,7 @@ class _Text:
 
     def __init__(self, text: str, language: str) -> None:
         self._table = signs_of(language).words
-        self.words = list(_words(text[:_LONGEST], language))
+        self.words = list(_split_words(text[:_LONGEST], language))
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -240,26 +248,26 @@ class _Text:
     @cached_property
     def values(self) -> list[_Value]:
         begins = self._table["begins"]
-        found: list[_Value] = []
-        for place, word in enumerate(self.words):
+        values: list[_Value] = []
+        for position, word in enumerate(self.words):
             if (word.low[0].isdigit() or word.low in begins) and (
-                not found or place >= found[-1].last
+                not values or position >= values[-1].last
             ):
-                value = self._value(place)
+                value = self._value(position)
                 if value is not None:
-                    found.append(value)
-            if len(found) == _MOST:
+                    values.append(value)
+            if len(values) == _MOST:
                 break
-        return found
+        return values
 
     @cached_property
-    def said(self) -> frozenset[tuple[str, str]]:
+    def value_keys(self) -> frozenset[tuple[str, str]]:
         return frozenset((value.kind, value.value) for value in self.values)
 
     @cached_property
     def around(self) -> list[dict[str, float]]:
         """The weights of the stems around each value."""
-        return [self._around(value) for value in self.values]
+        return [self._weigh_context(value) for value in self.values]
 
     @cached_property
     def squares(self) -> list[float]:
@@ -268,39 +276,39 @@ class _Text:
 
     @cached_property
     def denials(self) -> list[tuple[int, list[str]]]:
-        """Positions where a speaker says that they never did something, and the denied stems."""
-        found = []
-        for place, word in enumerate(self.words):
-            if word.low in self._table["never"] and self._of_oneself(place):
-                denied = list(dict.fromkeys(self._denied(place)))
+        """Positions where a speaker denies having done something, and the denied stems."""
+        denials = []
+        for position, word in enumerate(self.words):
+            if word.low in self._table["never"] and self._of_oneself(position):
+                denied = list(dict.fromkeys(self._denied_stems(position)))
                 if len(denied) > 1:
-                    found.append((place, denied))
-            if len(found) == _MOST:
+                    denials.append((position, denied))
+            if len(denials) == _MOST:
                 break
-        return found
+        return denials
 
     @cached_property
     def sentences(self) -> list[list[_Word]]:
         return [list(words) for _, words in groupby(self.words, key=lambda word: word.sentence)]
 
-    def clause(self, place: int) -> list[_Word]:
+    def clause(self, position: int) -> list[_Word]:
         """Return the words of the clause that contains a word."""
-        number = self.words[place].clause
+        number = self.words[position].clause
         return [
             word
-            for word in self.words[max(place - 2 * _REACH, 0) : place + 2 * _REACH]
+            for word in self.words[max(position - 2 * _REACH, 0) : position + 2 * _REACH]
             if word.clause == number
         ]
 
     def subject(self, value: _Value) -> list[str]:
         """Return the stems before a value in its clause, up to a verb such as is or has."""
-        found: list[str] = []
+        stems: list[str] = []
         for word in self.clause(value.first):
             if word.start >= self.words[value.first].start or word.low in self._table["links"]:
                 break
             if word.stem is not None:
-                found.append(word.stem)
-        return found
+                stems.append(word.stem)
+        return stems
 
     def speaks_of_others(self, words: list[_Word]) -> bool:
         return any(word.low.removesuffix("'s") in self._table["of-others"] for word in words)
@@ -313,103 +321,111 @@ class _Text:
     def denies(self, words: list[_Word]) -> bool:
         return any(word.low in self._table["denials"] for word in words)
 
-    def _value(self, place: int) -> _Value | None:
+    def _value(self, position: int) -> _Value | None:
         """Return the value that begins with a word, or None."""
         # Dates first, then years, which count as no value, then shares, times, prices, numbered names and plain numbers.
-        word, low = self.words[place], self.words[place].low
-        after = self._same(place, place + 1)
+        word, low = self.words[position], self.words[position].low
+        after = self._in_sentence(position, position + 1)
         if low in self._table["months"] or low in self._table["days"]:
-            named = [low[:3]]
-            last = place + 1
+            parts = [low[:3]]
+            last = position + 1
             while (
-                (next := self._same(place, last)) is not None
-                and last < place + 3
+                (next := self._in_sentence(position, last)) is not None
+                and last < position + 3
                 and next.low[0].isdigit()
             ):
                 if (day := _DAY.fullmatch(next.low)) is not None:
-                    named.append(day[1])
+                    parts.append(day[1])
                 last += 1
-            if low in self._table["months"] and (not word.capital or len(named) == 1):
+            if low in self._table["months"] and (not word.capital or len(parts) == 1):
                 return None
-            return _Value("date", " ".join(named), (), place, last)
+            return _Value("date", " ".join(parts), (), position, last)
         number = low
         if _YEAR.fullmatch(low):
             return None
-        before = self._same(place, place - 1)
+        before = self._in_sentence(position, position - 1)
         if (
             after is not None
             and after.low in self._table["months"]
             and after.capital
             and _DAY.fullmatch(number)
         ):
-            return _Value("date", f"{after.low[:3]} {_day(number)}", (), place, place + 2)
+            return _Value("date", f"{after.low[:3]} {_day(number)}", (), position, position + 2)
         if number.endswith("%") or (after is not None and after.low in ("%", "percent")):
             return _Value(
                 "percent",
                 number.removesuffix("%"),
                 (),
-                place,
-                place + 1 + (not number.endswith("%")),
+                position,
+                position + 1 + (not number.endswith("%")),
             )
         if _CLOCK.fullmatch(number) or (after is not None and after.low in ("am", "pm")):
-            return _Value("time", number, (), place, place + 1)
+            return _Value("time", number, (), position, position + 1)
         if before is not None and before.low in _MONEY:
-            return _Value("money", number, (), place, place + 1)
+            return _Value("money", number, (), position, position + 1)
         if (
             before is not None
             and before.capital
             and before.stem is not None
-            and not self._begins(place - 1)
+            and not self._begins_sentence(position - 1)
         ):
-            return _Value(f"named {before.stem}", number, (), place, place + 1)
-        return _Value("number", number, self._unit(place), place, place + 1)
+            return _Value(f"named {before.stem}", number, (), position, position + 1)
+        return _Value("number", number, self._unit(position), position, position + 1)
 
-    def _unit(self, place: int) -> tuple[str, ...]:
-        """Return the stems of the things that a number counts: its suffix and the words right after it."""
-        joined = _UNIT.fullmatch(self.words[place].low)
-        found = [joined[1]] if joined is not None else []
-        for word in self.words[place + 1 : place + 4]:
-            if word.clause != self.words[place].clause or word.low[0].isdigit():
+    def _unit(self, position: int) -> tuple[str, ...]:
+        """Return the stems of the counted things: a number's suffix and the next words."""
+        joined = _UNIT.fullmatch(self.words[position].low)
+        stems = [joined[1]] if joined is not None else []
+        for word in self.words[position + 1 : position + 4]:
+            if word.clause != self.words[position].clause or word.low[0].isdigit():
                 break
             if word.stem is not None:
-                found.append(word.stem)
-            elif found:
+                stems.append(word.stem)
+            elif stems:
                 break
-        return tuple(found)
+        return tuple(stems)
 
-    def _same(self, place: int, other: int) -> _Word | None:
+    def _in_sentence(self, position: int, other: int) -> _Word | None:
         """Return another word if it is in the same sentence, or None."""
         if (
             not 0 <= other < len(self.words)
-            or self.words[other].sentence != self.words[place].sentence
+            or self.words[other].sentence != self.words[position].sentence
         ):
             return None
         return self.words[other]
 
-    def _begins(self, place: int) -> bool:
-        return place == 0 or self.words[place - 1].sentence != self.words[place].sentence
+    def _begins_sentence(self, position: int) -> bool:
+        return position == 0 or self.words[position - 1].sentence != self.words[position].sentence
 
-    def _around(self, value: _Value) -> dict[str, float]:
-        found: dict[str, float] = {}
+    def _weigh_context(self, value: _Value) -> dict[str, float]:
+        weights: dict[str, float] = {}
         sentence, clause = self.words[value.first].sentence, self.words[value.first].clause
-        for place in range(max(value.first - _REACH, 0), min(value.last + _REACH, len(self.words))):
-            word = self.words[place]
-            if word.stem is None or word.sentence != sentence or value.first <= place < value.last:
+        for position in range(
+            max(value.first - _REACH, 0), min(value.last + _REACH, len(self.words))
+        ):
+            word = self.words[position]
+            if (
+                word.stem is None
+                or word.sentence != sentence
+                or value.first <= position < value.last
+            ):
                 continue
-            distance = value.first - place if place < value.first else place - value.last + 1
+            distance = (
+                value.first - position if position < value.first else position - value.last + 1
+            )
             weight = 0.5 ** (distance / _HALF) * (1.0 if word.clause == clause else _OTHER_CLAUSE)
-            found[word.stem] = max(found.get(word.stem, 0.0), weight)
-        return found
+            weights[word.stem] = max(weights.get(word.stem, 0.0), weight)
+        return weights
 
-    def _of_oneself(self, place: int) -> bool:
-        before = [word.low for word in self.words[max(place - 4, 0) : place]]
-        done = self.words[place].low != "not" or bool({"have", "had", "did"} & set(before[-1:]))
+    def _of_oneself(self, position: int) -> bool:
+        before = [word.low for word in self.words[max(position - 4, 0) : position]]
+        done = self.words[position].low != "not" or bool({"have", "had", "did"} & set(before[-1:]))
         return done and any(low.partition("'")[0] in self._table["self"] for low in before)
 
-    def _denied(self, place: int) -> Iterator[str]:
+    def _denied_stems(self, position: int) -> Iterator[str]:
         began = False
-        for word in self.words[place + 1 : place + _REACH]:
-            if word.sentence != self.words[place].sentence or word.low.partition("'")[0] in (
+        for word in self.words[position + 1 : position + _REACH]:
+            if word.sentence != self.words[position].sentence or word.low.partition("'")[0] in (
                 "i",
                 "we",
             ):
@@ -425,44 +441,50 @@ def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
     if not old.values or not new.values:
         return
     table = [
-        [_likeness(old, one, new, other) for one in range(len(old.values))]
-        for other in range(len(new.values))
+        [_compare_values(old, old_row, new, new_row) for old_row in range(len(old.values))]
+        for new_row in range(len(new.values))
     ]
     greatest = [max(column) for column in zip(*table, strict=True)]
-    for other, row in enumerate(table):
-        likeness = max(row)
-        one = row.index(likeness)
-        before, after = old.values[one], new.values[other]
+    for new_row, likenesses in enumerate(table):
+        likeness = max(likenesses)
+        old_row = likenesses.index(likeness)
+        before, after = old.values[old_row], new.values[new_row]
         if (
             likeness >= _LEAST
-            and likeness == greatest[one]
-            and (before.kind, before.value) not in new.said
-            and (after.kind, after.value) not in old.said
+            and likeness == greatest[old_row]
+            and (before.kind, before.value) not in new.value_keys
+            and (after.kind, after.value) not in old.value_keys
             and _keeps_subject(old, before, new)
             and (
                 not new.speaks_of_others(new.clause(after.first))
                 or old.speaks_of_others(old.clause(before.first))
             )
         ):
-            words = frozenset(old.around[one]) & new.stems
+            words = frozenset(old.around[old_row]) & new.stems
             yield Restated(likeness, words, _span(old, before.first), _span(new, after.first))
 
 
-def _likeness(old: _Text, one: int, new: _Text, other: int) -> float:
-    """Return the cosine of the words around two values; 0 if they cannot be values of the same thing."""
-    before, after = old.values[one], new.values[other]
-    if before.kind != after.kind or not _same_things(before.unit, after.unit):
+def _compare_values(old: _Text, old_row: int, new: _Text, new_row: int) -> float:
+    """Return the cosine of the words around two values.
+
+    It is 0 for values of different kinds or units.
+    """
+    before, after = old.values[old_row], new.values[new_row]
+    if before.kind != after.kind or not _may_count_same(before.unit, after.unit):
         return 0.0
-    first, second = old.around[one], new.around[other]
+    first, second = old.around[old_row], new.around[new_row]
     shared = sum(weight * second[stem] for stem, weight in first.items() if stem in second)
     if not shared:
         return 0.0
-    return float(shared / (old.squares[one] * new.squares[other]) ** 0.5)
+    return float(shared / (old.squares[old_row] * new.squares[new_row]) ** 0.5)
 
 
-def _same_things(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return True if two numbers may count the same: "12 problems" and "15 hard problems", but not "15 hard questions"."""
-    short, long = sorted((one, other), key=len)
+def _may_count_same(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    """Return True if two numbers may count the same things.
+
+    "12 problems" and "15 hard problems" may; "12 problems" and "15 hard questions" may not.
+    """
+    short, long = sorted((first, second), key=len)
     return short in (long[: len(short)], long[len(long) - len(short) :]) if short else not long
 
 
@@ -474,48 +496,54 @@ def _keeps_subject(old: _Text, value: _Value, new: _Text) -> bool:
 
 
 def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
-    for place, denied in new.denials:
-        for words in _said_in(denied, old):
-            held = frozenset(word.stem for word in words if word.stem is not None) & new.stems
+    for position, denied in new.denials:
+        for words in _find_denied_clauses(denied, old):
+            shared = frozenset(word.stem for word in words if word.stem is not None) & new.stems
             yield Restated(
-                _share(denied, words), held, (words[0].start, words[-1].stop), _span(new, place)
+                _share(denied, words),
+                shared,
+                (words[0].start, words[-1].stop),
+                _span(new, position),
             )
-    for place, denied in old.denials:
-        for words in _said_in(denied, new):
+    for position, denied in old.denials:
+        for words in _find_denied_clauses(denied, new):
             if new.tells_of_oneself(words) and not new.speaks_of_others(words):
-                held = new.stems.intersection(denied)
+                shared = new.stems.intersection(denied)
                 yield Restated(
-                    _share(denied, words), held, _span(old, place), (words[0].start, words[-1].stop)
+                    _share(denied, words),
+                    shared,
+                    _span(old, position),
+                    (words[0].start, words[-1].stop),
                 )
 
 
-def _said_in(denied: list[str], text: _Text) -> Iterator[list[_Word]]:
-    """Yield the clauses of each sentence that contains the denied words and denies nothing."""
+def _find_denied_clauses(denied: list[str], text: _Text) -> Iterator[list[_Word]]:
+    """Yield the clauses of each sentence that has the denied words and denies nothing."""
     for sentence in text.sentences:
         clauses = [list(words) for _, words in groupby(sentence, key=lambda word: word.clause)]
-        told = [words for words in clauses if _share(denied, words)]
-        words = [word for clause in told for word in clause]
+        matches = [words for words in clauses if _share(denied, words)]
+        words = [word for clause in matches for word in clause]
         if words and _share(denied, words) >= _DENIED and not text.denies(words):
             yield words
 
 
 def _share(denied: list[str], words: list[_Word]) -> float:
-    held = {word.stem for word in words}
-    return sum(stem in held for stem in denied) / len(denied)
+    stems = {word.stem for word in words}
+    return sum(stem in stems for stem in denied) / len(denied)
 
 
-def _span(text: _Text, place: int) -> tuple[int, int]:
-    clause = text.clause(place)
+def _span(text: _Text, position: int) -> tuple[int, int]:
+    clause = text.clause(position)
     return clause[0].start, clause[-1].stop
 
 
-def _words(text: str, language: str) -> Iterator[_Word]:
+def _split_words(text: str, language: str) -> Iterator[_Word]:
     table = signs_of(language).words
     turns, unsaid = table["turns"], table["unsaid"]
     sentence = clause = 0
     if _MAY_QUOTE.search(text):
         for pattern in (_FENCED, _QUOTED, _CODE):
-            text = pattern.sub(lambda found: " " * len(found[0]), text)
+            text = pattern.sub(lambda quotation: " " * len(quotation[0]), text)
     for match in _TOKEN.finditer(text.replace("\u2019", "'")):
         token = match[0]
         first = token[0]
@@ -534,33 +562,38 @@ def _words(text: str, language: str) -> Iterator[_Word]:
 
 
 def _day(number: str) -> str:
-    found = _DAY.fullmatch(number)
-    return number if found is None else found[1]
+    match = _DAY.fullmatch(number)
+    return number if match is None else match[1]
 
 
+# Kept because many queries are compared with the same pair of texts.
 @lru_cache(maxsize=2048)
 def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
-    one, other = _read(old, language), _read(new, language)
-    found = [*_values_restated(one, other), *_denials_restated(one, other)]
-    return tuple(sorted(found, key=lambda each: -each.likeness))
+    older, newer = _read(old, language), _read(new, language)
+    statements = [*_values_restated(older, newer), *_denials_restated(older, newer)]
+    return tuple(sorted(statements, key=lambda each: -each.likeness))
 
 
+# Kept because each text is compared with many others.
 @lru_cache(maxsize=1024)
 def _read(text: str, language: str) -> _Text:
     return _Text(text, language)
 
 
+# Kept because a few thousand words make up most of a conversation.
 @lru_cache(maxsize=8192)
 def _stem(word: str, language: str) -> str | None:
     bare = word.partition("'")[0]
     return None if bare in _stop_words(language) else _stemmer(language)(bare)
 
 
+# One set per language: looked up for every word.
 @cache
 def _stop_words(language: str) -> frozenset[str]:
     return frozenset(STOP_WORDS.get(language, ()))
 
 
+# One stemmer per language: it is built in C and keeps its own tables.
 @cache
 def _stemmer(language: str) -> Callable[[str], str]:
     if language == "none":

@@ -1,14 +1,15 @@
 """Function words of the languages in which people most often write to an agent.
 
-Articles, pronouns, prepositions, conjunctions, auxiliaries, and the words that ask: they say how a question is put and
-not what it is about. The English list follows Snowball's; the others hold the same closed classes. A language without
-a list keeps every word, and BM25 weighs the frequent ones down.
+They are articles, pronouns, prepositions, conjunctions, auxiliaries and question words, which carry no topic. The
+English list follows Snowball's; the others contain the same word classes. A language without a list keeps every word,
+and BM25 gives the frequent ones a low weight.
 """
 
 from __future__ import annotations
 
 __all__ = ["STOP_WORDS"]
 
+# Closed word classes by language, as texts because a set of 150 literals is unreadable.
 _LISTS = {
     "english": """
         i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers

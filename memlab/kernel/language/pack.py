@@ -298,7 +298,7 @@ def read_policy_form(form: Form, source: Text) -> PolicyForm:
 
 
 def with_setting(source: str, name: str, value: float | str | bool) -> str:
-    """Return the text of a pack with another value for a setting.
+    r"""Return the text of a pack with another value for a setting.
 
     Parameters
     ----------
@@ -321,8 +321,8 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
 
     Examples
     --------
-    >>> with_setting('(pack tiny "One setting.")\\n(setting seeds 10)', "seeds", 5)
-    '(pack tiny "One setting.")\\n(setting seeds 5)'
+    >>> with_setting('(pack tiny "One setting.")\n(setting seeds 10)', "seeds", 5)
+    '(pack tiny "One setting.")\n(setting seeds 5)'
     """
     forms = read_forms(Text(_blanked(source)), characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
     if not forms or forms[0].head != "pack":

@@ -44,7 +44,7 @@ class _Origin(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Policy(Displayed):
-    """A checked policy. Two policies are equal if their hashes are equal. `compile_policy` creates one.
+    """A checked policy. Two policies are equal if their hashes are equal.
 
     Attributes
     ----------
@@ -71,6 +71,13 @@ class Policy(Displayed):
         Tests of sets by name, with the sets that they read.
     root
         Graph of the computation.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> policy = memlab.load_pack("memlab").policy("known")
+    >>> policy.name, len(policy.hash)
+    ('memlab/known', 64)
     """
 
     name: str
@@ -99,12 +106,12 @@ class Policy(Displayed):
 
     @property
     def helpers(self) -> tuple[str, ...]:
-        """The ``defn`` forms it was compiled with, used or not. Together with `source` they allow recompilation."""
+        """The ``defn`` forms that the policy was compiled with, used or not."""
         return self._origin.helpers
 
     @cached_property
     def meaning_hash(self) -> str:
-        """Merkle hash of the graph: equal for two texts that compute the same operations with the same parameter values."""
+        """Merkle hash of the graph: equal for texts that compute the same operations."""
         return digest(DIALECT, self.root.digest)
 
     @checked
@@ -144,12 +151,14 @@ class Policy(Displayed):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Fields that the policy of a record slot may update, sorted; empty for any other policy."""
+        """Sorted fields that the policy of a record slot may update; else empty."""
         return self.root.value if self.root.op == "record" else ()
 
     @checked
     def field(self, name: str) -> Policy:
-        """Return the policy of one field of a record: a scalar, which can be explained, drawn and ranked.
+        """Return the policy of one field of a record.
+
+        It returns a scalar, so it can be explained and drawn.
 
         Parameters
         ----------

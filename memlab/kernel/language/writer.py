@@ -38,7 +38,7 @@ _UNSEEN = re.compile(
 
 
 def write_data(value: Any) -> str:
-    """Return data as text: None, booleans, finite numbers, texts, and lists and mappings of these.
+    r"""Return data as text: None, booleans, finite numbers, texts, and lists and mappings of these.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def write_data(value: Any) -> str:
 
     Examples
     --------
-    >>> write_data(["a\\"b", 1, 0.5, None, {"k": True}])
-    '["a\\\\"b" 1 0.5 None (table "k" True)]'
+    >>> write_data(["a\"b", 1, 0.5, None, {"k": True}])
+    '["a\\"b" 1 0.5 None (table "k" True)]'
     """
     # Booleans come before numbers, because True is an int.
     if value is None or isinstance(value, bool):

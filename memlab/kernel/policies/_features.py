@@ -93,7 +93,7 @@ class Feature:
         return printable(f"<Feature {self.name}{of}, {self.type}: {clip(self.description, 80)}>")
 
     def fingerprint(self, dependencies: dict[str, str]) -> str:
-        """Return a hash of the definition and of the named parts that the value depends on.
+        """Return a hash of the definition and of the parts that the value depends on.
 
         The fingerprint of an extension's feature also names the extension and its version.
 
@@ -113,7 +113,7 @@ class Feature:
         return f"{hash} {self.owner}" if self.owner else hash
 
 
-def _refusal(feature: Feature) -> str | None:
+def _describe_feature_fault(feature: Feature) -> str | None:
     """Return the reason to refuse a feature of an extension, or None to accept it."""
     if feature.compute is None:
         return f"The feature {feature.name} has no function: give compute=, a function from a Pool to its values."
@@ -898,6 +898,6 @@ FEATURES: Registry[Feature] = Registry(
     ),
     kind="features",
     about="description",
-    check=_refusal,
+    check=_describe_feature_fault,
 )
-"""Every feature by name, with its type, description, unit and range: docs/policy-language.md#features."""
+"""Every feature by name, with its type, description, unit and range: docs/reference/policy-language.md#features."""

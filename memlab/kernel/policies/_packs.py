@@ -93,6 +93,13 @@ class Pack(Displayed):
         Hash of all policies and settings and of the version of the language.
     known_for
         Hash of the recall-score for which the policy `known` was calibrated.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> pack = memlab.load_pack("companion")
+    >>> pack.name, pack.policy("recall-score").name
+    ('companion', 'companion/recall-score')
     """
 
     name: str
@@ -282,7 +289,7 @@ class Pack(Displayed):
         return dict(fingerprints)
 
     def policy(self, slot: str) -> Policy:
-        """Return the policy of a slot, or the slot's default if the pack is older than the slot.
+        """Return the policy of a slot, or the slot's default if the pack has none.
 
         Parameters
         ----------
@@ -863,6 +870,13 @@ class Challenge(Displayed):
         Start of the challenge in microseconds since 1970-01-01 UTC.
     reason
         Reason given for the challenge.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> lab.challenge("companion").extra
+    1
     """
 
     pack: Pack

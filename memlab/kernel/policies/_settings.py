@@ -59,7 +59,7 @@ class Setting:
     owner: str = ""
 
 
-def _refusal(setting: Setting) -> str | None:
+def _describe_setting_fault(setting: Setting) -> str | None:
     """Return the reason to refuse a setting of an extension, or None. Existing packs do not assign it."""
     return f"The setting {setting.name} has no default." if setting.default is None else None
 
@@ -561,9 +561,9 @@ SETTINGS: Registry[Setting] = Registry(
     ),
     kind="settings",
     about="doc",
-    check=_refusal,
+    check=_describe_setting_fault,
 )
-"""Every setting by name: docs/policy-language.md#settings. Values by pack: docs/systems.md#settings-of-each-pack."""
+"""Every setting by name: docs/reference/policy-language.md#settings. Values: docs/systems.md#settings-of-each-pack."""
 
 
 FORMER_SETTINGS: Mapping[str, tuple[str, Mapping[str, SettingValue]]] = MappingProxyType(

@@ -113,7 +113,7 @@ class Slot(Displayed):
 
     @property
     def signature(self) -> Signature:
-        """Signature that policies of this slot are checked against, with the features declared now."""
+        """Signature that policies of this slot are checked against."""
         # Extensions add features at run time, so the signature is rebuilt when the registry has changed.
         signature = self._signatures.get(FEATURES.changes)
         if signature is None:
@@ -312,7 +312,7 @@ _OUTCOMES = ("success", "fail", "recalled", "verified", "rejected")
 _ALL: tuple[Stage, ...] = ("memory", "query", "spread")
 
 
-def _refusal(slot: Slot) -> str | None:
+def _describe_slot_fault(slot: Slot) -> str | None:
     """Return the reason to refuse a slot of an extension, or None. Existing packs do not fill it, so it needs a default."""
     return (
         None
@@ -598,9 +598,9 @@ SLOTS: Registry[Slot] = Registry(
     kind="slots",
     about="doc",
     known=_describe,
-    check=_refusal,
+    check=_describe_slot_fault,
 )
-"""Every slot by name: docs/policy-language.md#slots."""
+"""Every slot by name: docs/reference/policy-language.md#slots."""
 
 
 def get_slot(name: str) -> Slot:

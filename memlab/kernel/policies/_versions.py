@@ -111,6 +111,14 @@ class Version(Displayed):
         Reason given for the change.
     params
         Values of parameters that differ from their defaults.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> version = lab.policies.install("recall-score", "(fn [similarity] similarity)")
+    >>> version.number, version.action
+    (2, 'install')
     """
 
     number: int
@@ -191,7 +199,7 @@ class _Live(NamedTuple):
 
 
 class VersionLog:
-    """The active pack of a lab, its pins, its challenges, and the history of every slot."""
+    """The active pack of a lab, its pins, challenges, and the history of every slot."""
 
     def __init__(self) -> None:
         self._versions: defaultdict[str, list[Version]] = defaultdict(
@@ -210,7 +218,7 @@ class VersionLog:
 
     @property
     def pack(self) -> Pack:
-        """Active pack. Raises MissingExtension if it needs an extension that is not registered."""
+        """Active pack. Raises MissingExtension if an extension is not registered."""
         if not self._lives:
             raise InputError("No pack is active yet.")
         return self._lives[-1].pack
@@ -649,7 +657,7 @@ class VersionLog:
         )
 
     def frame(self, slot: str | None = None) -> pl.DataFrame:
-        """Return the history of one slot or of all, oldest first; see ``LabPolicies.history``.
+        """Return the history of one slot or of all, oldest version first.
 
         Parameters
         ----------

@@ -103,7 +103,7 @@ class ScoreExplanation(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each term, in the order of the policy: ``term``, ``value``, ``label`` and ``group``."""
+        """One row for each term: ``term``, ``value``, ``label`` and ``group``."""
         rows = [
             (*term, *words)
             for term, *words in zip(self.terms, self.labels, self.groups, strict=True)
@@ -114,7 +114,7 @@ class ScoreExplanation(Displayed):
 
     @cached_property
     def parts(self) -> tuple[tuple[str, str, float], ...]:
-        """Group, label and value of each part of the score: terms with one label are added up.
+        """Group, label and value of each part of the score.
 
         The largest group is first, and within a group the largest part. Terms without a label are parts under their
         expression, in the group "" unless the policy names one.
@@ -395,7 +395,7 @@ class Hits(Sequence[Hit], Displayed):
         """The hits with their logged features as a frame, best first.
 
         Columns: rank, memory_id, score, text, ref, speaker, session, project, then each feature of the slate
-        (docs/policy-language.md#features) under its name in a policy, such as ``pl.col("age-days")``. There is no
+        (docs/reference/policy-language.md#features) under its name in a policy, such as ``pl.col("age-days")``. There is no
         column for ``hit.probe``.
         """
         # Iterating makes each hit once per column; a frame has few rows.

@@ -261,7 +261,7 @@ class Stages(Registry[Stage]):
     """
 
     def __init__(self) -> None:
-        super().__init__("stage", kind="stages", about="doc", check=_refusal)
+        super().__init__("stage", kind="stages", about="doc", check=_describe_stage_fault)
         self._builtin: dict[str, Stage] = {}
 
     def declare(self, stages: Iterable[Stage]) -> None:
@@ -272,7 +272,7 @@ class Stages(Registry[Stage]):
 
     def refusal(self, item: Stage) -> str | None:
         """Return why ``item`` cannot replace a stage, or None."""
-        if (fault := _refusal(item)) is not None:
+        if (fault := _describe_stage_fault(item)) is not None:
             return fault
         own = self._builtin.get(item.name)
         if own is None:
@@ -299,7 +299,7 @@ class Stages(Registry[Stage]):
             self.changes += 1
 
 
-def _refusal(item: Stage) -> str | None:
+def _describe_stage_fault(item: Stage) -> str | None:
     """Return why an item is no stage, or None."""
     if not isinstance(item, Stage):
         return f"A stage is a memlab.kernel.recall.Stage, not {type(item).__name__}."

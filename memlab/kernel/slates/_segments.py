@@ -258,7 +258,7 @@ def seal(slates: Sequence[Slate], *, after: int) -> Sealed:
         for name, column in _encode_columns(slates, features, words).items()
     }
     sealed = Sealed(after, ends[1], parts, questions)
-    _compare(sealed, slates)
+    _compare_sealed(sealed, slates)
     return sealed
 
 
@@ -515,7 +515,7 @@ def _decompress(data: bytes) -> NDArray[Any]:
     return pl.read_ipc(io.BytesIO(data)).to_series().to_numpy()
 
 
-def _compare(sealed: Sealed, slates: Sequence[Slate]) -> None:
+def _compare_sealed(sealed: Sealed, slates: Sequence[Slate]) -> None:
     """Raise DamagedLab unless every slate is read back exactly."""
     segment = Segment(sealed.parts.__getitem__)
     for slate, again in zip(slates, segment.slates(sealed.questions), strict=True):

@@ -240,7 +240,7 @@ class Field:
 
     @cached_property
     def is_about_memories(self) -> bool:
-        """Whether the field names memories itself, so that its strings describe these memories."""
+        """Whether the field names memories, which its strings then describe."""
         return self.role == "values" or any(part.role == "memory" for part in self.parts)
 
     @cached_property
@@ -255,7 +255,7 @@ class Field:
 
     @cached_property
     def has_private_strings(self) -> bool:
-        """Whether the field has strings that are not shared with everyone who sees the event."""
+        """Whether the field has strings that some viewers of the event may not see."""
         own = self.role in STRINGS and not self.shared
         return (
             own
@@ -275,7 +275,7 @@ class Field:
 
     @cached_property
     def bears_names(self) -> bool:
-        """Whether the field says which names memories have, or which names a person declared."""
+        """Whether the field has names of memories, or names that a person declared."""
         own = (self.role in NAMES or bool(self.keys)) and self.held != "reference"
         return own or self.role in _NAMING or any(part.bears_names for part in self.parts)
 
@@ -646,7 +646,7 @@ _KERNEL = (
 )
 
 
-def _refusal(declared: EventType) -> str | None:
+def _describe_event_type_fault(declared: EventType) -> str | None:
     """Return the reason why an extension's kind of event is refused, or None."""
     # A memlab without the extension must know from the kind alone which extension is missing.
     extension, kind = split_owner(declared.owner)[0], declared.kind
@@ -673,7 +673,7 @@ def _unclear_text(declared: EventType) -> str | None:
 
 
 EVENTS: Registry[EventType] = Registry(
-    "kind of event", _KERNEL, kind="events", about="doc", check=_refusal
+    "kind of event", _KERNEL, kind="events", about="doc", check=_describe_event_type_fault
 )
 """Every kind of event that this version of memlab knows, with those of extensions."""
 

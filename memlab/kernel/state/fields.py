@@ -95,14 +95,14 @@ def validate_columns(
     for name, values in columns.items():
         if name == "at":
             checked["created"] = [
-                now if when is None else _instant(when, row) for row, when in _rows(values)
+                now if when is None else _instant(when, row) for row, when in _flatten_rows(values)
             ]
         elif name == "text":
-            checked["text"] = [_text(text, row) for row, text in _rows(values)]
+            checked["text"] = [_text(text, row) for row, text in _flatten_rows(values)]
         else:
             checked[name] = _checked(MEMORY[name], values, open_words)
     if "valid_from" in checked and "valid_until" in checked:
-        for row, (start, stop) in _rows(
+        for row, (start, stop) in _flatten_rows(
             list(zip(checked["valid_from"], checked["valid_until"], strict=True))
         ):
             check_interval(start, stop, where=_head(row))
@@ -161,7 +161,7 @@ def is_blank(text: str) -> bool:
     )
 
 
-def _rows(values: Sequence[Any]) -> Iterable[tuple[int | None, Any]]:
+def _flatten_rows(values: Sequence[Any]) -> Iterable[tuple[int | None, Any]]:
     """Yield each value with its row number, or with None if there is only one value."""
     return enumerate(values) if len(values) > 1 else ((None, value) for value in values)
 
@@ -206,7 +206,7 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
             normalise_word(str.__str__(value), column.words) if isinstance(value, str) else value
             for value in values
         ]
-        for row, value in _rows(words):
+        for row, value in _flatten_rows(words):
             if open_words and column.open and is_open_word(value):
                 continue
             if value is not None and (not isinstance(value, str) or value not in column.words):
@@ -216,10 +216,10 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
     if storage == "num":
         return [
             default if value is None else _number(column, value, row)
-            for row, value in _rows(values)
+            for row, value in _flatten_rows(values)
         ]
     if storage == "bool":
-        for row, value in _rows(values):
+        for row, value in _flatten_rows(values):
             if value is not None and not isinstance(value, bool):
                 raise InputError(
                     f"{_head(row)}{name} is true or false, not {describe_value(value)}."
@@ -227,13 +227,19 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
         return [default if value is None else value for value in values]
     if storage == "time":
         return [
-            None if value is None else _instant(value, row, name) for row, value in _rows(values)
+            None if value is None else _instant(value, row, name)
+            for row, value in _flatten_rows(values)
         ]
     if storage == "note":
-        return [value if value is None else _text(value, row, name) for row, value in _rows(values)]
+        return [
+            value if value is None else _text(value, row, name)
+            for row, value in _flatten_rows(values)
+        ]
     if storage == "list":
-        return [_strings(name, value, row) for row, value in _rows(values)]
-    return [value if value is None else _name(name, value, row) for row, value in _rows(values)]
+        return [_strings(name, value, row) for row, value in _flatten_rows(values)]
+    return [
+        value if value is None else _name(name, value, row) for row, value in _flatten_rows(values)
+    ]
 
 
 def _number(column: Column, value: Any, row: int | None) -> float:

@@ -59,7 +59,7 @@ EVERY_KIND = "*"
 
 
 class Projection(ABC):
-    """A table that is folded from some kinds of events and kept with the state of a lab.
+    """A table that is folded from events and stored with the state of a lab.
 
     Subclass it in an extension and pass the class to ``Extension(projections=...)``. The class names the kinds of
     events that it folds, and the instance stores, dumps and loads the table.
@@ -183,7 +183,7 @@ def declare_projections(projections: Iterable[type[Projection]]) -> None:
             extend_event(extended, fields)
 
 
-def _refusal(declared: Owned) -> str | None:
+def _describe_projection_fault(declared: Owned) -> str | None:
     """Return the reason why an extension's projection is refused, or None."""
     kind = declared.value
     if not isinstance(kind, type) or not issubclass(kind, Projection):
@@ -193,7 +193,9 @@ def _refusal(declared: Owned) -> str | None:
     return None
 
 
-EXTENDED: Registry[Owned] = Registry("projection", kind="projections", about="doc", check=_refusal)
+EXTENDED: Registry[Owned] = Registry(
+    "projection", kind="projections", about="doc", check=_describe_projection_fault
+)
 """The projections that extensions declare."""
 
 

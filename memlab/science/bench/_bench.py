@@ -315,7 +315,7 @@ def _measure_pack(
         lab, rate = open_pack_lab(pack, Path(folder))
         with lab:
             rankings = [
-                _name_hits(_recall(lab, question, limit, step, log=False), rate)
+                _name_hits(_recall_questions(lab, question, limit, step, log=False), rate)
                 for question in plan.questions
             ]
             seconds = [_time_recall(lab, question, limit, step) for question in plan.questions]
@@ -337,7 +337,7 @@ def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
     return sum(len(batch) for batch in batches) / (perf_counter() - start)
 
 
-def _recall(
+def _recall_questions(
     lab: Lab | _UnderPack, question: PlannedQuestion, limit: int, step: Step, *, log: bool
 ) -> Hits:
     """Recall for a question."""
@@ -354,7 +354,7 @@ def _name_hits(hits: Hits, rate: float | None) -> list[str]:
 def _time_recall(lab: Lab | _UnderPack, question: PlannedQuestion, limit: int, step: Step) -> float:
     """Return the seconds of a logged recall."""
     start = perf_counter()
-    _recall(lab, question, limit, step, log=True)
+    _recall_questions(lab, question, limit, step, log=True)
     return perf_counter() - start
 
 

@@ -89,10 +89,10 @@ class Disagreements(Sequence[Disagreement], Report):
     def __getitem__(self, at: slice) -> Sequence[Disagreement]: ...
     @arguments.checked
     def __getitem__(self, at: int | slice) -> Disagreement | Sequence[Disagreement]:
-        found: Disagreement | Sequence[Disagreement] = arguments.get_item(
+        items: Disagreement | Sequence[Disagreement] = arguments.get_item(
             self._items, at, "disagreement"
         )
-        return found
+        return items
 
     def __iter__(self) -> Iterator[Disagreement]:
         return iter(self._items)

@@ -107,7 +107,7 @@ def judge(
     return Judged(relevant, gold)
 
 
-def _recall(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
+def _compute_recall(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
     """Return the share of the evidence that was retrieved."""
     return np.asarray(relevant.sum(axis=1) / gold)
 
@@ -144,7 +144,7 @@ def _ndcg(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
 
 
 METRICS: dict[str, Callable[[NDArray[np.bool_], Floats], Floats]] = {
-    "recall": _recall,
+    "recall": _compute_recall,
     "recall_any": _recall_any,
     "recall_all": _recall_all,
     "mrr": _reciprocal_rank,

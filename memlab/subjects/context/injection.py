@@ -530,7 +530,7 @@ class Injection:
 
     # -- text -----------------------------------------------------------------------------------------------------
 
-    def shown(self, slate: Slate) -> None:
+    def record_shown(self, slate: Slate) -> None:
         """Write the shown memories: planned ones first, the rest whole where there is room.
 
         Room for the rest is reserved, so that every shown memory is injected.

@@ -188,7 +188,7 @@ def propose(
     if not facts and not quoted and not answered:
         return
     full_text = message.text if not answered or answer is None else f"{answer.text} {message.text}"
-    reading = utterance(full_text, message.role, asked=question is not None)
+    reading = utterance(full_text, message.role, answers_question=question is not None)
     provenance = provenance_of(message.role, reading.reasons)
     if answer is not None:
         for fact in answered:
@@ -456,7 +456,7 @@ _NO_SUCH = re.compile(
 
 def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
     """Return the rule by which a sentence is remembered, None if there is none."""
-    if of_user and corrects(low, asked=has_question) and _NO_SUCH.match(low) is None:
+    if of_user and corrects(low, answers_question=has_question) and _NO_SUCH.match(low) is None:
         return "corrects"
     if of_user and tells_event(low):
         return "tells-event"

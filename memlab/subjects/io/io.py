@@ -68,7 +68,7 @@ class LabIO:
 
     @property
     def store(self) -> Store:
-        """The journal and the folded state, for tools that read events within ``store.reading()``."""
+        """The journal and the folded state, for tools that read events."""
         return self._core.store
 
     @checked
@@ -335,7 +335,7 @@ class LabIO:
 
     @checked
     def check(self, *, repair: bool = True) -> Checked:
-        """Compare every part of this lab with what was written, and repair it where possible.
+        """Compare every part of this lab with its checksums, and repair it if possible.
 
         ``memlab.check`` does the same for a lab that is not open.
 
@@ -358,7 +358,7 @@ class LabIO:
 
     @checked
     def preview(self, exclude: Annotated[Iterable[str | None] | str, AsGiven] = ()) -> Preview:
-        """Return what ``move_to`` would move, by project, with the secrets found in it today.
+        """Return the memories that ``move_to`` would move, by project, with secrets.
 
         Parameters
         ----------

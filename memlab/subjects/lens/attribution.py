@@ -36,7 +36,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, repr=False)
 class Attribution(Report):
-    """Successes and failures of shown memories, by the version of one slot that decided.
+    """Successes and failures of shown memories, by version of one slot.
 
     The comparison is observational. Versions were active at different times and showed different
     memories for different queries, so a higher rate may come from easier queries.

@@ -345,7 +345,7 @@ class PolicyDiff(Displayed):
 
     @property
     def verdict(self) -> str:
-        """The differences that the texts do not show, in one sentence; "" if there are none."""
+        """The differences that the texts do not show, in one sentence, or ""."""
         if not self:
             only = (
                 ": layout, comments, documentation and bound names do not count"
@@ -394,7 +394,7 @@ def diff_policies(before: Policy, after: Policy) -> FormDiff:
     >>> [(c.kind, c.before, c.after) for c in diff_policies(old, new).changes]
     [('changed', '0.4', '0.5'), ('added', None, '1')]
     """
-    changes, blocks = _compare(before.signature.slot, before, after)
+    changes, blocks = _compare_forms(before.signature.slot, before, after)
     return FormDiff(_describe_side(before), _describe_side(after), tuple(changes), tuple(blocks))
 
 
@@ -427,7 +427,7 @@ def diff_packs(before: Pack, after: Pack) -> FormDiff:
         if old != new or type(old) is not type(new):
             changes.append(Change("settings", "setting", _value(old), _value(new), name))
     for slot in dict.fromkeys((*before.policies, *after.policies)):
-        slot_changes, slot_blocks = _compare(
+        slot_changes, slot_blocks = _compare_forms(
             slot, before.policies.get(slot), after.policies.get(slot)
         )
         changes += slot_changes
@@ -435,7 +435,7 @@ def diff_packs(before: Pack, after: Pack) -> FormDiff:
     return FormDiff(_describe_side(before), _describe_side(after), tuple(changes), tuple(blocks))
 
 
-def _compare(
+def _compare_forms(
     slot: str, before: Policy | None, after: Policy | None
 ) -> tuple[list[Change], list[_Block]]:
     """Return the changes between two policies and their texts; either may be missing."""

@@ -324,7 +324,7 @@ class Why(Displayed):
 
     @property
     def difference(self) -> float | None:
-        """The value of the first item minus that of the second; None unless both are numbers."""
+        """The value of the first item minus that of the second; None if not numbers."""
         return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
 
     @property

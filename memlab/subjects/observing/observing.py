@@ -174,7 +174,7 @@ class Observing:
                 self._core.pack,
                 near,
                 screened,
-                utterance(screened, role, asked=asked),
+                utterance(screened, role, answers_question=asked),
                 role,
                 project,
                 viewer,

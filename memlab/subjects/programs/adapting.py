@@ -190,7 +190,7 @@ class Adapted(Displayed):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row of ``frame``, ``params`` and the rows of ``evidence`` as JSON values.
+        """Return the row of ``frame``, ``params`` and ``evidence`` as JSON values.
 
         Returns
         -------

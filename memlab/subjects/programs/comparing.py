@@ -27,7 +27,7 @@ _Query = tuple[str, str | None, int]
 """A query, its project, and the id of the message that contains it; 0 for a logged query."""
 
 
-def ranking_notice(core: Core, pack: Pack, most: int) -> str | None:
+def ranking_notice(core: Core, pack: Pack, limit: int) -> str | None:
     """Compare the results of the active pack and ``pack`` in a lab of conversations.
 
     Parameters
@@ -36,7 +36,7 @@ def ranking_notice(core: Core, pack: Pack, most: int) -> str | None:
         The core of the lab.
     pack
         The pack that is about to be activated.
-    most
+    limit
         The maximum number of queries; 0 for no comparison.
 
     Returns
@@ -52,7 +52,7 @@ def ranking_notice(core: Core, pack: Pack, most: int) -> str | None:
     sentence. No query is labelled, so the sentence only says how far the packs agree.
     """
     better = f"{pack.name}-plus"
-    if not most or better not in pack_names():
+    if not limit or better not in pack_names():
         return None
     with core.reading() as state:
         if not core.store.versions.readable:
@@ -62,9 +62,9 @@ def ranking_notice(core: Core, pack: Pack, most: int) -> str | None:
         turns = int(np.count_nonzero(kinds.codes[: len(state)] == kinds.code("turn")))
         if turns < _MIN_TURNS or pack.hash == live.hash:
             return None
-        queries = list(islice(_read_queries(core), most))
+        queries = list(islice(_read_queries(core), limit))
         source = "logged queries" if queries else "questions found in its messages"
-        queries = queries or _find_questions(state, most)
+        queries = queries or _find_questions(state, limit)
         if not queries:
             return None
         limit = live.count("limit")
@@ -103,7 +103,7 @@ def _read_queries(core: Core) -> Iterator[_Query]:
 
 
 def _find_questions(state: State, count: int) -> list[_Query]:
-    """Return at most ``most`` questions among the messages, spread evenly over the lab."""
+    """Return at most ``limit`` questions among the messages, spread evenly over the lab."""
     rows = np.flatnonzero(np.asarray(state.asks.values[: len(state)], dtype=np.bool_))
     chosen = []
     places = np.unique(

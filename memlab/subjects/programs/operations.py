@@ -331,7 +331,7 @@ def run_program(
 
 
 class LabOperations:
-    """``lab.upkeep.operations``: run operations as text, and list what memories propose.
+    """``lab.upkeep.operations``: run operations as text, and list proposals.
 
     Examples
     --------

@@ -183,7 +183,7 @@ class Watch(Background, Displayed):
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The effect of each save, oldest first, starting with the file when the watch began."""
+        """The effect of each save, oldest first, beginning with the initial file."""
         return tuple(self._changes)
 
     @property

@@ -168,7 +168,9 @@ def _tuple(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> lis
     return [_redact(field.item(index), part, siblings, gone) for index, part in enumerate(value)]
 
 
-def _rows(field: Field, columns: Any, siblings: Siblings, gone: PurgePlan) -> dict[str, Any]:
+def _rewrite_rows(
+    field: Field, columns: Any, siblings: Siblings, gone: PurgePlan
+) -> dict[str, Any]:
     """Redact parallel columns; a node next to a purged memory becomes a placeholder in that row."""
     purged_rows: set[int] = set()
     for name, part in columns.items():
@@ -400,7 +402,7 @@ _REDACT: Mapping[str, Redact] = {
     "mapping": _mapping,
     "list": _list,
     "tuple": _tuple,
-    "rows": _rows,
+    "rows": _rewrite_rows,
     "text": _text,
     "note": _note,
     "label": _label,

@@ -1,7 +1,9 @@
-"""What kind of act each sentence of a message is: a statement, a question, a greeting, a wish, an order ...
+"""Speech acts of the sentences of a message.
 
-A sentence of chat often holds two acts ("I'm a nurse, how do I ...?"), so that each sentence also says which part of it
-states something. The tables are ``acts`` in ``english.toml``. Everything takes time in proportion to the text.
+The acts are statement, question, greeting, reaction, wish, order, quotation and supposition.
+
+A sentence of chat often combines two acts ("I'm a nurse, how do I ...?"). Each sentence therefore has the spans that
+state something. The tables are ``acts`` in ``english.toml``. Every function takes time in proportion to the text.
 """
 
 from __future__ import annotations
@@ -41,18 +43,21 @@ __all__ = [
 Act = Literal[
     "statement", "question", "greeting", "reaction", "wish", "order", "quotation", "supposition"
 ]
-"""What a sentence does; "reaction": thanks, praise, agreement; "supposition": a condition or what is imagined."""
+"""Speech acts: a "reaction" is thanks, praise or agreement, a "supposition" a condition or something imagined."""
 
 Person = Literal["first", "second", "third"]
-"""Of whom a sentence speaks: its speaker, the listener, or anybody or anything else."""
+"""Grammatical person of a subject: the speaker, the listener, or anyone or anything else."""
 
 _LONGEST_REACTION = 14
-"""Words up to which a sentence that opens with thanks, praise or agreement is no more than that."""
+"""Maximum words of a sentence that only thanks, praises or agrees; a longer one also states something."""
 
 _MOST_LEFT = 2
-"""Words next to a greeting, such as a name."""
+"""Maximum words of a greeting besides its phrases: a name of two words."""
 
 _MOST_OPENERS = 4
+"""Maximum interjections skipped at the start of a sentence, as in "oh well, you know"."""
+
+# Ends of a clause, a name that a sentence addresses ("Wow Jon, ..."), and the mark of a list item.
 _BREAK = re.compile(
     r"[,;:\u2013\u2014]|\s-\s|(?<=\s)(?:and|but|so|or|because)(?=\s)", re.IGNORECASE
 )
@@ -67,16 +72,16 @@ class Sentence:
     Attributes
     ----------
     start, stop
-        Its place in the message.
+        The offsets of the sentence in the message.
     act
-        What it does.
+        The speech act.
     person
-        Of whom its subject speaks, None where it has no subject.
+        The grammatical person of the subject; None for a sentence without a subject.
     hedged
-        Whether it says that something may be so ("maybe", "I think").
+        Whether the sentence is hedged ("maybe", "I think").
     stated
-        The places of the part that states something: all of a statement, the part before the question or the condition
-        of a mixed sentence, nothing otherwise.
+        The spans that state something: a whole statement, or the part of a mixed sentence before its question or
+        condition. Empty for the other acts.
     """
 
     start: int
@@ -88,22 +93,22 @@ class Sentence:
 
 
 def read_sentences(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of a message with what each of them does.
+    """Yield the sentences of a message with their speech acts.
 
     Parameters
     ----------
     text
-        A message. Code and quotations within it state nothing; a sentence that holds nothing else is a "quotation".
+        A message. Code and quotations in it state nothing; a sentence of nothing else is a "quotation".
 
     Yields
     ------
     Sentence
-        The sentences that hold a letter or digit, in order.
+        The sentences with a letter or digit, in order.
 
     Examples
     --------
     >>> text = "Hi Ada! I moved to Oslo, have you been there? If only it were warmer."
-    >>> [(one.act, [text[a:b].strip() for a, b in one.stated]) for one in read_sentences(text)]
+    >>> [(part.act, [text[a:b].strip() for a, b in part.stated]) for part in read_sentences(text)]
     [('greeting', []), ('question', ['I moved to Oslo']), ('wish', [])]
     """
     own = without_quotations(text)
@@ -113,34 +118,34 @@ def read_sentences(text: str) -> Iterator[Sentence]:
         if not any(map(str.isalnum, own[start:stop])):
             yield Sentence(start, stop, "quotation", None, False, ())
             continue
-        yield _read(own, start, stop)
+        yield _read_sentence(own, start, stop)
 
 
 def speech_act(sentence: str) -> Act:
-    """Return what one sentence does.
+    """Return the speech act of one sentence.
 
     Parameters
     ----------
     sentence
-        One sentence, with the mark that ends it. Of several the first decides.
+        One sentence with its final punctuation. Of several sentences, the first decides.
 
     Returns
     -------
     str
-        One of ``Act``; "statement" where nothing else fits.
+        One of ``Act``; "statement" if no other act matches.
 
     Examples
     --------
-    >>> [speech_act(one) for one in ("See you for now!", "Do you read any novels now?", "I sold the car")]
+    >>> [speech_act(text) for text in ("See you for now!", "Do you read any novels now?", "I sold the car")]
     ['greeting', 'question', 'statement']
-    >>> [speech_act(one) for one in ("Thanks a lot!", "I hope it rains", "Send me the file", "If I lived in Rome ...")]
+    >>> [speech_act(text) for text in ("Thanks a lot!", "I hope it rains", "Send me the file", "If I lived in Rome ...")]
     ['reaction', 'wish', 'order', 'supposition']
     """
-    return next((one.act for one in read_sentences(sentence)), "statement")
+    return next((part.act for part in read_sentences(sentence)), "statement")
 
 
 def subject_person(sentence: str) -> Person | None:
-    """Return of whom a sentence speaks, by its first pronoun or noun.
+    """Return the grammatical person of a sentence by its first pronoun or noun.
 
     Parameters
     ----------
@@ -150,12 +155,12 @@ def subject_person(sentence: str) -> Person | None:
     Returns
     -------
     str or None
-        "first" for I, we and what is mine, "second" for you and yours, "third" for anybody or anything else, None for a
-        sentence without a subject.
+        "first" for I, we and my, "second" for you and your, "third" for anyone or anything else, None for a sentence
+        without a subject.
 
     Examples
     --------
-    >>> [subject_person(one) for one in ("My dog died", "You moved", "Ada lives here", "Well, I sold it", "Wow!")]
+    >>> [subject_person(text) for text in ("My dog died", "You moved", "Ada lives here", "Well, I sold it", "Wow!")]
     ['first', 'second', 'third', 'first', None]
     """
     words = _without_openers(words_of(sentence))
@@ -167,12 +172,13 @@ def subject_person(sentence: str) -> Person | None:
     if words[0] in second:
         return "second"
     low = padded(words[:_MOST_OPENERS])
-    if holds(low, (" i ", " i'm ", " i've ", " my ", " we ")) and words[0] in _settings():
+    if holds(low, (" i ", " i'm ", " i've ", " my ", " we ")) and words[0] in _setting_words():
         return "first"
     return "third"
 
 
-def _read(text: str, start: int, stop: int) -> Sentence:
+def _read_sentence(text: str, start: int, stop: int) -> Sentence:
+    # The order decides: a greeting may look like a question, and a reaction or an order like a statement.
     sentence = text[start:stop]
     mark = _LIST_MARK.match(sentence)
     words = words_of(_without_vocative(sentence[mark.end() :] if mark else sentence))
@@ -180,47 +186,53 @@ def _read(text: str, start: int, stop: int) -> Sentence:
     asks = sentence.rstrip(" \n\"'\u201d*_)").endswith("?")
     hedged = holds(low, phrases("acts", "hedges"))
     person = subject_person(" ".join(words))
-    if _greets(words):
+    if _is_greeting(words):
         return Sentence(start, stop, "greeting", None, False, ())
-    kept = padded(_without_openers(words))
-    if asks or _begins_question(kept):
-        return Sentence(start, stop, "question", person, hedged, _stated(text, start, stop))
-    if first_of(low, phrases("acts", "wishes")) or first_of(kept, phrases("acts", "wishes")):
+    body = padded(_without_openers(words))
+    if asks or _begins_question(body):
+        return Sentence(start, stop, "question", person, hedged, _find_stated(text, start, stop))
+    if first_of(low, phrases("acts", "wishes")) or first_of(body, phrases("acts", "wishes")):
         return Sentence(start, stop, "wish", person, hedged, ())
-    if first_of(kept, phrases("acts", "suppositions")):
+    if first_of(body, phrases("acts", "suppositions")):
         return Sentence(start, stop, "supposition", person, hedged, ())
-    if _reacts(low, kept, len(words)):
+    if _is_reaction(low, body, len(words)):
         return Sentence(start, stop, "reaction", person, hedged, ())
-    if _orders(kept):
+    if _is_order(body):
         return Sentence(start, stop, "order", "second", hedged, ())
-    stated = _stated(text, start, stop)
+    stated = _find_stated(text, start, stop)
     return Sentence(start, stop, "statement" if stated else "wish", person, hedged, stated)
 
 
 def _without_vocative(sentence: str) -> str:
-    """A sentence without the name that it is addressed to: "Wow Jon, same here" as "Wow, same here"."""
-    found = _VOCATIVE.match(sentence)
-    if found is None or (found["opener"] or "").strip(" ,!").lower() not in {
+    """Remove the name that a sentence addresses.
+
+    "Wow Jon, same here" becomes "Wow, same here".
+    """
+    vocative = _VOCATIVE.match(sentence)
+    if vocative is None or (vocative["opener"] or "").strip(" ,!").lower() not in {
         "",
         *vocabulary("acts", "openers"),
     }:
         return sentence
-    if found["name"].lower() in vocabulary("acts", "openers") | vocabulary(
+    if vocative["name"].lower() in vocabulary("acts", "openers") | vocabulary(
         "extraction", "no-names"
     ):
         return sentence
-    return (found["opener"] or "") + " " + sentence[found.end() :]
+    return (vocative["opener"] or "") + " " + sentence[vocative.end() :]
 
 
 def _without_openers(words: list[str]) -> list[str]:
-    place = 0
-    while place < min(len(words), _MOST_OPENERS) and words[place] in vocabulary("acts", "openers"):
-        place += 1
-    return words[place:]
+    position = 0
+    while position < min(len(words), _MOST_OPENERS) and words[position] in vocabulary(
+        "acts", "openers"
+    ):
+        position += 1
+    return words[position:]
 
 
+# Built once: the union of four tables is looked up for every sentence.
 @cache
-def _settings() -> frozenset[str]:
+def _setting_words() -> frozenset[str]:
     return vocabulary("extraction", "settings", "openers") | {
         "last",
         "this",
@@ -231,8 +243,8 @@ def _settings() -> frozenset[str]:
     }
 
 
-def _greets(words: list[str]) -> bool:
-    """Whether a sentence greets and says hardly more: two words, such as a name."""
+def _is_greeting(words: list[str]) -> bool:
+    """Return True if a sentence greets and has at most two more words, such as a name."""
     left, greeted = padded(words), False
     while (
         greeting := first_of(left, phrases("greetings", "anywhere", "of-sentences"))
@@ -242,7 +254,7 @@ def _greets(words: list[str]) -> bool:
             left = left[len(more) - 1 :]
     if not greeted:
         opened = _without_openers(words)
-        return opened != words and bool(opened) and _greets(opened)
+        return opened != words and bool(opened) and _is_greeting(opened)
     return len(left.split()) <= _MOST_LEFT
 
 
@@ -256,7 +268,7 @@ def _begins_question(low: str) -> bool:
         and bool(rest)
         and rest[0] in vocabulary("acts", "exclaims")
     )
-    # "What I like is tea" states; "what do", "what is", "what time" ask
+    # "What I like is tea" is a statement; "what do", "what is" and "what time" begin questions.
     states = opening.strip() in ("what", "which", "who", "where", "how", "why", "whose") and bool(
         rest
     )
@@ -265,28 +277,28 @@ def _begins_question(low: str) -> bool:
     )
 
 
-def _reacts(low: str, kept: str, count: int) -> bool:
+def _is_reaction(low: str, body: str, count: int) -> bool:
     if count > _LONGEST_REACTION:
         return False
-    if not kept.strip():
+    if not body.strip():
         return True
     table = phrases("acts", "reactions")
-    opening = first_of(kept, table) or first_of(low, table)
+    opening = first_of(body, table) or first_of(low, table)
     if opening is None:
         return False
-    rest = low[low.find(opening) + len(opening) - 1 :] if opening in low else kept
+    rest = low[low.find(opening) + len(opening) - 1 :] if opening in low else body
     if opening.strip() in vocabulary("acts", "light-reactions") and len(rest.split()) > 2:
-        # "Yeah, I moved" tells; "Yeah, that's so true" does not
+        # "Yeah, I moved" states something; "Yeah, that's so true" is a reaction.
         return first_of(padded(_without_openers(rest.split())), table) is not None
-    return not _tells_of_oneself(rest)
+    return not _tells_event(rest)
 
 
-def _tells_of_oneself(low: str) -> bool:
-    """Whether somebody goes on to tell of what they did: "Thanks, I moved last week"."""
+def _tells_event(low: str) -> bool:
+    """Return True if a reaction goes on with an event: "Thanks, I moved last week"."""
     return holds(low, phrases("utterance", "events")) or holds(low, phrases("utterance", "times"))
 
 
-def _orders(low: str) -> bool:
+def _is_order(low: str) -> bool:
     first, _, rest = low.strip().partition(" ")
     if first in vocabulary("utterance", "doubtful-orders"):
         return rest.partition(" ")[0] in vocabulary("utterance", "objects")
@@ -296,45 +308,49 @@ def _orders(low: str) -> bool:
     return follows not in ("is", "was", "are", "has", "were", "will", "of")
 
 
-def _stated(text: str, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-    """The clauses of a sentence before a question, a wish or a condition begins; none where it begins with one."""
+def _find_stated(text: str, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+    """Return the span of the clauses before the first question, wish or condition.
+
+    The result is empty if the sentence begins with one of them.
+    """
     asks = text[start:stop].rstrip(" \n\"'\u201d*_)").endswith("?")
     begins = start
     end = start
     pieces = [match.span() for match in _BREAK.finditer(text, start, stop)]
     edges = [*pieces, (stop, stop)]
-    for place, (cut, goes_on) in enumerate(edges):
+    for number, (cut, goes_on) in enumerate(edges):
         low = padded(_without_openers(words_of(text[begins:cut])))
         opens = first_of(low, phrases("acts", "later-questions")) or first_of(
             low, phrases("acts", "suppositions")
         )
-        last = place == len(edges) - 1
+        last = number == len(edges) - 1
         if low.strip() and (opens or first_of(low, phrases("acts", "wishes")) or (last and asks)):
             break
         end = cut
         begins = goes_on
-    said = _without_openers(words_of(text[start:end]))
-    return ((start, end),) if said and not _greets(said) else ()
+    words = _without_openers(words_of(text[start:end]))
+    return ((start, end),) if words and not _is_greeting(words) else ()
 
 
-# An answer read together with the question before it: "What do you do?" "A nurse." says "I am a nurse".
+# Completion of an answer with its question: "What do you do?" "A nurse." becomes "I am a nurse".
 #
-# The question's own words are turned into the beginning of a statement, and the answer completes it. Only a short
-# answer that states nothing by itself is completed, and only by the question that ends the message just before it.
+# The question is turned into the opening of a statement, and the answer completes the statement. Only a short fragment
+# is completed, and only with the question at the end of the previous message.
 
 
 _LONGEST_ANSWER = 12
-"""Words of an answer that may be a fragment."""
+"""Maximum words of a fragment; a longer answer states something without its question."""
 
 _LONGEST_QUESTION = 300
+"""Maximum characters of a question; a longer one describes a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """An answer as a statement: its text, and where the answer stands in the message.
+    """An answer as a statement, with the offsets of the answer in the message.
 
-    ``offset`` is the place in ``text`` from which it is the answer's own words; where it is the length of ``text``, all
-    content comes from the question ("Do you like tea?" "Yes.").
+    From `offset` on, `text` has the answer's own words. Where `offset` is the length of `text`, all words come from the
+    question ("Do you like tea?" "Yes.").
     """
 
     text: str
@@ -345,7 +361,7 @@ class Completed:
 
 
 def last_question(text: str) -> str | None:
-    """Return the question with which a message ends, None if it ends otherwise.
+    """Return the question at the end of a message; None if there is none.
 
     Parameters
     ----------
@@ -355,7 +371,7 @@ def last_question(text: str) -> str | None:
     Returns
     -------
     str or None
-        The last sentence where that is a question.
+        The last sentence if it is a question.
 
     Examples
     --------
@@ -373,14 +389,14 @@ def last_question(text: str) -> str | None:
 
 
 def complete_answer(question: str, answer: str) -> Completed | None:
-    """Return an answer as the statement that it makes with its question; None where it makes none.
+    """Return the statement that an answer makes with its question, or None.
 
     Parameters
     ----------
     question
-        The question just before, asked by somebody else.
+        The question at the end of the previous message, by another speaker.
     answer
-        The message that answers.
+        The message with the answer.
 
     Returns
     -------
@@ -400,39 +416,39 @@ def complete_answer(question: str, answer: str) -> Completed | None:
     if span is None:
         return None
     start, stop = span
-    said = answer[start:stop]
-    words = words_of(said)
-    asked = _asked(question)
-    if not words or not asked or len(words) > _LONGEST_ANSWER:
+    answer_text = answer[start:stop]
+    words = words_of(answer_text)
+    question_words = _question_words(question)
+    if not words or not question_words or len(words) > _LONGEST_ANSWER:
         return None
-    begins = first_of(padded(words), _yes())
+    begins = first_of(padded(words), _yes_phrases())
     if begins is not None:
-        return _affirmed(asked, said, words, begins, start, stop, question)
-    if words[0] in _no() or words[0].partition("'")[0] in _OWN_STATEMENT:
+        return _complete_yes(question_words, answer_text, words, begins, start, stop, question)
+    if words[0] in _no_words() or words[0].partition("'")[0] in _OWN_STATEMENT:
         return None
-    start += _opening_length(said)
-    said = answer[start:stop]
-    words = words_of(said)
+    start += _measure_opening(answer_text)
+    answer_text = answer[start:stop]
+    words = words_of(answer_text)
     if (
         not words
         or words[0] in table("answers", "no-values")
         or words[0].partition("'")[0] in _OWN_STATEMENT
     ):
         return None
-    asked = [word for word in asked if word != "again"]
-    return _filled(asked, said, start, stop, question)
+    question_words = [word for word in question_words if word != "again"]
+    return _complete_wh_question(question_words, answer_text, start, stop, question)
 
 
 _OWN_STATEMENT = frozenset(
     ("i", "we", "my", "our", "it", "that", "you", "what", "why", "how", "let", "there", "this")
 )
-"""A sentence that begins so states something by itself, or asks back."""
+"""First words of an answer that is complete without its question, or asks a question in return."""
 
 
-def _opening_length(said: str) -> int:
-    """Characters of what only opens an answer: "Haha, honestly", "Hmmm ..."."""
+def _measure_opening(answer: str) -> int:
+    """Return the length of interjections before an answer: "Haha, honestly"."""
     cut = 0
-    for token in tokenize(said):
+    for token in tokenize(answer):
         if token.low not in table("answers", "interjections") and _CRY.fullmatch(token.low) is None:
             return token.start
         cut = token.stop
@@ -446,18 +462,19 @@ _CRY = re.compile(
 
 
 def _first_sentence(text: str) -> tuple[int, int] | None:
+    """Return the span of the first sentence; None if it is a question."""
     for start, stop in sentence_spans(text):
-        said = text[start:stop]
-        if any(map(str.isalnum, said)):
-            lead = len(said) - len(said.lstrip())
-            if said.rstrip().endswith("?"):
+        sentence = text[start:stop]
+        if any(map(str.isalnum, sentence)):
+            lead = len(sentence) - len(sentence.lstrip())
+            if sentence.rstrip().endswith("?"):
                 return None
             return start + lead, stop
     return None
 
 
-def _asked(question: str) -> list[str]:
-    """The words of a question from its question word on, contractions taken apart."""
+def _question_words(question: str) -> list[str]:
+    """Return the words of a question from its question word on, without contractions."""
     low = question.lower().replace("\u2019", "'")
     for short, whole in (
         ("what's", "what is"),
@@ -470,33 +487,37 @@ def _asked(question: str) -> list[str]:
     words = words_of(tail)
     if not words or words[0] not in _STARTS:
         words = words_of(low)
-    place = next((at for at, word in enumerate(words) if word in _STARTS), None)
-    return [] if place is None or place > _MOST_BEFORE else words[place:]
+    position = next((at for at, word in enumerate(words) if word in _STARTS), None)
+    return [] if position is None or position > _MOST_BEFORE else words[position:]
 
 
+# Maximum words before the question word ("and tell me, where"), and the words with which questions begin.
 _MOST_BEFORE = 4
 _STARTS = frozenset(
     ("what", "where", "which", "who", "how", "when", "do", "are", "have", "did", "is")
 )
 
 
-def _affirmed(
-    asked: Sequence[str],
-    said: str,
+def _complete_yes(
+    question_words: Sequence[str],
+    answer: str,
     words: Sequence[str],
     yes: str,
     start: int,
     stop: int,
     question: str,
 ) -> Completed | None:
-    """A yes: the question turned round; what follows the yes completes "Do you have any pets?" "Yes, a dog"."""
+    """Complete a yes with the words of its question.
+
+    Words after the yes complete "Do you have any pets?" "Yes, a dog".
+    """
     after = words[len(yes.split()) :]
-    verb = {"do": "I", "are": "I am", "have": "I have"}.get(asked[0])
-    if verb is None or len(asked) < 3 or asked[1] != "you":
+    verb = {"do": "I", "are": "I am", "have": "I have"}.get(question_words[0])
+    if verb is None or len(question_words) < 3 or question_words[1] != "you":
         return None
     rest = [
-        _mine(word)
-        for word in asked[2:]
+        _to_first_person(word)
+        for word in question_words[2:]
         if word not in ("already", "ever", "also", "really", "still", "currently")
     ]
     vague = next(
@@ -506,30 +527,30 @@ def _affirmed(
     if vague is not None:
         if not fresh or after[0] in ("i", "we", "my", "it", "but", "and"):
             return None
-        own = said[said.lower().find(after[0], len(yes.strip())) :]
+        own = answer[answer.lower().find(after[0], len(yes.strip())) :]
         text = f"{verb} {' '.join(rest[:vague])} {own}"
         return Completed(text, len(text) - len(own), start, stop, question)
     if fresh or "or" in rest:
         return None
-    text = f"{verb} {_as_written(rest, question)}"
+    text = f"{verb} {_restore_capitals(rest, question)}"
     return Completed(text, len(text), start, stop, question)
 
 
-def _as_written(words: Sequence[str], question: str) -> str:
-    """Words of a question with the capitals that they have there."""
-    found = (question[token.start : token.stop] for token in tokenize(question))
-    written = {word.lower(): word for word in found if word[0].isupper()}
+def _restore_capitals(words: Sequence[str], question: str) -> str:
+    """Return words of a question with the capitals of the question."""
+    tokens = (question[token.start : token.stop] for token in tokenize(question))
+    written = {word.lower(): word for word in tokens if word[0].isupper()}
     return " ".join(written.get(word, word) for word in words)
 
 
-def _filled(
-    asked: Sequence[str], said: str, start: int, stop: int, question: str
+def _complete_wh_question(
+    question_words: Sequence[str], answer: str, start: int, stop: int, question: str
 ) -> Completed | None:
-    """A wh-question turned into the beginning of a statement, and the fragment behind it."""
-    begins = _beginning(list(asked))
+    """Turn a wh-question into the opening of a statement and append the answer."""
+    begins = _statement_opening(list(question_words))
     if begins is None:
         return None
-    first = words_of(said)[0]
+    first = words_of(answer)[0]
     if begins == "I am" and first not in (
         "a",
         "an",
@@ -550,28 +571,29 @@ def _filled(
     ):
         return None
     lowered = {"a", "an", "the", "in", "at", "on", "for", "from", "as"}
-    own = (said[0].lower() + said[1:]) if first in lowered else said
+    own = (answer[0].lower() + answer[1:]) if first in lowered else answer
     text = f"{begins} {own}"
     return Completed(text, len(begins) + 1, start, stop, question)
 
 
+# An answer that begins with one replaces the preposition of the opening: "I live in" + "near Rome".
 _PREPOSITIONS = frozenset(("in", "at", "on", "for", "from", "with", "near"))
 
 
-def _beginning(asked: list[str]) -> str | None:
-    """How the statement begins that answers a question."""
-    low = " ".join(asked)
+def _statement_opening(words: list[str]) -> str | None:
+    """Return the opening of the statement that answers a question, or None."""
+    low = " ".join(words)
     for phrase, begins in lexicon()["answers"]["openings"].items():
         if low == phrase or low.startswith(phrase + " "):
             return str(begins)
-    if asked[:1] == ["what"] and len(asked) >= 4 and asked[1] == "is" and asked[2] == "your":
-        return "My " + " ".join(asked[3:]) + " is"
-    if asked[:3] == ["who", "is", "your"] and len(asked) >= 4:
-        return "My " + " ".join(asked[3:]) + " is"
-    if "you" in asked[2:4] and asked[0] in ("what", "which", "who") and "do" in asked[1:4]:
-        verb = asked[asked.index("you") + 1 :]
+    if words[:1] == ["what"] and len(words) >= 4 and words[1] == "is" and words[2] == "your":
+        return "My " + " ".join(words[3:]) + " is"
+    if words[:3] == ["who", "is", "your"] and len(words) >= 4:
+        return "My " + " ".join(words[3:]) + " is"
+    if "you" in words[2:4] and words[0] in ("what", "which", "who") and "do" in words[1:4]:
+        verb = words[words.index("you") + 1 :]
         verb = [
-            _mine(word)
+            _to_first_person(word)
             for word in verb
             if word not in ("usually", "mostly", "currently", "normally")
         ]
@@ -579,15 +601,17 @@ def _beginning(asked: list[str]) -> str | None:
     return None
 
 
-def _mine(word: str) -> str:
+def _to_first_person(word: str) -> str:
     return {"your": "my", "you": "me", "yourself": "myself", "yours": "mine"}.get(word, word)
 
 
+# Built once: padded for every answer otherwise.
 @cache
-def _yes() -> tuple[str, ...]:
+def _yes_phrases() -> tuple[str, ...]:
     return phrases("answers", "yes")
 
 
+# Built once: looked up for every answer.
 @cache
-def _no() -> frozenset[str]:
+def _no_words() -> frozenset[str]:
     return frozenset(lexicon()["answers"]["no"])

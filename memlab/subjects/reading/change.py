@@ -1,10 +1,16 @@
-"""How probable it is that what a later text says makes an earlier one untrue, where no rule reads it.
+"""Probability that a later text makes an earlier text of one speaker untrue.
 
-A logistic model over what two texts of one speaker say: the words that they share and that are not light, phrases of
-ending, beginning, replacing and lasting in the later one, phrases that take such a sign back (still, for once, would,
-back then, another), denial and present tense in the earlier one, values of one kind that differ and what is said beside
-them, and how certain the rules of ``comparison`` are. The weights are ``certainty.json`` beside this file, fitted by
-``experiments/fit_certainty.py``. Two texts that share no word are not asked about.
+A logistic model decides pairs that no rule decides. Its features are as follows.
+
+- The content words that both share.
+- Phrases of ending, beginning, replacing and lasting in the later text, and phrases that retract such a sign (still,
+  for once, would, back then, another).
+- Denial and present tense in the earlier text.
+- Values of one kind that differ, with the words around them.
+- The certainty of the rules of ``comparison``.
+
+The weights are in ``certainty.json``, fitted by ``experiments/fit_certainty.py``. Two texts without a common content
+word are not scored.
 """
 
 from __future__ import annotations
@@ -38,9 +44,10 @@ __all__ = [
 ]
 
 
-# Numbers, dates, times and amounts of a statement, each with what it counts: what two statements may differ in.
+# Values of a statement that another may change: dates, times, amounts, shares, and counts with their units.
 
 
+# Names of months and days, and one pattern with a group for each kind of value.
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec"
 _DAYS = "|".join(WEEKDAYS)
 _PATTERN = re.compile(
@@ -56,22 +63,27 @@ _VALUED = re.compile(
     rf"\d|\b(?:{'|'.join(sorted({*NUMBER_WORDS, 'noon', 'midnight'}))})\b|(?:{_DAYS})",
     re.IGNORECASE,
 )
-"""What every text with a value holds; looked for first, as it is found much faster."""
+"""A quick pattern that every text with a value matches. It is tried first because most texts have no value."""
 
+# Kinds of values that a unit of time belongs to.
 _ABOUT_TIME = frozenset({"date", "time", "day"})
 
 
 @dataclass(frozen=True)
 class Values:
-    """Of each kind the values; the kinds of counts are named by what they count (``count:card``), else ``count:``."""
+    """The values of a text by kind.
+
+    The kind of a count contains the stem of its unit (``count:card``); ``count:`` has no unit.
+    """
 
     by_kind: dict[str, frozenset[str]]
     words: frozenset[str]
-    """Stems of the units."""
+    """Stems of the units of counts."""
     places: tuple[tuple[str, str, int, int], ...] = ()
-    """Kind, value, start and stop of each value, in order; a count of two units stands there twice."""
+    """Kind, value, start and stop of each value, in order; a count with two units is listed twice."""
 
 
+# Kept because each statement is compared with many others.
 @lru_cache(maxsize=8192)
 def read_values(text: str) -> Values:
     """Return the values of a text by kind.
@@ -81,38 +93,44 @@ def read_values(text: str) -> Values:
     """
     if _VALUED.search(text) is None:
         return Values({}, frozenset())
-    found: dict[str, set[str]] = {}
+    by_kind: dict[str, set[str]] = {}
     units: set[str] = set()
-    places: list[tuple[str, str, int, int]] = []
+    spans: list[tuple[str, str, int, int]] = []
     for match in _PATTERN.finditer(text[:2000]):
         kind = match.lastgroup or ""
         if kind in ("count", "unit"):
-            number = _number(match["count"])
+            number = _normalize_number(match["count"])
             names = list((match["unit"] or "").lower().replace("-", " ").split())
             stop = next(
-                (at for at, word in enumerate(names) if word in vocabulary("linking", "no-units")),
+                (
+                    index
+                    for index, word in enumerate(names)
+                    if word in vocabulary("linking", "no-units")
+                ),
                 len(names),
             )
-            heads = [stem(word) for word in names[:stop]][:2]
-            units.update(heads)
-            for head in heads or [""]:
-                found.setdefault(f"count:{head}", set()).add(number)
-                places.append((f"count:{head}", number, match.start("count"), match.end("count")))
+            stems = [stem(word) for word in names[:stop]][:2]
+            units.update(stems)
+            for unit in stems or [""]:
+                by_kind.setdefault(f"count:{unit}", set()).add(number)
+                spans.append((f"count:{unit}", number, match.start("count"), match.end("count")))
         else:
-            value = _normal(kind, match[0])
-            found.setdefault(kind, set()).add(value)
-            places.append((kind, value, *match.span()))
+            value = _normalize_value(kind, match[0])
+            by_kind.setdefault(kind, set()).add(value)
+            spans.append((kind, value, *match.span()))
     return Values(
-        {kind: frozenset(values) for kind, values in found.items()}, frozenset(units), tuple(places)
+        {kind: frozenset(values) for kind, values in by_kind.items()},
+        frozenset(units),
+        tuple(spans),
     )
 
 
-def _number(word: str) -> str:
-    known = number_of(word.lower())
-    return f"{known:g}" if known is not None else word.replace(",", "").rstrip(".")
+def _normalize_number(word: str) -> str:
+    number = number_of(word.lower())
+    return f"{number:g}" if number is not None else word.replace(",", "").rstrip(".")
 
 
-def _normal(kind: str, value: str) -> str:
+def _normalize_value(kind: str, value: str) -> str:
     low = value.lower()
     if kind == "date":
         day = re.search(r"\b\d{1,2}(?!\d)", low)
@@ -123,25 +141,29 @@ def _normal(kind: str, value: str) -> str:
     return re.sub(r"[ ,]|percent", "", low).rstrip("s.%")
 
 
-# Signs of change: which phrases of a text say that something ended, began, turned into another, or did none of it.
+# Signs of change: phrases that say that something ended, began, became another thing, or stayed.
 #
-# The tables are ``changes`` in ``english.toml``. A phrase is found by its first word, so that a text takes time in
+# The tables are ``changes`` in ``english.toml``. Phrases are indexed by their first words, so a text takes time in
 # proportion to its words.
 
 
 SIGNS = ("over", "came", "turned", "lasting", "kept", "passing", "undone", "before", "other")
-"""Kinds of signs: something ended, came to be, became another, lasts from now on; something stayed as it is, happens
-for once, is not real, was before, is of another person or thing."""
+"""Kinds of signs.
 
+The first four say that something ended, began, became another thing, or lasts from now on. The others say that
+something stayed the same, happens once, is not real, was earlier, or is about another person or thing.
+"""
+
+# The mark of a gap in a phrase, and the maximum number of words that it may match.
 _GAP = "~"
 _WIDEST = 3
-"""Words that a gap stands for at most."""
 
+# Endings that phrases list as words of their own.
 _CLITICS = ("n't", "'ll", "'s")
 
 
 def signs_of_change(words: Sequence[str]) -> Mapping[str, int]:
-    """Return how many phrases of each kind some words hold.
+    """Return the number of phrases of each kind in a list of words.
 
     Parameters
     ----------
@@ -151,41 +173,45 @@ def signs_of_change(words: Sequence[str]) -> Mapping[str, int]:
     Returns
     -------
     Mapping of str to int
-        Of each kind in ``SIGNS`` that occurs, the number of its phrases.
+        The number of phrases by kind, for the kinds of ``SIGNS`` that occur.
 
     Examples
     --------
     >>> dict(signs_of_change(["i", "gave", "the", "bike", "back", "and", "walk", "now"]))
     {'over': 1, 'lasting': 1}
     """
-    found: dict[str, int] = {}
-    known, pairs = _phrases()
+    counts: dict[str, int] = {}
+    single, pairs = _index_phrases()
     last = len(words) - 1
-    for place, word in enumerate(words):
-        heads = (
+    for position, word in enumerate(words):
+        forms = (
             [word]
             if "'" not in word
             else [word, *(clitic for clitic in _CLITICS if word.endswith(clitic))]
         )
-        for head in heads:
-            met = known.get(head, ())
-            if head in pairs and place < last:
-                met = (*met, *pairs[head].get(words[place + 1], ()))
-            for kind, rest, at in met:
-                if not rest or _follows(words, place + at, rest):
-                    found[kind] = found.get(kind, 0) + 1
-    return found
+        for form in forms:
+            candidates = single.get(form, ())
+            if form in pairs and position < last:
+                candidates = (*candidates, *pairs[form].get(words[position + 1], ()))
+            for kind, rest, offset in candidates:
+                if not rest or _matches_rest(words, position + offset, rest):
+                    counts[kind] = counts.get(kind, 0) + 1
+    return counts
 
 
-Rest = tuple[str, tuple[str, ...], int]
-"""The kind of a phrase, its words that are still to be found, and how far from its first word they stand."""
+_Remainder = tuple[str, tuple[str, ...], int]
+"""The kind of a phrase, its remaining words, and their offset from the first word."""
 
 
+# Built once: 1,195 phrases with alternatives.
 @cache
-def _phrases() -> tuple[dict[str, list[Rest]], dict[str, dict[str, list[Rest]]]]:
-    """By the first word, phrases of one word and those with a gap after it; by the first two words, all others."""
-    known: dict[str, list[Rest]] = {}
-    pairs: dict[str, dict[str, list[Rest]]] = {}
+def _index_phrases() -> tuple[dict[str, list[_Remainder]], dict[str, dict[str, list[_Remainder]]]]:
+    """Return all phrases by their first words.
+
+    The first mapping has phrases of one word and phrases with a gap after it, the second the others by two words.
+    """
+    single: dict[str, list[_Remainder]] = {}
+    pairs: dict[str, dict[str, list[_Remainder]]] = {}
     for kind in SIGNS:
         for phrase in lexicon()["changes"][kind]:
             for first, *rest in product(*(word.split("/") for word in phrase.split())):
@@ -194,26 +220,30 @@ def _phrases() -> tuple[dict[str, list[Rest]], dict[str, dict[str, list[Rest]]]]
                         (kind, tuple(rest[1:]), 2)
                     )
                 else:
-                    known.setdefault(first, []).append((kind, tuple(rest), 1))
-    return known, pairs
+                    single.setdefault(first, []).append((kind, tuple(rest), 1))
+    return single, pairs
 
 
-def _follows(words: Sequence[str], at: int, rest: tuple[str, ...]) -> bool:
-    """Whether the rest of a phrase stands at a place; a gap holds at least one word."""
-    for place, word in enumerate(rest):
+def _matches_rest(words: Sequence[str], position: int, rest: tuple[str, ...]) -> bool:
+    """Return True if the rest of a phrase is at a position.
+
+    A gap in the phrase matches one to three words.
+    """
+    for number, word in enumerate(rest):
         if word == _GAP:
-            after = rest[place + 1 :]
+            after = rest[number + 1 :]
             first = after[0]
             return any(
-                words[at + width] == first and _follows(words, at + width, after)
-                for width in range(1, min(_WIDEST, len(words) - at - 1) + 1)
+                words[position + width] == first and _matches_rest(words, position + width, after)
+                for width in range(1, min(_WIDEST, len(words) - position - 1) + 1)
             )
-        if at >= len(words) or words[at] != word:
+        if position >= len(words) or words[position] != word:
             return False
-        at += 1
+        position += 1
     return True
 
 
+# Ends of clauses; signs of a change; and signs that retract one.
 _CLAUSE = re.compile(
     r"[.!?;:]+(?=\s|$)|,|\s[-\u2013\u2014]\s|\s(?:and|but|so|because|while|which|who|after|since|when|until)\s",
     re.IGNORECASE,
@@ -221,25 +251,27 @@ _CLAUSE = re.compile(
 _CHANGE = ("over", "came", "turned")
 _TAKEN_BACK = frozenset({"kept", "passing", "undone", "before", "other"})
 _NEAR_BEFORE, _NEAR = 10, 8
-"""Words before and after a value that say what it is a value of."""
+"""Number of words before and after a value that describe it."""
 
 _TOPIC = 0.33
-"""Share of what two texts are about that both have, where one moves a value of the other."""
+"""Minimum share of common stems of two texts of which one changes a value of the other."""
 
 _DATED = 0.4
-"""Share of what is said beside two dates or times that both have."""
+"""Minimum share of common stems around two dates or times of one thing."""
 
 _ALIKE = 0.65
-"""Share of what is said beside two counts that is enough where they share little more than what they count."""
+"""Minimum share of common stems around two counts that share only their unit and one more stem."""
 
 _MOST_VALUES = 12
+"""Maximum values read of a text; a text with more is a list."""
 
 
 @dataclass(frozen=True)
 class PlacedValue:
-    """A value beside what it is said of: ``strong`` stems within some words of it, and words of change among them.
+    """A value with its context.
 
-    ``left``: it is what something changed from.
+    `strong` has the content stems around the value, `moves` the words of change among the context. `left` is True
+    for a value that something changed from.
     """
 
     kind: str
@@ -250,84 +282,91 @@ class PlacedValue:
 
     @property
     def unit(self) -> str:
-        """The stem of what a count counts, empty otherwise."""
+        """The stem of the unit of a count; empty for other kinds."""
         return self.kind[6:] if self.kind.startswith("count:") else ""
 
 
 @dataclass(frozen=True)
 class Telling:
-    """What a text, or a passage of a long one, states; ``said``: the same with its questions, wishes and quotations."""
+    """The statements of a text, or of a passage of a long text.
+
+    `full_text` has the questions, wishes and quotations too.
+    """
 
     text: str
-    said: str
+    full_text: str
 
     @cached_property
     def words(self) -> list[str]:
+        """The words of the statements, in order."""
         return words_of(self.text)
 
     @cached_property
     def strong(self) -> frozenset[str]:
-        """The stems of the words that say what it is about."""
-        left_out = _left_out()
-        return frozenset(stem(word) for word in self.words if word not in left_out)
+        """The stems of the content words."""
+        light = _light_words()
+        return frozenset(stem(word) for word in self.words if word not in light)
 
     @cached_property
     def values(self) -> Values:
+        """The values of the statements."""
         return read_values(self.text)
 
     @cached_property
     def around(self) -> list[PlacedValue]:
-        """Its first values, each with what is said beside it."""
-        found = []
-        left_out, moves = _left_out() | _beside(), vocabulary("linking", "moves")
+        """The first values of the text with their contexts."""
+        values = []
+        ignored, moves = _light_words() | _context_words(), vocabulary("linking", "moves")
         for kind, value, start, stop in self.values.places[:_MOST_VALUES]:
             before = words_of(self.text[max(0, start - 120) : start])[-_NEAR_BEFORE:]
             near = [*before, *words_of(self.text[stop : stop + 120])[:_NEAR]]
             strong = frozenset(
-                stem(word) for word in near if word not in left_out and not word[0].isdigit()
+                stem(word) for word in near if word not in ignored and not word[0].isdigit()
             )
-            found.append(
+            values.append(
                 PlacedValue(
                     kind, value, strong, frozenset(moves & set(near)), before[-1:] == ["from"]
                 )
             )
-        return found
+        return values
 
     @cached_property
     def clause_signs(self) -> list[Mapping[str, int]]:
-        """The signs of change of each of its clauses that has some."""
-        told = (signs_of_change(words_of(clause)) for clause in _CLAUSE.split(self.text))
-        return [signs for signs in told if signs]
+        """The signs of change of each clause that has any."""
+        counts = (signs_of_change(words_of(clause)) for clause in _CLAUSE.split(self.text))
+        return [signs for signs in counts if signs]
 
     @cached_property
     def signs(self) -> Counter[str]:
-        """Those of all its clauses."""
-        found: Counter[str] = Counter()
+        """The number of signs of change of each kind in all clauses."""
+        counts: Counter[str] = Counter()
         for signs in self.clause_signs:
-            found.update(signs)
-        return found
+            counts.update(signs)
+        return counts
 
     @cached_property
     def plain_sign(self) -> float:
-        """How much of change its clause says that says most and takes nothing back."""
-        plain = (_much(signs) for signs in self.clause_signs if _TAKEN_BACK.isdisjoint(signs))
+        """The largest strength of change in a clause that retracts nothing; at most 3."""
+        plain = (
+            _change_strength(signs) for signs in self.clause_signs if _TAKEN_BACK.isdisjoint(signs)
+        )
         return min(max(plain, default=0.0), 3.0)
 
     @cached_property
     def as_later(self) -> dict[str, float]:
-        """Its features where it is the later of two."""
-        signs, said = self.signs, words_of(self.said)
-        told = signs if said == self.words else signs_of_change(said)
-        back = sum(min(signs.get(kind, 0), 2) for kind in _TAKEN_BACK)
+        """The features of the text as the later one of a pair."""
+        signs, all_words = self.signs, words_of(self.full_text)
+        all_signs = signs if all_words == self.words else signs_of_change(all_words)
+        retracted = sum(min(signs.get(kind, 0), 2) for kind in _TAKEN_BACK)
         return {
             "later over": float(min(signs.get("over", 0), 3)),
             "later kept": float(min(signs.get("kept", 0), 3)),
             "later before": float(min(signs.get("before", 0), 3)),
-            "later net": min(_much(signs), 4.0) - back / 1.5,
+            "later net": min(_change_strength(signs), 4.0) - retracted / 1.5,
             "later plain sign": self.plain_sign,
-            "later taken back": float(sum(min(told.get(kind, 0), 2) for kind in _TAKEN_BACK)),
-            "later denies": _denies(self.words),
-            "later asks": float("?" in self.said),
+            "later taken back": float(sum(min(all_signs.get(kind, 0), 2) for kind in _TAKEN_BACK)),
+            "later denies": _has_denial(self.words),
+            "later asks": float("?" in self.full_text),
             "later in first person": float(
                 not vocabulary("changes", "first-person").isdisjoint(self.words[:3])
             ),
@@ -336,50 +375,53 @@ class Telling:
 
     @cached_property
     def odds_as_later(self) -> float:
-        return _dot(self.as_later)
+        """The share of the log odds that the features as the later text contribute."""
+        return _weighted_sum(self.as_later)
 
     @cached_property
     def odds_as_earlier(self) -> float:
-        return _dot(self.as_earlier)
+        """The share of the log odds that the features as the earlier text contribute."""
+        return _weighted_sum(self.as_earlier)
 
     @cached_property
     def as_earlier(self) -> dict[str, float]:
-        """Its features where it is the earlier of two."""
+        """The features of the text as the earlier one of a pair."""
         states = vocabulary("changes", "states")
         return {
-            "earlier denies": _denies(self.words),
+            "earlier denies": _has_denial(self.words),
             "earlier over": float(min(self.signs.get("over", 0), 2)),
             "earlier present": float(min(sum(word in states for word in self.words), 2)),
         }
 
 
-def _much(signs: Mapping[str, int]) -> float:
+def _change_strength(signs: Mapping[str, int]) -> float:
     return sum(min(signs.get(kind, 0), 2) for kind in _CHANGE) + 0.5 * min(
         signs.get("lasting", 0), 2
     )
 
 
-def _denies(words: list[str]) -> float:
+def _has_denial(words: list[str]) -> float:
     return float(not vocabulary("changes", "denials").isdisjoint(words))
 
 
+# Built once: the union of four tables is looked up for every word.
 @cache
-def _left_out() -> frozenset[str]:
+def _light_words() -> frozenset[str]:
     return vocabulary("changes", "light", "common", "denials") | vocabulary("negation", "fillers")
 
 
-def _of_pair(later: Telling, earlier: Telling) -> dict[str, float]:
-    """The features of two texts together."""
+def _pair_features(later: Telling, earlier: Telling) -> dict[str, float]:
+    """Return the features of two texts together."""
     shared = later.strong & earlier.strong
     ours, theirs = later.values.by_kind, earlier.values.by_kind
     differ = any(kind in theirs and not values & theirs[kind] for kind, values in ours.items())
     near = cued = 0.0
     counted = apart = False
-    for was, is_now in differing(later, earlier):
-        alike = float(len(was.strong & is_now.strong))
+    for earlier_value, later_value in differing(later, earlier):
+        alike = float(len(earlier_value.strong & later_value.strong))
         near = max(near, alike)
-        cued = max(cued, alike if is_now.moves else 0.0)
-        counted |= bool(was.unit)
+        cued = max(cued, alike if later_value.moves else 0.0)
+        counted |= bool(earlier_value.unit)
         apart |= not alike
     return {
         "shared": float(min(len(shared), 3)),
@@ -394,123 +436,147 @@ def _of_pair(later: Telling, earlier: Telling) -> dict[str, float]:
 
 
 def differing(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Values of one kind, of which the other text has neither: that of the earlier and that of the later text."""
+    """Yield pairs of an earlier and a later value of one kind that differ.
+
+    Neither value is in the other text.
+    """
     ours, theirs = later.values.by_kind, earlier.values.by_kind
     if ours.keys() & theirs.keys():
-        for was in earlier.around:
-            if was.kind in ours and was.value not in ours[was.kind]:
-                for is_now in later.around:
-                    if is_now.kind == was.kind and is_now.value not in theirs[was.kind]:
-                        yield was, is_now
+        for earlier_value in earlier.around:
+            if earlier_value.kind in ours and earlier_value.value not in ours[earlier_value.kind]:
+                for later_value in later.around:
+                    if (
+                        later_value.kind == earlier_value.kind
+                        and later_value.value not in theirs[earlier_value.kind]
+                    ):
+                        yield earlier_value, later_value
 
 
 def moves_a_value(later: Telling, earlier: Telling) -> bool:
-    """Whether the later text says that a date, an amount or a count of what both speak of is another now.
+    """Return True if the later text changes a value of a topic of both texts.
 
     >>> moves_a_value(Telling("The sprint deadline moved to May 5", ""), Telling("The sprint deadline is May 1", ""))
     True
     """
     if len(later.strong & earlier.strong) < _TOPIC * min(len(later.strong), len(earlier.strong)):
         return False
-    left = {one.value for one in later.around if one.left}
-    pairs = (*differing(later, earlier), *_counted_apart(later, earlier))
+    sources = {value.value for value in later.around if value.left}
+    pairs = (*differing(later, earlier), *_named_counts(later, earlier))
     return any(
-        _moved(was, is_now)
-        and (not left or was.value in left or is_now.value not in _reached(later))
-        for was, is_now in pairs
+        _is_moved_value(earlier_value, later_value)
+        and (
+            not sources
+            or earlier_value.value in sources
+            or later_value.value not in _target_values(later)
+        )
+        for earlier_value, later_value in pairs
     )
 
 
-def _counted_apart(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Counts of which the later names what it counts before: "the number of cards went up to 10"."""
-    for was in earlier.around:
-        if was.unit:
-            for is_now in later.around:
-                if is_now.kind == "count:" and was.unit in is_now.strong:
-                    yield was, is_now
+def _named_counts(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
+    """Yield pairs of counts of which the later names its unit first.
+
+    An example is "the number of cards went up to 10".
+    """
+    for earlier_value in earlier.around:
+        if earlier_value.unit:
+            for later_value in later.around:
+                if later_value.kind == "count:" and earlier_value.unit in later_value.strong:
+                    yield earlier_value, later_value
 
 
-def _names_a_thing(unit: str) -> bool:
-    return bool(unit) and unit not in _stems("no-units") and unit not in _stems("spans")
+def _is_countable(unit: str) -> bool:
+    return bool(unit) and unit not in _stem_table("no-units") and unit not in _stem_table("spans")
 
 
-def _reached(later: Telling) -> set[str]:
-    """Values to which something changed from another of the same kind."""
-    kinds = {one.kind for one in later.around if one.left}
-    return {one.value for one in later.around if one.kind in kinds}
+def _target_values(later: Telling) -> set[str]:
+    """Return the values that something changed to from another value of the same kind."""
+    kinds = {value.kind for value in later.around if value.left}
+    return {value.value for value in later.around if value.kind in kinds}
 
 
-def _moved(was: PlacedValue, is_now: PlacedValue) -> bool:
-    shared = was.strong & is_now.strong
-    if is_now.kind in ("date", "time", "day"):
-        new = "new" in is_now.moves and not _stems("dated").isdisjoint(shared)
-        moved = new or not vocabulary("linking", "moves-when").isdisjoint(is_now.moves)
+def _is_moved_value(earlier: PlacedValue, later: PlacedValue) -> bool:
+    shared = earlier.strong & later.strong
+    if later.kind in ("date", "time", "day"):
+        new = "new" in later.moves and not _stem_table("dated").isdisjoint(shared)
+        moved = new or not vocabulary("linking", "moves-when").isdisjoint(later.moves)
         return (
             moved
             and len(shared) >= 2
-            and len(shared) >= _DATED * min(len(was.strong), len(is_now.strong))
+            and len(shared) >= _DATED * min(len(earlier.strong), len(later.strong))
         )
-    if is_now.kind == "money":
-        return len(shared) >= 2 and bool(is_now.moves)
-    if not _names_a_thing(was.unit) or not is_now.moves or was.value == is_now.value:
+    if later.kind == "money":
+        return len(shared) >= 2 and bool(later.moves)
+    if not _is_countable(earlier.unit) or not later.moves or earlier.value == later.value:
         return False
-    alike = len(shared | {was.unit})
-    return alike >= 3 or (alike == 2 and alike >= _ALIKE * min(len(was.strong), len(is_now.strong)))
+    alike = len(shared | {earlier.unit})
+    return alike >= 3 or (
+        alike == 2 and alike >= _ALIKE * min(len(earlier.strong), len(later.strong))
+    )
 
 
+# Built once for each table.
 @cache
-def _stems(name: str) -> frozenset[str]:
+def _stem_table(name: str) -> frozenset[str]:
     return frozenset(stem(word) for word in vocabulary("linking", name))
 
 
+# Built once: looked up for every word around a value.
 @cache
-def _beside() -> frozenset[str]:
+def _context_words() -> frozenset[str]:
     return vocabulary("linking", "moves", "moves-when", "beside-values")
 
 
 def features(later: Telling, earlier: Telling, ruled: float) -> dict[str, float]:
-    """All features of two texts by name; ``ruled``: how certain the rules are."""
+    """Return all features of two texts by name; `ruled` is the certainty of the rules."""
     return {
         **later.as_later,
         **earlier.as_earlier,
-        **_of_pair(later, earlier),
+        **_pair_features(later, earlier),
         "rule certainty": ruled,
     }
 
 
 def score(later: Telling, earlier: Telling, ruled: float) -> float | None:
-    """The log odds of a change, on the scale of the fit; None where the two share no word that says what they are about."""
+    """Return the log odds of a change; None if the texts have no common content word.
+
+    The odds are on the scale of the sample that the model was fitted to.
+    """
     if later.strong.isdisjoint(earlier.strong):
         return None
     alone = later.odds_as_later + earlier.odds_as_earlier
-    pair = _dot({**_of_pair(later, earlier), "rule certainty": ruled})
-    return float(_fitted()["bias"]) + alone + pair
+    pair = _weighted_sum({**_pair_features(later, earlier), "rule certainty": ruled})
+    return float(_model()["bias"]) + alone + pair
 
 
 def noticed(odds: float) -> bool:
-    """Whether a change is probable enough to be flagged."""
-    return bool(odds >= _fitted()["flag"])
+    """Return True if a change is probable enough to be flagged."""
+    return bool(odds >= _model()["flag"])
 
 
 def certain(odds: float) -> float:
-    """The share of right ones among pairs of real messages with such log odds, where a change is rare."""
-    return max((share for low, share in _fitted()["real"] if odds >= low), default=0.0)
+    """Return the share of real changes among pairs with at least these log odds.
+
+    The share was measured on real messages, where changes are rare.
+    """
+    return max((share for low, share in _model()["real"] if odds >= low), default=0.0)
 
 
 def rules() -> dict[str, float]:
-    """How often each rule was right on pairs that were read."""
-    found: dict[str, float] = _fitted()["rules"]
-    return found
+    """Return the measured share of correct decisions of each rule."""
+    certainty: dict[str, float] = _model()["rules"]
+    return certainty
 
 
-def _dot(told: Mapping[str, float]) -> float:
-    weights = _fitted()["weights"]
-    return float(sum(weights.get(name, 0.0) * value for name, value in told.items()))
+def _weighted_sum(values: Mapping[str, float]) -> float:
+    weights = _model()["weights"]
+    return float(sum(weights.get(name, 0.0) * value for name, value in values.items()))
 
 
+# Read from the file once per process.
 @cache
-def _fitted() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
+def _model() -> dict[str, Any]:
+    model: dict[str, Any] = json.loads(
         Path(__file__).with_name("certainty.json").read_text(encoding="utf-8")
     )
-    return found
+    return model

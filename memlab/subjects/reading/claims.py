@@ -1,11 +1,11 @@
-"""Whether one text denies what another says, and whether it says that something changed: by words, in plain English.
+"""Denials, changes and conflicts between two texts, by English words.
 
-A denial has a reach: the words after it, to the end of its clause. One text denies another where a word that it denies
-stands undenied in the other: "Use spaces, not tabs" denies "Use tabs", and does not deny "Use spaces". That a text says
-of a change (now, no longer, instead) counts only beside a text that says something else: the same sentence said again
-changes nothing. Of a text of more than ``LONGEST_STATEMENT`` words nothing is said: it says more than one thing; what of it is
-denied or changed cannot be seen by its words. What the tables (``english.toml``) cannot see: denial without a word for
-it ("tabs are out"), and two denials that cancel each other.
+A denial reaches the words after it, up to the end of its clause. A text denies another if the other contains one of the
+denied words undenied: "Use spaces, not tabs" denies "Use tabs" and does not deny "Use spaces". Words of change (now, no
+longer, instead) count only against a text with other content, because a repeated sentence changes nothing.
+
+Texts of more than ``LONGEST_STATEMENT`` words are not judged: they state several things, and words do not show which
+of them is denied. The tables (``english.toml``) miss denial without a word for it ("tabs are out") and double denial.
 """
 
 from __future__ import annotations
@@ -42,16 +42,22 @@ __all__ = [
 
 _negation_phrases, _negation_words = partial(phrases, "negation"), partial(vocabulary, "negation")
 
+# A number, and a single capital letter ("plan B"); "I" and an initial "A" are words.
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _CAPITAL = re.compile(r"(?<![\w'.])[B-HJ-Z](?![\w'])|(?<=\w )A(?![\w'])")
 LONGEST_STATEMENT = 40
-"""Words. Of 909 long messages to an assistant a quarter would deny or change an earlier one, and hardly any does."""
+"""Maximum words of a statement.
+
+Of 909 long messages to an assistant, a quarter would deny or change an earlier one, and hardly any does.
+"""
+
 _MOST_SHOWN = 60
+"""Maximum characters of each side of a difference in a message."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One text as the detectors see it; each property is computed when it is first asked for.
+    """The words, stems and denials of one text, each computed at first use.
 
     >>> Statement("We use spaces, not tabs").denies(Statement("We use tabs"))
     True
@@ -63,51 +69,57 @@ class Statement:
 
     @cached_property
     def words(self) -> list[str]:
-        """Its words, in order."""
+        """The words of the text, in order."""
         return words_of(self.text)
 
     @cached_property
     def short(self) -> bool:
-        """Whether it can be one statement."""
+        """Whether the text is short enough to be one statement."""
         return len(self.words) <= LONGEST_STATEMENT
 
     @cached_property
     def content(self) -> frozenset[str]:
-        """The stems of its words, without those that only join others and those that speak of denial or change."""
+        """Stems of the words, without function words and words of denial or change."""
         left_out = _negation_words("fillers", "denials", "change-words")
         return frozenset(stem(word) for word in self.words if word not in left_out)
 
     @cached_property
     def denied(self) -> frozenset[str]:
-        """The stems within reach of a denial: after it, or the rest of its clause where nothing comes after."""
-        found: set[str] = set()
+        """Stems within reach of a denial.
+
+        A denial reaches the words after it in its clause, or the words before it if none follow.
+        """
+        # Most texts deny nothing: look for any denial before splitting the text into clauses.
+        reached_stems: set[str] = set()
         text = self.text.lower()
         plain = text.replace("\u2019", "'")
         if not any(denial in plain for denial in _negation_words("denials")):
             return frozenset()
         for clause in clauses(text):
             words = words_of(clause)
-            place = next(
+            position = next(
                 (at for at, word in enumerate(words) if word in _negation_words("denials")), None
             )
-            if place is None:
+            if position is None:
                 continue
             after = [
                 word
-                for word in words[place + 1 :]
+                for word in words[position + 1 :]
                 if word not in _negation_words("fillers", "change-words")
             ]
             reached = after or [
-                word for word in words[:place] if word not in _negation_words("fillers")
+                word for word in words[:position] if word not in _negation_words("fillers")
             ]
-            found.update(stem(word) for word in reached if word not in _negation_words("denials"))
-        return frozenset(found)
+            reached_stems.update(
+                stem(word) for word in reached if word not in _negation_words("denials")
+            )
+        return frozenset(reached_stems)
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Its words that hold a digit, single capitals, weekdays and months.
+        """Words with a digit, single capitals, weekdays and months.
 
-        They tell two things apart that are spoken of in the same words.
+        They distinguish two things that are described with the same words.
         """
         return (
             frozenset(_NUMBER.findall(self.text))
@@ -117,40 +129,44 @@ class Statement:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The stems of its content, in the order in which they stand."""
+        """The stems of the content in text order."""
         return tuple(stem for stem in map(stem, self.words) if stem in self.content)
 
     def same_order(self, other: Statement) -> bool:
-        """Whether the other says the same words in another order: "A owes B" is not "B owes A"."""
+        """Return False if both texts have the same stems in another order.
+
+        "A owes B" differs from "B owes A".
+        """
         return self.content != other.content or self.order == other.order
 
     @cached_property
     def changes(self) -> bool:
-        """Whether it says that something changed."""
+        """Whether the text says that something changed."""
         text = padded(self.words)
         for phrase in _negation_phrases("no-changes"):
             text = text.replace(phrase, " ")
         return any(phrase in text for phrase in _negation_phrases("changes"))
 
     def denies(self, other: Statement) -> bool:
-        """Whether a word that it denies stands undenied in the other."""
+        """Return True if the other text contains a word undenied that this one denies."""
         return (
             self.short and other.short and not self.denied.isdisjoint(other.content - other.denied)
         )
 
     def overlap(self, other: Statement) -> float:
-        """The share of the content of either that both have: Jaccard's index, 0 where neither has any."""
+        """Return the Jaccard index of the content of two texts; 0 if both are empty."""
         either = len(self.content | other.content)
         return len(self.content & other.content) / either if either else 0.0
 
     def updates(self, old: Statement) -> bool:
-        """Whether it says that something changed, beside an older text that says something else."""
+        """Return True if this text says that something changed and differs from the older."""
         return self.short and old.short and self.changes and self.content != old.content
 
 
+# Kept because a conversation repeats a few thousand words.
 @lru_cache(maxsize=32768)
 def stem(word: str) -> str:
-    """Return a word without the commonest endings; only compared with stems of the same kind."""
+    """Return a word without its most common ending, for comparison with other stems."""
     if word.endswith("'s"):
         word = word[:-2]
     for ending in lexicon()["text"]["endings"]:
@@ -160,7 +176,9 @@ def stem(word: str) -> str:
 
 
 def difference(old: str, new: str) -> str:
-    """What changed between two texts, as "tabs -> spaces": without what they begin and end with in common.
+    """Return the words that differ between two texts, as "tabs -> spaces".
+
+    Common words at the beginning and at the end are omitted.
 
     >>> difference("Indent with tabs", "From now on indent with spaces")
     'tabs -> spaces'
@@ -178,11 +196,13 @@ def difference(old: str, new: str) -> str:
     gone, come = before[start : len(before) - end], after[start : len(after) - end]
     if not gone or not come:
         gone, come = before, after
-    return f"{_short(' '.join(gone))} -> {_short(' '.join(come))}"
+    return f"{_truncate(' '.join(gone))} -> {_truncate(' '.join(come))}"
 
 
 def both(old: str, new: str) -> str:
-    """What two texts say in one: the one that holds every word of the other, else both, the older first.
+    """Return one text with the content of two.
+
+    The result is the text with all words of the other, or both texts, the older first.
 
     >>> both("Ada works at Acme.", "Ada works at Globex in sales")
     'Ada works at Acme; Ada works at Globex in sales'
@@ -194,46 +214,50 @@ def both(old: str, new: str) -> str:
 
 
 def _content_words(text: str) -> list[str]:
-    """Its words without those that only say that something changed, and without marks around them."""
+    """Return the words of a text without punctuation and words of change."""
     words = [bare for bare in (word.strip(".,;:!?\"'()[]") for word in text.split()) if bare]
-    kept: list[str] = []
-    place = 0
-    while place < len(words):
-        opening = next((size for size in (3, 2) if _opens(words[place : place + size])), 0)
-        compares = [word.lower() for word in words[place : place + 2]] == ["instead", "of"]
+    content: list[str] = []
+    position = 0
+    while position < len(words):
+        opening = next(
+            (size for size in (3, 2) if _is_change_opening(words[position : position + size])), 0
+        )
+        compares = [word.lower() for word in words[position : position + 2]] == ["instead", "of"]
         if not opening and (
-            compares or words[place].lower() not in _negation_words("change-words")
+            compares or words[position].lower() not in _negation_words("change-words")
         ):
-            kept.append(words[place])
-        place += max(opening, 1)
-    return kept or text.split()
+            content.append(words[position])
+        position += max(opening, 1)
+    return content or text.split()
 
 
-def _opens(words: list[str]) -> bool:
+def _is_change_opening(words: list[str]) -> bool:
     return padded([word.lower() for word in words]) in _negation_phrases("change-openings")
 
 
-def _short(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3].rstrip()}..."
 
 
-# Whether two short statements of one subject exclude one another: by words, without a model of a language.
+# Conflicts of two short statements about one subject, by words and without a language model.
 #
-# A statement is read as a subject, whether it denies, when it holds, and the stems of what it says. Two of one
-# subject and one time conflict where
+# A claim has a subject, a time, the stems of its predicate, and whether it is denied. Two claims of one subject and one
+# time conflict in three cases:
 #
-# - one denies what the other says, and says nothing else ("speaks no French" / "speaks French fluently");
+# - one denies the predicate of the other and says nothing else ("speaks no French" / "speaks French fluently");
 # - they differ by opposites ("open" / "closed"), by alternatives ("tabs" / "spaces") or by numbers, and the verb takes
-# one object at a time: one who likes tea may like coffee, and one who prefers tea prefers no coffee;
-# - the later says that something changed, and of the same thing ("lives in Boston" / "has moved to Seattle").
+#   one object at a time: "likes tea" allows "likes coffee", and "prefers tea" excludes "prefers coffee";
+# - the later says that the same thing changed ("lives in Boston" / "has moved to Seattle").
 #
-# Tables are in ``english.toml`` under ``conflicts``; of another language nothing is found. Of code, and of a text of
-# more than ``LONGEST_CLAIM`` words or less than ``FEWEST_OF_CLAIM``, nothing is said: what it is about cannot be seen by its words.
-# Linear in the length of both texts.
+# The tables are in ``english.toml`` under ``conflicts``; other languages have none. Code and texts outside the limits
+# below are not judged, because their words do not show the subject. Time is linear in the length of both texts.
 
 
 FEWEST_OF_CLAIM, LONGEST_CLAIM = 3, 16
+"""Minimum and maximum words of a claim."""
 
+# Words, numbers from one to twelve in letters, code, years, endings that stems lose, and sets of words that are read
+# apart: subjects that are people, words before an order, words that only mark a change, and verbs without content.
 _TOKEN = word_pattern("clitic")
 _NUMBER_WORDS = frozenset(
     word for word, number in NUMBER_WORDS.items() if 1 <= number <= 12 and word != "dozen"
@@ -252,6 +276,7 @@ def _claim_words(name: str) -> frozenset[str]:
     return vocabulary("conflicts", name)
 
 
+# Kept because a conversation repeats a few thousand words.
 @lru_cache(maxsize=8192)
 def _stem(word: str) -> str:
     for ending in _ENDINGS:
@@ -261,50 +286,57 @@ def _stem(word: str) -> str:
     return word.rstrip("e") or word
 
 
+# Built once for each table.
 @cache
-def _classes(name: str) -> dict[str, frozenset[int]]:
-    """Of each stem, the numbers of the classes that hold it."""
-    found: dict[str, set[int]] = {}
+def _class_numbers(name: str) -> dict[str, frozenset[int]]:
+    """Return the numbers of the word classes that contain each stem."""
+    numbers_by_stem: dict[str, set[int]] = {}
     for number, words in enumerate(lexicon()["conflicts"][name]):
         for word in words:
-            found.setdefault(_stem(word), set()).add(number)
-    return {word: frozenset(numbers) for word, numbers in found.items()}
+            numbers_by_stem.setdefault(_stem(word), set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in numbers_by_stem.items()}
 
 
+# Built once for each table.
 @cache
-def _stems(name: str) -> frozenset[str]:
+def _stem_table(name: str) -> frozenset[str]:
     return frozenset(map(_stem, _claim_words(name)))
 
 
+# Built once for each table.
 @cache
-def _table(name: str) -> dict[str, str]:
+def _word_map(name: str) -> dict[str, str]:
     return dict(lexicon()["conflicts"][name])
 
 
+# Built once for each table.
 @cache
-def _sets(name: str) -> dict[str, frozenset[str]]:
-    """A table of lists by stem, each with the stems of its words."""
+def _stem_sets(name: str) -> dict[str, frozenset[str]]:
+    """Return a table of word lists by stem, as sets of stems."""
     return {
         _stem(key): frozenset(map(_stem, words))
         for key, words in lexicon()["conflicts"][name].items()
     }
 
 
+# Compiled once; the longest phrases come first so that they win.
 @cache
-def _rewriting() -> re.Pattern[str]:
-    phrases = sorted(_table("rewritten"), key=len, reverse=True)
+def _rewrite_pattern() -> re.Pattern[str]:
+    phrases = sorted(_word_map("rewritten"), key=len, reverse=True)
     return re.compile(r"\b(" + "|".join(map(re.escape, phrases)) + r")\b")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement: ``subject`` (stems before the verb), ``verb``, ``said`` (stems of the rest, the verb's included),
-    ``denies``, ``times`` (words that say when it holds), ``changing`` (words that say that something changed).
+    """One short statement.
+
+    `subject` has the stems before the verb, and `stems` has the others, including the verb. An odd number of denials sets
+    `denies`. `times` has the words that date the statement, and `changing` the words of change.
     """
 
     subject: tuple[str, ...]
     verb: str
-    said: frozenset[str]
+    stems: frozenset[str]
     denies: bool
     times: frozenset[str]
     changing: frozenset[str]
@@ -314,25 +346,27 @@ class Claim:
     order: tuple[str, ...]
     ranks: bool
     bare: bool
-    """Its subject is one word without an article: as a rule a name."""
+    """Whether the subject is one word without an article, usually a name."""
 
     @cached_property
     def general(self) -> bool:
-        """Whether the subject is a person, of whom much may be said, or none."""
+        """Whether the subject is a person, of whom many things may be true, or missing."""
         return not self.subject or set(self.subject) <= _EVERYONE
 
 
+# Kept because each statement is compared with many others.
 @lru_cache(maxsize=4096)
 def claim(text: str) -> Claim | None:
-    """What a text says, if it is short enough to be one statement.
+    """Return the claim of a text; None if the text is too long or short to be one.
 
     >>> claim("The user's dog does not like cats").subject, claim("Never log tokens").denies
     (('user', "'s", 'dog'), True)
     """
+    # Contractions and phrases are rewritten first, then the subject is cut off and denials in the rest are counted.
     if len(text) > 20 * LONGEST_CLAIM or _CODE.search(text):
         return None
     plain = text.replace("\u2019", "'").strip()
-    low = _rewriting().sub(lambda match: _table("rewritten")[match[1]], plain.lower())
+    low = _rewrite_pattern().sub(lambda match: _word_map("rewritten")[match[1]], plain.lower())
     low = re.sub(r"\bcannot\b", "can not", re.sub(r"n't\b", " not", low)).replace(
         "ca not", "can not"
     )
@@ -344,19 +378,19 @@ def claim(text: str) -> Claim | None:
         <= LONGEST_CLAIM
     ):
         return None
-    begins, at = _predicate(tokens)
-    subject, rest = tokens[:begins], tokens[at:]
-    same, denial = _table("same-as"), _table("denial-of")
+    subject_length, verb_start = _predicate(tokens)
+    subject, rest = tokens[:subject_length], tokens[verb_start:]
+    same, denial = _word_map("same-as"), _word_map("denial-of")
     finite = next(
         (
             token
-            for token in tokens[begins:]
+            for token in tokens[subject_length:]
             if token in _claim_words("verbs") or token in _claim_words("past")
         ),
         "",
     )
     negative, order, verb = 0, list[str](), ""
-    for token in (*subject, *rest) if not begins else rest:
+    for token in (*subject, *rest) if not subject_length else rest:
         if token in _claim_words("denying"):
             negative += 1
             continue
@@ -373,17 +407,17 @@ def claim(text: str) -> Claim | None:
     when = {token for token in tokens if token in _claim_words("times") or _YEAR.fullmatch(token)}
     past = finite in _claim_words("past") and "born" not in tokens
     when |= {token for token in (tokens if past else tokens[:2]) if token in _DAYS}
-    kept = [
+    subject_words = [
         token
         for token in subject
         if token == "'s" or token not in _claim_words("joining") | {"now", "nowadays"}
     ]
-    named = frozenset(_stem(word.lower()) for word in re.findall(r"(?<=\s)[A-Z][\w-]+", plain))
+    names = frozenset(_stem(word.lower()) for word in re.findall(r"(?<=\s)[A-Z][\w-]+", plain))
     return Claim(
-        subject=tuple(_stem(token) if token != "'s" else token for token in kept),
+        subject=tuple(_stem(token) if token != "'s" else token for token in subject_words),
         verb=verb,
         order=tuple(order),
-        said=frozenset(order)
+        stems=frozenset(order)
         - {
             _stem(token) for token in changing if token in ("now", "instead", "nowadays", "anymore")
         },
@@ -391,32 +425,37 @@ def claim(text: str) -> Claim | None:
         times=frozenset(when),
         changing=changing,
         numbers=tuple(token for token in rest if _NUMBER.match(token) or token in _NUMBER_WORDS),
-        names=named,
+        names=names,
         past=past,
         ranks="over" in tokens,
-        bare=begins == 1 and tokens[0] not in _EVERYONE,
+        bare=subject_length == 1 and tokens[0] not in _EVERYONE,
     )
 
 
 def _predicate(tokens: list[str]) -> tuple[int, int]:
-    """How many tokens are the subject, and where what is said begins: at the verb, with the denial before it."""
+    """Return the number of tokens of the subject and the start of the predicate.
+
+    A denial before the verb belongs to the predicate.
+    """
     verbs, nouns = _claim_words("verbs"), _claim_words("nouns-too")
-    candidates = [place for place, token in enumerate(tokens[:8]) if token in verbs]
-    sure = [place for place in candidates if tokens[place] not in nouns]
+    candidates = [position for position, token in enumerate(tokens[:8]) if token in verbs]
+    sure = [position for position in candidates if tokens[position] not in nouns]
     if not candidates:
         return 0, 0
-    opens = next((at for at, token in enumerate(tokens) if token not in _BEFORE_AN_ORDER), 0)
-    # "Work is ...": a word that could be an order, and is what the verb just after it is said of
+    opens = next((index for index, token in enumerate(tokens) if token not in _BEFORE_AN_ORDER), 0)
+    # "Work is ...": a word that could be an order is the subject of the verb right after it.
     if opens in candidates and not (tokens[opens] in nouns and sure and opens < sure[0] <= 2):
         return 0, 0
-    place = sure[0] if sure and (sure[0] <= candidates[0] or candidates[0] <= 1) else candidates[0]
+    position = (
+        sure[0] if sure and (sure[0] <= candidates[0] or candidates[0] <= 1) else candidates[0]
+    )
     if (
-        candidates[0] < place
+        candidates[0] < position
         and candidates[0] > 0
         and tokens[candidates[0] - 1] not in ("the", "a", "'s", "an")
     ):
-        place = candidates[0]
-    begins = place
+        position = candidates[0]
+    begins = position
     while begins and tokens[begins - 1] in (
         "always",
         "never",
@@ -432,7 +471,7 @@ def _predicate(tokens: list[str]) -> tuple[int, int]:
 
 
 def of_another(new: Claim | None, old: Claim | None) -> bool:
-    """Whether two statements are known to speak of different subjects."""
+    """Return True if both statements have a subject and the subjects differ."""
     return (
         new is not None
         and old is not None
@@ -442,72 +481,74 @@ def of_another(new: Claim | None, old: Claim | None) -> bool:
 
 
 def conflicts(new: Claim | None, old: Claim | None) -> bool:
-    """Whether two statements cannot both hold; which of them is the newer does not matter.
+    """Return True if two statements cannot both be true, in either order.
 
     >>> conflicts(claim("The user speaks no French"), claim("The user speaks French fluently"))
     True
     >>> conflicts(claim("The user likes tea"), claim("The user likes coffee"))
     False
     """
-    if new is None or old is None or new.subject != old.subject or not _same_time(new, old):
+    if new is None or old is None or new.subject != old.subject or not _is_same_time(new, old):
         return False
     if new.denies != old.denies:
-        return _denied(new, old) if new.denies else _denied(old, new)
-    return not new.denies and _excluding(new, old)
+        return _contains_denied(new, old) if new.denies else _contains_denied(old, new)
+    return not new.denies and _assigns_two_values(new, old)
 
 
 def updates(new: Claim | None, old: Claim | None) -> bool:
-    """Whether the new statement says that what the old one says is so no more.
+    """Return True if the new statement says that the old one is no longer true.
 
     >>> updates(claim("The user has moved to Seattle"), claim("The user lives in Boston"))
     True
     """
     if new is None or old is None or not new.changing or old.changing:
         return False
-    shared = new.said & old.said - _LIGHT
-    if shared & (old.names | _classes("alternatives").keys()) and not new.changing <= _claim_words(
-        "happening"
-    ):
+    shared = new.stems & old.stems - _LIGHT
+    if shared & (
+        old.names | _class_numbers("alternatives").keys()
+    ) and not new.changing <= _claim_words("happening"):
         return True
-    ends, said = _sets("ends"), old.said | set(old.subject)
+    ends, old_stems = _stem_sets("ends"), old.stems | set(old.subject)
     if any(
-        _stem(word) in ends and ends[_stem(word)] & (said | _small(old))
-        for word in (*new.changing, *new.said)
+        _stem(word) in ends and ends[_stem(word)] & (old_stems | _possession_stems(old))
+        for word in (*new.changing, *new.stems)
     ):
         return new.subject == old.subject or not old.subject or new.general
     if new.subject != old.subject and old.subject and not (new.general and old.general):
         return False
     if new.subject == old.subject and not new.general:
-        # of Ada, who found something or lives elsewhere now, much else may still be so; of a thing that was moved, not
-        alike = new.verb == old.verb or bool(shared) or _excluding(new, old)
+        # Other statements about Ada stay true after she moves; those about a thing that was moved do not.
+        alike = new.verb == old.verb or bool(shared) or _assigns_two_values(new, old)
         return alike or not new.bare or not new.changing <= _claim_words("happening") | {"now"}
-    return 2 * len(shared) >= max(1, len(old.said - _LIGHT)) and bool(shared)
+    return 2 * len(shared) >= max(1, len(old.stems - _LIGHT)) and bool(shared)
 
 
-def _small(old: Claim) -> frozenset[str]:
+def _possession_stems(old: Claim) -> frozenset[str]:
+    """Return the stem that stands for possession if the verb is "have"."""
     return frozenset({"ha"}) if old.verb == "hav" else frozenset()
 
 
-def _same_time(new: Claim, old: Claim) -> bool:
-    """Both name the same times or none, and none is past where the other is not."""
+def _is_same_time(new: Claim, old: Claim) -> bool:
+    """Return True if both claims have the same time words and the same tense."""
     return new.times == old.times and new.past == old.past
 
 
-def _denied(denying: Claim, other: Claim) -> bool:
-    """Whether all that is denied is said by the other."""
-    holding = _sets("holding")
-    core = denying.said - _LIGHT
+def _contains_denied(denying: Claim, other: Claim) -> bool:
+    """Return True if the other claim contains everything that is denied."""
+    holding = _stem_sets("holding")
+    core = denying.stems - _LIGHT
     if not core:
-        return denying.said == other.said
+        return denying.stems == other.stems
     return all(
-        word in other.said or (word in holding and holding[word] & other.said)
+        word in other.stems or (word in holding and holding[word] & other.stems)
         for word in core - set(denying.numbers)
     )
 
 
-def _excluding(new: Claim, old: Claim) -> bool:
-    """Whether two claims that both affirm, or both deny, give one thing two values."""
-    gone, come = old.said - new.said, new.said - old.said
+def _assigns_two_values(new: Claim, old: Claim) -> bool:
+    """Return True if two claims of one polarity give one property two values."""
+    # From certain to uncertain signs: order, numbers, opposites, containment, alternatives, frames of one value.
+    gone, come = old.stems - new.stems, new.stems - old.stems
     if new.ranks and old.ranks and not gone and not come:
         return new.order != old.order
     numbers = {*new.numbers, *old.numbers}
@@ -516,39 +557,42 @@ def _excluding(new: Claim, old: Claim) -> bool:
         come - numbers - _number_stems(new),
     )
     if new.numbers != old.numbers and not words_gone and not words_come:
-        return new.verb not in _stems("several") or not new.general or new.verb == "hav"
+        return new.verb not in _stem_table("several") or not new.general or new.verb == "hav"
     if not gone or not come:
         return False
-    if _meet("opposites", gone, come):
+    if _share_class("opposites", gone, come):
         return max(len(gone), len(come)) <= 4
-    holding = _sets("holding")
+    holding = _stem_sets("holding")
     if any(holding.get(word, frozenset()) & come for word in gone) or any(
         holding.get(word, frozenset()) & gone for word in come
     ):
         return True
-    if new.subject and (new.verb in _stems("several") or new.said & old.said & _stems("several")):
+    if new.subject and (
+        new.verb in _stem_table("several") or new.stems & old.stems & _stem_table("several")
+    ):
         return False
     if max(len(gone), len(come)) > 3:
         return False
-    if _meet("alternatives", gone, come):
+    if _share_class("alternatives", gone, come):
         return True
-    frame = ({new.verb} | set(new.subject) | (new.said & old.said)) & _stems("one-value")
+    frame = ({new.verb} | set(new.subject) | (new.stems & old.stems)) & _stem_table("one-value")
     same_frame = bool(frame) and (
-        new.verb == old.verb or bool(set(new.subject) & _stems("one-value"))
+        new.verb == old.verb or bool(set(new.subject) & _stem_table("one-value"))
     )
     both_named = bool(gone & old.names) and bool(come & new.names)
     return same_frame and (
-        both_named or (len(gone) == len(come) == 1 and bool(new.said & old.said or not new.general))
+        both_named
+        or (len(gone) == len(come) == 1 and bool(new.stems & old.stems or not new.general))
     )
 
 
-def _number_stems(one: Claim) -> frozenset[str]:
-    return frozenset(_stem(word) for word in one.numbers)
+def _number_stems(claim: Claim) -> frozenset[str]:
+    return frozenset(_stem(word) for word in claim.numbers)
 
 
-def _meet(name: str, gone: frozenset[str], come: frozenset[str]) -> bool:
-    """Whether a word that went and one that came are of one class."""
-    classes = _classes(name)
-    there = frozenset().union(*(classes.get(word, frozenset()) for word in gone))
-    here = frozenset().union(*(classes.get(word, frozenset()) for word in come))
-    return bool(there & here)
+def _share_class(name: str, gone: frozenset[str], come: frozenset[str]) -> bool:
+    """Return True if a removed and an added word belong to one class."""
+    classes = _class_numbers(name)
+    old_classes = frozenset().union(*(classes.get(word, frozenset()) for word in gone))
+    new_classes = frozenset().union(*(classes.get(word, frozenset()) for word in come))
+    return bool(old_classes & new_classes)

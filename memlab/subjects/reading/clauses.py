@@ -1,7 +1,9 @@
-"""What a message asserts: its clauses, without code, quotations, questions, conditions and reports of others.
+"""Clauses that a message asserts.
 
-Everything is a scan over words, in time proportional to the text. Places are those of the message as it was given, so
-that each clause can be shown where it stands.
+Code, quotations, questions, conditions and reported speech are excluded.
+
+Every function scans words in time proportional to the text. Offsets refer to the original message, so each clause can
+be highlighted in it.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ __all__ = ["LONGEST", "Clause", "asserted", "contracted_words"]
 
 
 LONGEST = 20_000
-"""Characters of a message that are read for facts; what follows is no talk."""
+"""Maximum characters of a message that are read for facts; a longer one contains a document."""
 
+# Words, ends of clauses, and the breaks after which reported speech ends or a list continues.
 _SEPARATE = word_pattern("hyphenated")
 _WORD = word_pattern("spoken")
 _BREAK = re.compile(
@@ -29,12 +32,13 @@ _BREAK = re.compile(
 _AFTER_A_REPORT = frozenset(("but", ";", "though", "although", "whereas"))
 _JOINS = frozenset((",", "and", "or"))
 _MOST_LISTED = 3
+"""Maximum words of an item of a list within a sentence."""
+
+# An order names its text ("translate the following") within these characters and words after the verb.
 _NEAR = 200
-"""Characters within which an order says what it is about."""
-
 _SOON = 12
-"""Words within which it does."""
 
+# Punctuation and markup around a word.
 _EDGES = ".!?\u2026\"'*_~"
 
 
@@ -43,9 +47,9 @@ def _table(name: str) -> Any:
 
 
 class Clause(NamedTuple):
-    """A clause of a message: its words, its place, the break before it and the number of its sentence.
+    """A clause of a message: its words, offsets, preceding break and sentence number.
 
-    ``after`` is the break in lower case: a comma, a conjunction, a bracket, or nothing at the start of a sentence.
+    `after` is the break in lower case: a comma, a conjunction, a bracket, or "" at the start of a sentence.
     """
 
     words: list[Token]
@@ -56,21 +60,21 @@ class Clause(NamedTuple):
 
 
 def contracted_words(text: str, start: int, stop: int) -> list[Token]:
-    """Return the words of shape "spoken" between two places, with contractions taken apart.
+    """Return the words of shape "spoken" of a span, with contractions expanded.
 
-    Both words of a contraction have its place.
+    Both words of a contraction have its offsets.
 
     Parameters
     ----------
     text
         Any text.
     start, stop
-        The part to read.
+        The span to read.
 
     Returns
     -------
     list of Token
-        The words without the marks around them.
+        The words without surrounding punctuation.
 
     Examples
     --------
@@ -78,53 +82,53 @@ def contracted_words(text: str, start: int, stop: int) -> list[Token]:
     ['i', 'am', 'ada', 'hi']
     """
     contracted = _table("contractions")
-    found = []
+    words = []
     for match in _WORD.finditer(text, start, stop):
         low = match[0].lower().replace("\u2019", "'").strip(_EDGES)
         if low in contracted:
-            found += [Token(part, *match.span()) for part in contracted[low].split()]
+            words += [Token(part, *match.span()) for part in contracted[low].split()]
         elif low:
-            found.append(Token(low, *match.span()))
-    return found
+            words.append(Token(low, *match.span()))
+    return words
 
 
 def asserted(text: str, wanted: Callable[[str], bool] | None = None) -> list[Clause]:
-    """Return the clauses that a message states to be so, in order.
+    """Return the clauses that a message asserts, in order.
 
-    Code, quotations, questions, conditions, wishes, jokes and what others are reported to say are left out.
+    Code, quotations, questions, conditions, wishes, jokes and reported speech are omitted.
 
     Parameters
     ----------
     text
         A message; its first ``LONGEST`` characters are read.
     wanted
-        A function of a sentence that says whether to read it; all are read where it is None.
+        A predicate that selects sentences by their text; by default all are read.
 
     Returns
     -------
     list of Clause
-        The clauses with their places in the message.
+        The clauses with their offsets in the message.
 
     Examples
     --------
-    >>> said = "If I lived in Rome, I would eat. I like tea; Tom says I snore. Do I work?"
-    >>> [said[clause.start : clause.stop].strip() for clause in asserted(said)]
+    >>> message = "If I lived in Rome, I would eat. I like tea; Tom says I snore. Do I work?"
+    >>> [message[clause.start : clause.stop].strip() for clause in asserted(message)]
     ['I like tea']
     """
     read = without_quotations(text[:LONGEST])
-    found: list[Clause] = []
+    clauses: list[Clause] = []
     for number, (start, stop) in enumerate(sentence_spans(read)):
-        if (order := _text_order().match(read, start, stop)) is not None and _works_on_a_text(
-            read, order.end(), stop
-        ):
-            if _goes_on(read[start:stop]):
+        if (
+            order := _text_order_pattern().match(read, start, stop)
+        ) is not None and _works_on_a_text(read, order.end(), stop):
+            if _text_follows(read[start:stop]):
                 break
         elif wanted is None or wanted(read[start:stop]):
-            found += _of_a_sentence(read, start, stop, number)
-    return found
+            clauses += _sentence_clauses(read, start, stop, number)
+    return clauses
 
 
-def _low_words(text: str) -> list[str]:
+def _split_low_words(text: str) -> list[str]:
     return [
         low
         for match in _WORD.finditer(text)
@@ -132,9 +136,10 @@ def _low_words(text: str) -> list[str]:
     ]
 
 
+# Compiled once from the table of orders; tried on every sentence.
 @cache
-def _text_order() -> re.Pattern[str]:
-    """An order to work on a text, at the beginning of a sentence."""
+def _text_order_pattern() -> re.Pattern[str]:
+    """Return the pattern of an order to work on a text, at the start of a sentence."""
     orders = "|".join(sorted(_table("text-orders")))
     return re.compile(
         rf"\W*(?:(?:please|can|could|you|would|now)\W+){{0,6}}(?:{orders})\b", re.IGNORECASE
@@ -142,36 +147,37 @@ def _text_order() -> re.Pattern[str]:
 
 
 def _works_on_a_text(text: str, start: int, stop: int) -> bool:
-    """Whether what follows the order is a text: "Translate into German: ..." """
+    """Return True if a text follows an order, as in "Translate into German: ..."."""
     words = [word.low for word in contracted_words(text, start, min(stop, start + _NEAR))]
     return ":" in text[start:stop] or not _table("their-texts").isdisjoint(words[:_SOON])
 
 
-def _goes_on(sentence: str) -> bool:
-    """Whether the text that an order is about begins where the order ends."""
-    low = padded(_low_words(sentence))
+def _text_follows(sentence: str) -> bool:
+    """Return True if the text that an order names begins after the order."""
+    low = padded(_split_low_words(sentence))
     return ":" in sentence or " following " in low or " below " in low
 
 
-def _of_a_sentence(text: str, start: int, stop: int, number: int) -> list[Clause]:
+def _sentence_clauses(text: str, start: int, stop: int, number: int) -> list[Clause]:
+    # A report lasts until "but" or a semicolon; a question ends the reading of its sentence.
     sentence = text[start:stop]
     asks = sentence.rstrip(" \n\"')").endswith("?")
-    if _takes_back(sentence, asks=asks):
+    if _is_retracted(sentence, asks=asks):
         return []
-    stop = start + _first_unreal(sentence)
+    stop = start + _find_unreal(sentence)
     words = contracted_words(text, start, stop)
     asked_to_remember = (
-        first_of(padded(word.low for word in words[:_SOON]), _openings()) is not None
+        first_of(padded(word.low for word in words[:_SOON]), _opening_phrases()) is not None
     )
     clauses = []
     reported = False
-    for piece in _pieces(text, start, stop, words, number):
+    for piece in _split_clauses(text, start, stop, words, number):
         if not piece.words:
             continue
         low = padded(word.low for word in piece.words)
         if reported and piece.after in _AFTER_A_REPORT:
             reported = False
-        if reported or _reports(low):
+        if reported or _is_report(low):
             reported = True
             continue
         if not asked_to_remember and (_begins_a_question(low) or (asks and piece.stop >= stop - 1)):
@@ -180,26 +186,28 @@ def _of_a_sentence(text: str, start: int, stop: int, number: int) -> list[Clause
     return clauses
 
 
-def _takes_back(sentence: str, *, asks: bool) -> bool:
-    """Whether the end of a sentence asks whether it is so ("..., right?"), or says that it was no more than a joke."""
-    words = _low_words(sentence[-_NEAR:].rpartition(",")[2])
-    said = " ".join(words)
+def _is_retracted(sentence: str, *, asks: bool) -> bool:
+    """Return True if a sentence ends with a tag question ("..., right?") or a joke."""
+    words = _split_low_words(sentence[-_NEAR:].rpartition(",")[2])
+    ending = " ".join(words)
     if asks and "," in sentence and len(words) <= _LONGEST_TAG:
         inverted = (
             len(words) > 1
             and words[0].removesuffix("n't") in _table("tag-verbs")
             and words[-1] in _table("tagged")
         )
-        return said in _table("tags") or inverted
+        return ending in _table("tags") or inverted
     return holds(padded(words), phrases("extraction", "jokes")) and "not" not in words
 
 
 _LONGEST_TAG = 3
+"""Maximum words of a tag question: "isn't it just"."""
 
 
+# Built once: contractions are expanded in each phrase.
 @cache
-def _openings() -> tuple[str, ...]:
-    """Phrases that open a sentence, contractions taken apart."""
+def _opening_phrases() -> tuple[str, ...]:
+    """Return the phrases that open a sentence, with contractions expanded."""
     contracted = _table("contractions")
     opened = (
         " ".join(contracted.get(word, word) for word in phrase.split())
@@ -216,69 +224,79 @@ def _begins_a_question(piece: str) -> bool:
     return inverted or first_of(piece, phrases("utterance", "questions")) is not None
 
 
-def _first_unreal(sentence: str) -> int:
-    """Where a sentence begins to tell of what is not so; its length if it does nowhere."""
+def _find_unreal(sentence: str) -> int:
+    """Return the offset where a sentence becomes hypothetical, or its length."""
     lowered = sentence.lower().replace("\u2019", "'")
-    if frozenset(_SEPARATE.findall(lowered)).isdisjoint(_first_words()):
+    if frozenset(_SEPARATE.findall(lowered)).isdisjoint(_unreal_first_words()):
         return len(sentence)
     for phrase in _table("polite-conditions"):
         lowered = lowered.replace(phrase, "~" * len(phrase))
-    found = _unreal().search(lowered)
-    return len(sentence) if found is None else min(found.start(), len(sentence))
+    match = _unreal_pattern().search(lowered)
+    return len(sentence) if match is None else min(match.start(), len(sentence))
 
 
+# Built once: most sentences are rejected by this set, before the pattern runs.
 @cache
-def _first_words() -> frozenset[str]:
+def _unreal_first_words() -> frozenset[str]:
     return frozenset(_SEPARATE.findall(phrase)[0] for phrase in _table("unreal"))
 
 
+# Compiled once from the table.
 @cache
-def _unreal() -> re.Pattern[str]:
+def _unreal_pattern() -> re.Pattern[str]:
     words = sorted(_table("unreal"), key=len, reverse=True)
     return re.compile(rf"(?<![\w'-])(?:{'|'.join(map(re.escape, words))})(?![\w'-])")
 
 
-def _reports(piece: str) -> bool:
-    """Whether it says what somebody else says or thinks; what "I said" is mine."""
+def _is_report(piece: str) -> bool:
+    """Return True if a clause reports words or thoughts of another person.
+
+    "I said" reports words of the speaker.
+    """
     words = piece.split()
     reports, adverbs = _table("reports"), _table("adverbs")
     if reports.isdisjoint(words):
         return False
-    for place, word in enumerate(words):
-        if word in reports and place:
-            who = next((before for before in reversed(words[:place]) if before not in adverbs), "")
-            if who not in ("i", "we", "to", "never", "not"):
+    for position, word in enumerate(words):
+        if word in reports and position:
+            subject = next(
+                (before for before in reversed(words[:position]) if before not in adverbs), ""
+            )
+            if subject not in ("i", "we", "to", "never", "not"):
                 return True
     return False
 
 
-def _pieces(text: str, start: int, stop: int, words: list[Token], number: int) -> list[Clause]:
-    """What stands between breaks, each with its words and the break before it.
+def _split_clauses(
+    text: str, start: int, stop: int, words: list[Token], number: int
+) -> list[Clause]:
+    """Return the clauses between breaks, each with its words and preceding break.
 
-    A list is one piece: "Dutch, Greek and a little Welsh" stays whole where no verb of its own follows.
+    A list stays one clause: "Dutch, Greek and a little Welsh" is not split unless a verb of its own follows.
     """
+    # Cut at every break first, then join the pieces that are items of a list.
     pieces: list[Clause] = []
-    first, kind, at = start, "", 0
-    for found in _BREAK.finditer(text, start, stop):
-        before = at
-        while at < len(words) and words[at].start < found.start():
-            at += 1
-        pieces.append(Clause(words[before:at], first, found.start(), kind, number))
-        while at < len(words) and words[at].start < found.end():
-            at += 1  # the conjunction itself
-        first, kind = found.end(), found[0].strip().lower()
-    pieces.append(Clause(words[at:], first, stop, kind, number))
+    first, kind, next_word = start, "", 0
+    for match in _BREAK.finditer(text, start, stop):
+        before = next_word
+        while next_word < len(words) and words[next_word].start < match.start():
+            next_word += 1
+        pieces.append(Clause(words[before:next_word], first, match.start(), kind, number))
+        while next_word < len(words) and words[next_word].start < match.end():
+            next_word += 1  # Skip the conjunction.
+        first, kind = match.end(), match[0].strip().lower()
+    pieces.append(Clause(words[next_word:], first, stop, kind, number))
     if len(pieces) == 1:
         return pieces
     alone = [_stands_alone(piece.words) for piece in pieces]
     joined: list[Clause] = []
-    for place, piece in enumerate(pieces):
-        goes_on = bool(joined) and not alone[place] and piece.after in _JOINS
+    for position, piece in enumerate(pieces):
+        goes_on = bool(joined) and not alone[position] and piece.after in _JOINS
         if goes_on and piece.after == ",":
             follows = (
-                place + 1 < len(pieces)
-                and pieces[place + 1].after in _JOINS
-                and not alone[place + 1]
+                position + 1 < len(pieces)
+                and pieces[position + 1].after in _JOINS
+                and not alone[position + 1]
             )
             goes_on = follows and len(piece.words) <= _MOST_LISTED
         if goes_on:
@@ -292,7 +310,7 @@ def _pieces(text: str, start: int, stop: int, words: list[Token], number: int) -
 
 
 def _stands_alone(words: list[Token]) -> bool:
-    """Whether a piece has a subject or a verb of its own, or nothing at all."""
+    """Return True if a clause has a subject or a verb of its own, or no words."""
     adverbs, openers = _table("adverbs"), _table("openers")
     rest = [word.low for word in words[:6] if word.low not in adverbs and word.low not in openers]
     if rest and rest[0] in _table("clause-starts"):
@@ -300,14 +318,15 @@ def _stands_alone(words: list[Token]) -> bool:
     return (
         not rest
         or rest[0] in _table("subjects")
-        or not _verb_starts().isdisjoint(rest[:2])
+        or not _first_verb_words().isdisjoint(rest[:2])
         or "is" in rest[1:4]
     )
 
 
+# Built once from the table of verbs; looked up for every clause.
 @cache
-def _verb_starts() -> frozenset[str]:
-    """The first words of verbs, as one says them of oneself and as another says them."""
+def _first_verb_words() -> frozenset[str]:
+    """Return the first words of verbs in the first and in the third person."""
     verbs = _table("verbs")
     return frozenset(
         form.split()[0] for own, (other, *_) in verbs.items() for form in (own, other)

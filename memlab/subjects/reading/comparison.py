@@ -1,9 +1,11 @@
-"""Whether one text ends or contradicts what another says, by which rule, and how certain that is.
+"""Comparison of a text with an earlier one that it may end or contradict.
 
-Two texts are compared statement by statement. Statements of different holders never conflict: first person is the
-speaker. A pair conflicts by a slot (one property, two values), by values (one count, date or amount, two numbers), or
-by what two short statements say (``conflicts``). ``CERTAINTY`` is how often each rule was right on pairs that were
-read (``experiments/fit_certainty.py``).
+The verdict names the rule and its certainty.
+
+Texts are compared statement by statement. Statements of different holders never conflict; the holder of the first
+person is the speaker. A pair conflicts by a slot (one property, two values), by values (one count, date or amount, two
+numbers), or as two claims (``conflicts``). ``CERTAINTY`` has the measured share of correct decisions of each rule
+(``experiments/fit_certainty.py``).
 """
 
 from __future__ import annotations
@@ -47,22 +49,23 @@ __all__ = [
 ]
 
 
-# What a text states, part by part: its sentences without greetings, questions, wishes, quotations and orders.
+# Statements of a text: its sentences without greetings, questions, wishes, quotations and orders.
 #
-# Linking compares statements. A greeting, a question, a wish, a quotation, a supposition and an order to the listener
-# state nothing, so nothing ends them and they end nothing. An order that is a rule ("Never log tokens", "Use spaces")
-# is a statement of how things are done. Each part is read once and has what the comparison of two texts needs.
+# Linking compares statements. Greetings, questions, wishes, quotations, suppositions and orders to the listener state
+# nothing, so they neither end a statement nor are ended. An order that is a standing rule ("Never log tokens", "Use
+# spaces") counts as a statement. Each part is read once.
 
 
 MOST_PARTS = 32
-"""Parts of a text that are compared with those of another: 1,024 pairs of sets, some 0.2 ms."""
+"""Maximum statements of a text that are compared: 1,024 pairs of sets take about 0.2 ms."""
 
 MOST_CHARACTERS = 6_000
-"""Characters of a text that are read: a page and a half of talk; what follows is a document."""
+"""Maximum characters that are read of a text, a page and a half; a longer one is a document."""
 
-MOST_TOLD = 90
-"""Words of a text in which a change is looked for: one that states more is a document."""
+MOST_WORDS = 90
+"""Maximum words of a text that the model of change scores; a longer one is a document."""
 
+# Openings of a statement within a question, ends of statements in a long sentence, and labels of messages.
 _PRESUPPOSED = re.compile(
     r"\b(?:the fact that|remind me that|noticed(?: that)?|now that|remember that)\s+", re.IGNORECASE
 )
@@ -75,7 +78,10 @@ _LABEL = re.compile(r"^\s*(?:Information Update|Update|Note|News):\s+", re.IGNOR
 
 @dataclass(frozen=True)
 class Part:
-    """One statement of a text. ``whole``: the text says nothing else; ``hedged``: it may be so."""
+    """One statement of a text.
+
+    `whole` is True if the text has no other statement, `hedged` if the statement is uncertain.
+    """
 
     text: str
     person: str | None
@@ -84,33 +90,37 @@ class Part:
 
     @cached_property
     def statement(self) -> Statement:
+        """The words, stems and denials of the part."""
         return Statement(self.text)
 
     @cached_property
     def claim(self) -> Claim | None:
+        """The claim of the part; None if the part is too long."""
         return claim(self.text)
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
+        """The property slots that the part fills."""
         return read_slots(self.text)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A text as its statements. ``states`` says whether it states anything at all."""
+    """The statements of a text; `states` is False if there are none."""
 
     text: str
     parts: tuple[Part, ...]
 
     @property
     def states(self) -> bool:
+        """Whether the text states anything."""
         return bool(self.parts)
 
     @cached_property
     def telling(self) -> Telling | None:
-        """Its statements in one, in which a change is looked for; None where it states nothing, or more than one thing."""
+        """The joined statements for the model of change; None for a document."""
         text = " . ".join(part.text for part in self.parts)
-        return Telling(text, self.text) if text and text.count(" ") < MOST_TOLD else None
+        return Telling(text, self.text) if text and text.count(" ") < MOST_WORDS else None
 
     @property
     def single(self) -> bool:
@@ -118,6 +128,7 @@ class Reading:
         return len(self.parts) == 1 and self.parts[0].whole
 
 
+# Kept because each text is compared with many others.
 @lru_cache(maxsize=4096)
 def read_text(text: str) -> Reading:
     """Return the statements of a text.
@@ -127,41 +138,55 @@ def read_text(text: str) -> Reading:
     >>> read_text("See you for now!").states, read_text("Never log tokens").states
     (False, True)
     """
-    found: list[Part] = []
+    parts: list[Part] = []
     read = _LABEL.sub("", text[:MOST_CHARACTERS])
     sentences = list(read_sentences(read))
-    for one in sentences:
+    for sentence in sentences:
         whole = len(sentences) == 1
-        for start, stop in _spans(read, one):
-            said = read[start:stop].strip(" \n\t,;:-*\u2022")
-            pieces = [said] if len(said) <= 160 else [piece.strip() for piece in _CUT.split(said)]
-            alone = whole and len(pieces) == 1 and one.act != "question"
-            found += [
-                Part(piece, one.person, one.hedged, alone)
+        for start, stop in _statement_spans(read, sentence):
+            statement = read[start:stop].strip(" \n\t,;:-*\u2022")
+            pieces = (
+                [statement]
+                if len(statement) <= 160
+                else [piece.strip() for piece in _CUT.split(statement)]
+            )
+            alone = whole and len(pieces) == 1 and sentence.act != "question"
+            parts += [
+                Part(piece, sentence.person, sentence.hedged, alone)
                 for piece in pieces
                 if any(map(str.isalnum, piece))
             ]
-            if len(found) >= MOST_PARTS:
-                return Reading(text, tuple(found[:MOST_PARTS]))
-    return Reading(text, tuple(found))
+            if len(parts) >= MOST_PARTS:
+                return Reading(text, tuple(parts[:MOST_PARTS]))
+    return Reading(text, tuple(parts))
 
 
-def _spans(text: str, one: Sentence) -> list[tuple[int, int]]:
-    if one.act == "order":
-        return [(one.start, one.stop)] if _is_rule(text[one.start : one.stop]) else []
-    if one.act == "reaction" and words_of(text[one.start : one.stop])[:1] in (["no"], ["never"]):
-        return [(one.start, one.stop)]
-    spans = [(start, stop) for start, stop in one.stated]
-    if one.act == "question":
-        after = max([stop for _, stop in spans], default=one.start)
-        told = _PRESUPPOSED.search(text, after, one.stop)
-        if told is not None:
-            spans.append((told.end(), one.stop))
+def _statement_spans(text: str, sentence: Sentence) -> list[tuple[int, int]]:
+    if sentence.act == "order":
+        return (
+            [(sentence.start, sentence.stop)]
+            if _is_standing_rule(text[sentence.start : sentence.stop])
+            else []
+        )
+    if sentence.act == "reaction" and words_of(text[sentence.start : sentence.stop])[:1] in (
+        ["no"],
+        ["never"],
+    ):
+        return [(sentence.start, sentence.stop)]
+    spans = [(start, stop) for start, stop in sentence.stated]
+    if sentence.act == "question":
+        after = max([stop for _, stop in spans], default=sentence.start)
+        presupposed = _PRESUPPOSED.search(text, after, sentence.stop)
+        if presupposed is not None:
+            spans.append((presupposed.end(), sentence.stop))
     return spans
 
 
-def _is_rule(sentence: str) -> bool:
-    """Whether an order says how things are done, and asks nothing of the listener: no me, you, let's, please."""
+def _is_standing_rule(sentence: str) -> bool:
+    """Return True if an order is a standing rule and no request to the listener.
+
+    Orders with me, you, let's or please are requests.
+    """
     words = words_of(sentence)
     asks = vocabulary("linking", "asks-the-listener")
     if not words or not asks.isdisjoint(words):
@@ -194,21 +219,26 @@ CERTAINTY: dict[str, float] = {
     "words": 0.2,
     **rules(),
 }
-"""By rule: the share of right ones among pairs that were read; those that fired there less than five times are guessed.
-Below the setting destroy-certainty both stay.
+"""Share of correct decisions of each rule, measured on labelled pairs.
+
+Values of rules with fewer than five decisions are estimates. Below the setting destroy-certainty, both memories stay.
 """
 
 _SHARED = 0.5
-"""Share of the words of two statements that both have, where they are about the same thing."""
+"""Minimum Jaccard index of two statements about the same thing."""
 
 _HEDGED = 0.9
-"""What is left of the certainty where one of the two says that it may be so."""
+"""Factor of the certainty if one of the two statements is hedged."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """``updates``: the later says that the earlier is so no more; ``conflicts``: both cannot hold; ``denies`` and
-    ``changes``: one denies the other, or says that something changed, in the statement about the same thing.
+    """The result of comparing a later text with an earlier one.
+
+    - `updates`: the later text says that the earlier is no longer true.
+    - `conflicts`: both texts cannot be true.
+    - `denies`: one text denies the other in a statement about the same thing.
+    - `changes`: the later text reports a change in a statement about the same thing.
     """
 
     updates: bool = False
@@ -219,25 +249,26 @@ class Verdict:
     rule: str = ""
 
 
+# Returned for texts that are not comparable; callers test for it by identity.
 NOTHING = Verdict()
 
 
 def compare(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool) -> Verdict:
     """Compare a text with an earlier one.
 
-    ``same_speaker``: both were said by one person; ``user_speaks``: of a missing speaker, so that "I" is the user.
-    Across speakers only statements of a named third person are compared, and nothing is certain.
+    `same_speaker`: one person said both. `user_speaks`: a missing speaker is the user, so "I" is the user. Across
+    speakers, only statements about a named third person are compared, with a certainty of at most 0.5.
     """
     if not new.parts or not old.parts or new.text == old.text:
         return NOTHING
     ruled = by_rules(new, old, same_speaker=same_speaker, user_speaks=user_speaks)
     if not same_speaker or new.telling is None or old.telling is None:
         return ruled
-    return _with_odds(ruled, score(new.telling, old.telling, ruled.certainty))
+    return _apply_odds(ruled, score(new.telling, old.telling, ruled.certainty))
 
 
-def _with_odds(ruled: Verdict, odds: float | None) -> Verdict:
-    """A rule that is nearly certain stands; of all else the odds decide."""
+def _apply_odds(ruled: Verdict, odds: float | None) -> Verdict:
+    """Return the verdict of the rules, or of the model if the model is more certain."""
     if odds is None or not noticed(odds):
         return ruled
     likely = certain(odds)
@@ -249,22 +280,23 @@ def _with_odds(ruled: Verdict, odds: float | None) -> Verdict:
 
 
 def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool) -> Verdict:
-    """What the rules alone say of two texts."""
+    """Return the verdict of the rules without the model of change."""
+    # Every pair of statements is compared; the most certain rule names the verdict.
     best = NOTHING
     short = new.single and old.single
     documents = new.telling is None or old.telling is None
     ours, theirs = new.parts, old.parts
     if not same_speaker:
         ours, theirs = (
-            tuple(part for part in parts if _of_a_third(part)) for parts in (ours, theirs)
+            tuple(part for part in parts if _names_third_person(part)) for parts in (ours, theirs)
         )
     for later in ours:
         for earlier in theirs:
-            found = _compare_parts(later, earlier, short, user_speaks, documents)
-            if found is not NOTHING:
-                best = _stronger(best, found)
+            verdict = _compare_parts(later, earlier, short, user_speaks, documents)
+            if verdict is not NOTHING:
+                best = _merge_verdicts(best, verdict)
     if same_speaker and new.telling and old.telling and moves_a_value(new.telling, old.telling):
-        best = _stronger(
+        best = _merge_verdicts(
             best, Verdict(updates=True, certainty=CERTAINTY["values, moved"], rule="values, moved")
         )
     if not same_speaker and best is not NOTHING:
@@ -280,16 +312,21 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
 
 
 def repeats(new: Reading, old: Reading, *, same_speaker: bool) -> bool:
-    """Whether a text says nothing that the other does not say: one speaker, the same words, numbers and denials."""
+    """Return True if one speaker said the same words, numbers and denials twice."""
     if not same_speaker:
         return False
     if new.text == old.text:
         return True
-    return words_of(new.text) == words_of(old.text) or _bag(new.text) == _bag(old.text)
+    return words_of(new.text) == words_of(old.text) or _normalized_stems(
+        new.text
+    ) == _normalized_stems(old.text)
 
 
-def _bag(text: str) -> tuple[str, ...]:
-    """The words without articles, in order, so that "the port is 80" repeats "port is 80"."""
+def _normalized_stems(text: str) -> tuple[str, ...]:
+    """Return the stems of a text without articles.
+
+    "The port is 80" repeats "port is 80".
+    """
     return tuple(
         stem(word)
         for word in words_of(text)
@@ -297,7 +334,7 @@ def _bag(text: str) -> tuple[str, ...]:
     )
 
 
-def _of_a_third(part: Part) -> bool:
+def _names_third_person(part: Part) -> bool:
     return (
         part.person == "third"
         and any(word[0].isupper() for word in part.text.split()[:1])
@@ -306,13 +343,13 @@ def _of_a_third(part: Part) -> bool:
     )
 
 
-def _stronger(one: Verdict, other: Verdict) -> Verdict:
-    top = one if one.certainty >= other.certainty else other
+def _merge_verdicts(first: Verdict, second: Verdict) -> Verdict:
+    top = first if first.certainty >= second.certainty else second
     return Verdict(
-        one.updates or other.updates,
-        one.conflicts or other.conflicts,
-        one.denies or other.denies,
-        one.changes or other.changes,
+        first.updates or second.updates,
+        first.conflicts or second.conflicts,
+        first.denies or second.denies,
+        first.changes or second.changes,
         top.certainty,
         top.rule,
     )
@@ -321,51 +358,57 @@ def _stronger(one: Verdict, other: Verdict) -> Verdict:
 def _compare_parts(
     new: Part, old: Part, short: bool, user_speaks: bool, documents: bool
 ) -> Verdict:
-    one, other = new.statement, old.statement
-    shared = bool(one.content & other.content)
+    new_statement, old_statement = new.statement, old.statement
+    shared = bool(new_statement.content & old_statement.content)
     if not short and not shared and not (new.slots and old.slots):
         return NOTHING
-    overlap = one.overlap(other)
+    overlap = new_statement.overlap(old_statement)
     denies = changes = False
     if short or overlap >= _SHARED:
-        denies = (one.denies(other) or other.denies(one)) and not of_another(new.claim, old.claim)
-        changes = one.updates(other)
-    rule, updated = _rule(new, old, short, user_speaks, documents, overlap)
+        denies = (
+            new_statement.denies(old_statement) or old_statement.denies(new_statement)
+        ) and not of_another(new.claim, old.claim)
+        changes = new_statement.updates(old_statement)
+    rule, updated = _find_rule(new, old, short, user_speaks, documents, overlap)
     if rule is None and not denies and not changes:
         return NOTHING
-    told = rule
-    if told is None:
-        told = ("denial" if denies else "words") + (
+    name = rule
+    if name is None:
+        name = ("denial" if denies else "words") + (
             ", short" if short and overlap >= _SHARED else ""
         )
-    sure = CERTAINTY[told] * (_HEDGED if new.hedged or old.hedged else 1.0)
+    sure = CERTAINTY[name] * (_HEDGED if new.hedged or old.hedged else 1.0)
     return Verdict(
-        rule is not None and updated, rule is not None and not updated, denies, changes, sure, told
+        rule is not None and updated, rule is not None and not updated, denies, changes, sure, name
     )
 
 
-def _rule(
+def _find_rule(
     new: Part, old: Part, short: bool, user_speaks: bool, documents: bool, overlap: float
 ) -> tuple[str | None, bool]:
-    """The first rule by which two statements exclude each other, and whether the later one says that it ends.
+    """Return the first rule by which two statements exclude each other, or None.
 
-    ``documents``: one of the texts is long; of those, two numbers in words alike are two numbers as a rule.
+    The second value is True if the later statement says that the earlier ended. `documents` is True if one text is
+    long. Values are not compared then, because a long text counts different things in similar words.
     """
-    if _at_other_times(new, old) or _elsewhere(new.text, old.text):
+    if _hold_at_different_times(new, old) or _hold_in_different_places(new.text, old.text):
         return None, False
-    by_slot = _by_slot(new, old, short, user_speaks)
+    by_slot = _find_slot_rule(new, old, short, user_speaks)
     if by_slot is not None:
         return by_slot
-    ours, theirs = _as_user(new.claim, user_speaks), _as_user(old.claim, user_speaks)
-    if ours is not None and theirs is not None and (short or _alike(ours, theirs, overlap)):
+    ours, theirs = _normalize_user(new.claim, user_speaks), _normalize_user(old.claim, user_speaks)
+    if ours is not None and theirs is not None and (short or _is_same_topic(ours, theirs, overlap)):
         updated, contrary = updates(ours, theirs), conflicts(ours, theirs)
         if updated or contrary:
             return "claim, short" if short else "claim", updated
-    return (None if documents else _by_values(new, old, short)) or (None, False)
+    return (None if documents else _find_value_rule(new, old, short)) or (None, False)
 
 
-def _at_other_times(new: Part, old: Part) -> bool:
-    """Whether each says when it holds, and not at one time: in 2020, as a child; nothing changed from one to the other."""
+def _hold_at_different_times(new: Part, old: Part) -> bool:
+    """Return True if both statements have times that differ, without a change.
+
+    Examples are "in 2020" and "as a child".
+    """
     ours, theirs = new.claim, old.claim
     if ours is None or theirs is None:
         return False
@@ -376,29 +419,34 @@ def _at_other_times(new: Part, old: Part) -> bool:
     )
 
 
+# A scope after a preposition.
 _WHERE = re.compile(
     r"\b(?:in|for|on) (?:the |our |my |all |a )?(?P<where>[A-Za-z][\w.-]*(?: files?| code| projects?)?)"
 )
 
 
-def _elsewhere(new: str, old: str) -> bool:
-    """Whether both name where they hold, and different things: tabs in Makefiles, spaces in Python."""
+def _hold_in_different_places(new: str, old: str) -> bool:
+    """Return True if the statements have different scopes.
+
+    Tabs in Makefiles do not conflict with spaces in Python.
+    """
     ours, theirs = (
         {stem(match["where"].lower().split()[0]) for match in _WHERE.finditer(text)}
         for text in (new, old)
     )
     if not ours or not theirs or ours & theirs:
         return False
-    one, other = (frozenset(map(stem, words_of(text))) for text in (new, old))
-    # what differs is where, and something else: "in Boston" and "in Seattle" differ in where alone
+    new_stems, old_stems = (frozenset(map(stem, words_of(text))) for text in (new, old))
+    # Scopes separate statements only if something else differs too: "in Boston" and "in Seattle" are two values.
     return (
-        bool((one - other) - ours - _LITTLE)
-        and bool((other - one) - theirs - _LITTLE)
-        and bool(one & other - _LITTLE)
+        bool((new_stems - old_stems) - ours - _LITTLE)
+        and bool((old_stems - new_stems) - theirs - _LITTLE)
+        and bool(new_stems & old_stems - _LITTLE)
         and not _CHANGED.search(new)
     )
 
 
+# Words without content for the comparison of scopes, and words of change.
 _LITTLE = frozenset(
     map(
         stem,
@@ -430,8 +478,8 @@ _CHANGED = re.compile(
 )
 
 
-def _as_user(claim: Claim | None, user_speaks: bool) -> Claim | None:
-    """A claim of the user in one form: "I" and "the user" are one where nobody else speaks."""
+def _normalize_user(claim: Claim | None, user_speaks: bool) -> Claim | None:
+    """Replace "I" by the user in a claim if only the user speaks."""
     if claim is None or not user_speaks or not claim.subject:
         return claim
     if claim.subject[:1] == ("i",):
@@ -446,20 +494,22 @@ def _with_subject(claim: Claim, subject: tuple[str, ...]) -> Claim:
     return Claim(**values | {"subject": subject})
 
 
-def _alike(new: Claim, old: Claim, overlap: float) -> bool:
-    """Whether two statements of longer texts are about one thing: one subject, and half of their words."""
+def _is_same_topic(new: Claim, old: Claim, overlap: float) -> bool:
+    """Return True if two claims have one subject and half of their words in common."""
     return bool(new.subject) and new.subject == old.subject and overlap >= _SHARED
 
 
 # -- slots ----------------------------------------------------------------------------------------------------
 
 
-def _by_slot(new: Part, old: Part, short: bool, user_speaks: bool) -> tuple[str, bool] | None:
+def _find_slot_rule(
+    new: Part, old: Part, short: bool, user_speaks: bool
+) -> tuple[str, bool] | None:
     if not new.slots or not old.slots:
         return None
     for later in new.slots:
         for earlier in old.slots:
-            if _differ(later, earlier, user_speaks) and not later.past:
+            if _slots_conflict(later, earlier, user_speaks) and not later.past:
                 if earlier.past and not later.cue:
                     continue
                 rule = "slot, cue" if later.cue else "slot, short" if short else "slot"
@@ -467,14 +517,16 @@ def _by_slot(new: Part, old: Part, short: bool, user_speaks: bool) -> tuple[str,
     return None
 
 
-def _differ(new: Slot, old: Slot, user_speaks: bool) -> bool:
+def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
     if new.name.startswith("instead:"):
-        return _names(new.name[8:], old.value) and old.name.split(":")[0] in (
+        return _contains_name(new.name[8:], old.value) and old.name.split(":")[0] in (
             "tool",
             "class",
             "version",
         )
-    if new.name != old.name or _owner(new.holder, user_speaks) != _owner(old.holder, user_speaks):
+    if new.name != old.name or _get_owner(new.holder, user_speaks) != _get_owner(
+        old.holder, user_speaks
+    ):
         return False
     if new.value == old.value:
         return False
@@ -482,21 +534,22 @@ def _differ(new: Slot, old: Slot, user_speaks: bool) -> bool:
         return _excludes_diet(new.value, old.value)
     if new.value.startswith("not ") or old.value.startswith("not "):
         return new.value.removeprefix("not ") == old.value.removeprefix("not ")
-    # "Rome" and "Rome, Italy", "senior engineer" and "engineer": one is said more closely
+    # "Rome" and "Rome, Italy", "senior engineer" and "engineer": one value is more specific.
     return not (
         set(new.value.split()) <= set(old.value.split())
         or set(old.value.split()) <= set(new.value.split())
     )
 
 
-def _owner(holder: str, user_speaks: bool) -> str:
+def _get_owner(holder: str, user_speaks: bool) -> str:
     return "user" if user_speaks and holder == SPEAKER else holder
 
 
-def _names(name: str, value: str) -> bool:
+def _contains_name(name: str, value: str) -> bool:
     return bool(value) and (value in name.split() or name == value)
 
 
+# Built once from the table of diets.
 @cache
 def _diets() -> frozenset[frozenset[str]]:
     return frozenset(frozenset(pair) for pair in lexicon()["linking"]["diets-exclude"])
@@ -512,12 +565,13 @@ def _excludes_diet(new: str, old: str) -> bool:
 # -- numbers, dates and amounts -----------------------------------------------------------------------------
 
 
-def _by_values(new: Part, old: Part, short: bool) -> tuple[str, bool] | None:
+def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | None:
+    # Values of one kind conflict only in similar contexts; words of change lower the similarity that is required.
     mine, theirs = read_values(new.text), read_values(old.text)
     if not mine.by_kind or not theirs.by_kind:
         return None
-    content = _frame(new)
-    others = _frame(old)
+    content = _context_stems(new)
+    others = _context_stems(old)
     shared = len(content & others)
     if shared < 1:
         return None
@@ -543,22 +597,25 @@ def _by_values(new: Part, old: Part, short: bool) -> tuple[str, bool] | None:
 def _comparable(
     kind: str, others: dict[str, frozenset[str]], content: frozenset[str]
 ) -> list[frozenset[str]]:
-    """The values of the other text of the same kind; a bare number meets what the new text names."""
-    found = [others[kind]] if kind in others and kind != "count:" else []
+    """Return the values of the other text that a kind is compared with.
+
+    A count without a unit is compared with counts of units that the new text names.
+    """
+    comparable = [others[kind]] if kind in others and kind != "count:" else []
     if kind == "count:":
-        found += [
+        comparable += [
             values
             for name, values in others.items()
             if name.startswith("count:") and name[6:] in content and name[6:]
         ]
-        found += [others["count:"]] if "count:" in others else []
-    elif kind.startswith("count:") and "count:" in others and not found:
-        found += []
-    return found
+        comparable += [others["count:"]] if "count:" in others else []
+    elif kind.startswith("count:") and "count:" in others and not comparable:
+        comparable += []
+    return comparable
 
 
-def _frame(part: Part) -> frozenset[str]:
-    """What a statement is about, without its values and the words of change."""
+def _context_stems(part: Part) -> frozenset[str]:
+    """Return the stems of a statement without its values and words of change."""
     left_out = table("linking", "moves") | {"user", "information", "update"}
     return frozenset(
         word
@@ -567,6 +624,7 @@ def _frame(part: Part) -> frozenset[str]:
     )
 
 
+# Built once: looked up for every stem of a statement.
 @cache
 def _months() -> frozenset[str]:
     return (

@@ -1,4 +1,4 @@
-"""Proper names in a text: runs of capitalised words that name somebody or something."""
+"""Proper names in a text: capitalised words that name a person, place or thing."""
 
 from __future__ import annotations
 
@@ -13,35 +13,41 @@ from memlab.subjects.reading.sentences import is_plain_word, sentence_spans, wit
 __all__ = ["proper_names"]
 
 
+# Maximum characters read of a text and maximum words of a name; endings of words that are capitalised only at the
+# start of a sentence; and punctuation around names.
 _LONGEST = 20_000
 _MOST_WORDS = 4
 _ENDINGS = ("ing", "tic", "ical", "ous", "tion", "ment", "ness", "ity", "ism", "ly")
 _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 
+# A whole word in lower case.
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
 _NO_NAME = re.compile(
     r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'|'(?:ed|ing|d)$|[.]{3}"
     r"|^[A-Z]{1,2}\d{1,4}(?:[-:][A-Z]{1,2}\d{1,4})?$"
 )
-"""Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, courses, slips, cells of a
-sheet."""
+"""Runs that are no names.
+
+Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, courses, typing errors and
+cells of a spreadsheet.
+"""
 
 _CODE = re.compile(
     r".*(?:[;{}][ \t]*|=>.*|,[ \t]*\\)|[ \t]*(?://|/\*|import |using |package |@|</?\w).*"
 )
-"""A line of a program outside of marks for code."""
+"""A line of a program that is not marked as code."""
 
 _TITLED = 0.6
-"""Share of a line's longer words that begin with a capital from which on it is a title."""
+"""Minimum share of capitalised words, among the longer words of a line, of a title."""
 
 _INITIALS = re.compile(r"(?:[a-z]\.)+")
-"""They stand before a name: "J.K." of "J.K. Rowling"."""
+"""Initials before a name: "J.K." in "J.K. Rowling"."""
 
 _CUT_INITIALS = re.compile(r"(?:[A-Z]\.)+[A-Z]")
-"""Initials without their last dot: "D.C"."""
+"""Initials without the last dot: "D.C"."""
 
-
+# Markup of lists, labels, headings and bold text; the first words of an item; and ends of sentences.
 _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022\u2013]|\(?\d{1,3}[.)]|[A-Za-z][.)])[ \t]+")
 _LABEL = re.compile(
     r"[ \t]*(?:\*\*|__)[^\n]{1,80}?(?:\*\*|__)[ \t]*:?|[ \t]*(?:[^\s:.!?]+[ \t]+){0,5}[^\s:.!?]+:(?=\s|$)"
@@ -54,23 +60,24 @@ _LEADING = re.compile(r"[ \t]*[^\W\d_][\w'\u2019-]*(?:[ \t]+[A-Z][\w'\u2019-]*)*
 _AFTER_STOP = re.compile(
     r"(?:[.!?:]|\u2026)[\"'\u2019\u201d)\]*_]*[ \t\n]+[\"'\u2018\u201c(\[*_]*$"
 )
+# Maximum words of a list item without a full stop, and verbs whose subject is a person.
 _SHORT_ITEM = 8
 _OF_PERSONS = frozenset(
     ["was", "said", "told", "went", "came", "moved", "wants", "loves", "thinks", "will"]
 )
 
 
-def _prose(text: str) -> str:
-    """The text with what is no prose as spaces.
+def _blank_non_prose(text: str) -> str:
+    """Replace everything except prose by spaces.
 
-    Headings, rows of tables, labels, what is set in bold, items of lists without a sentence, and how such an item
-    begins. There a capital says nothing of a name: "Contract Details", "Rest Days: ..." are written so.
+    Headings, rows of tables, labels, bold text, list items without a sentence and the first words of a list item are
+    blanked. Their capitals do not mark names: "Contract Details", "Rest Days: ...".
     """
-    lines = [_prose_of_line(line) for line in text.split("\n")]
-    return _MARKED.sub(_spaces, "\n".join(lines))
+    lines = [_blank_non_prose_line(line) for line in text.split("\n")]
+    return _MARKED.sub(_blank_match, "\n".join(lines))
 
 
-def _prose_of_line(line: str) -> str:
+def _blank_non_prose_line(line: str) -> str:
     if _HEADING.fullmatch(line) or _CODE.fullmatch(line) or _is_title(line):
         return " " * len(line)
     item = _ITEM.match(line)
@@ -79,58 +86,62 @@ def _prose_of_line(line: str) -> str:
     rest = line[item.end() :]
     label = _LABEL.match(rest)
     start = item.end() + (label.end() if label is not None else 0)
-    told = line[start:]
-    if not told.rstrip().endswith((".", "!", "?")) and len(told.split()) <= _SHORT_ITEM:
+    content = line[start:]
+    if not content.rstrip().endswith((".", "!", "?")) and len(content.split()) <= _SHORT_ITEM:
         return " " * len(line)
-    first = _LEADING.match(told)
-    begun = 0 if first is None or _acts_next(told[first.end() :]) else first.end()
-    return " " * (start + begun) + told[begun:]
+    first = _LEADING.match(content)
+    begun = 0 if first is None or _begins_with_verb(content[first.end() :]) else first.end()
+    return " " * (start + begun) + content[begun:]
 
 
 def _is_title(line: str) -> bool:
-    """Whether a line is written as a title: of four words or more after its first, most have a capital."""
+    """Return True if a line is a title: most of its long words are capitalised.
+
+    The first word is ignored, and at least `_TITLE_WORDS` long words are required.
+    """
     words = line.split()
     if not line.strip()[:1].isupper() or line.rstrip().endswith((".", "!", ",", ";")):
         return False
     if not vocabulary("acts", "first-person", "third-person").isdisjoint(
         word.lower() for word in words
     ):
-        return False  # what somebody says: "I just met John Mayer at BYU"
+        return False  # A statement in the first person: "I just met John Mayer at BYU".
     long = [word for word in words[1:] if len(word) > _SHORT_WORD and word[0].isalpha()]
     return len(long) >= _TITLE_WORDS and sum(word[0].isupper() for word in long) >= _TITLED * len(
         long
     )
 
 
+# Maximum letters of a word that titles leave in lower case ("of", "the"), and minimum long words of a title.
 _SHORT_WORD = 3
 _TITLE_WORDS = 4
 
 
-def _acts_next(text: str) -> bool:
-    """Whether a text goes on with a verb of persons, so that what stands before it is its subject."""
+def _begins_with_verb(text: str) -> bool:
+    """Return True if a text begins with a verb whose subject is a person."""
     words = words_of(text[:40])
     return bool(words) and words[0] in _OF_PERSONS
 
 
-def _spaces(found: re.Match[str]) -> str:
-    return " " * len(found[0])
+def _blank_match(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def proper_names(text: str) -> list[str]:
-    """Return the names that a text mentions, in order, each once.
+    """Return the distinct names that a text mentions, in order.
 
-    A word that begins a sentence counts only if the text writes it with a capital elsewhere too, or if more capitalised
-    words or a verb in the third person follow. Days, months, pronouns and what only opens a sentence are no names.
+    The first word of a sentence counts only if it is capitalised elsewhere in the text too, or if another capitalised
+    word or a verb in the third person follows. Days, months, pronouns and openers of sentences are no names.
 
     Parameters
     ----------
     text
-        Any text; code, quotations, headings and labels of lists are left out.
+        Any text; code, quotations, headings and labels of lists are ignored.
 
     Returns
     -------
     list of str
-        The names as they are written first.
+        The names, spelled as in their first mention.
 
     Examples
     --------
@@ -139,17 +150,22 @@ def proper_names(text: str) -> list[str]:
     >>> proper_names("Besides I think so. Nice! On Monday we met.")
     []
     """
-    own = _prose(without_quotations(text[:_LONGEST]))
-    runs = [run for start, stop in sentence_spans(own) for run in _runs(own, start, stop)]
+    own = _blank_non_prose(without_quotations(text[:_LONGEST]))
+    runs = [
+        run for start, stop in sentence_spans(own) for run in _capitalised_runs(own, start, stop)
+    ]
     written = frozenset(words_of(own)) & frozenset(_LOWER.findall(own))
     runs = [run for run in runs if " " in run[0] or run[0].lower() not in written]
     inner = Counter(name for name, first, _ in runs if not first)
-    found = [name for name, first, sure in runs if not first or sure or name in inner]
-    return list(dict.fromkeys(found))
+    names = [name for name, first, sure in runs if not first or sure or name in inner]
+    return list(dict.fromkeys(names))
 
 
-def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
-    """Each run of capitalised words: the name, whether it begins the sentence, and whether it is one even so."""
+def _capitalised_runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the runs of capitalised words in a sentence.
+
+    Each run is the name, whether it begins the sentence, and whether it is a name even there.
+    """
     words = contracted_words(text, start, stop)
     no_names = vocabulary("extraction", "no-names") | vocabulary(
         "acts", "openers", "first-person", "second-person"
@@ -161,22 +177,27 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
         if text[word.start : word.stop].lower().replace("\u2019", "'") not in contracted
     ]
     if len(words) > 1 and all(_is_capital(text, word) for word in words):
-        return  # a heading
-    place = 0
-    while place < len(words):
-        if not _is_capital(text, words[place]) or _bare(words[place]) in no_names:
-            place += 1
+        return  # Every word is capitalised: a heading.
+    position = 0
+    while position < len(words):
+        if not _is_capital(text, words[position]) or _bare(words[position]) in no_names:
+            position += 1
             continue
-        last = _end_of_run(text, words, place, no_names)
-        first = place
+        last = _end_of_run(text, words, position, no_names)
+        first = position
         while first < last - 1 and (
-            _opens_anywhere(words[first]) or (first == 0 and _only_begins(words[first]))
+            _precedes_name(words[first]) or (first == 0 and _has_sentence_capital(words[first]))
         ):
-            first += 1  # "Remember Jon", "Learning German", "In Rome", "Dear Anna", "Googled Jon"
+            first += 1  # Not part of the name: "Remember Jon", "Learning German", "Dear Anna".
         while first < last - 1 and not _is_capital(text, words[first]):
             first += 1
-        if first == last - 1 and place == 0 and (first or _only_begins(words[first])) and last == 1:
-            place = last
+        if (
+            first == last - 1
+            and position == 0
+            and (first or _has_sentence_capital(words[first]))
+            and last == 1
+        ):
+            position = last
             continue
         stop = last
         while stop > first + 1 and words[stop - 1].low in vocabulary("names", "cries"):
@@ -184,54 +205,65 @@ def _runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
         name = text[words[first].start : words[stop - 1].stop].strip(_TRIMMED)
         for ending in ("'s", "\u2019s"):
             name = name.removesuffix(ending)
-        place = first
+        position = first
         begins = (
-            place == 0
-            or _AFTER_STOP.search(text[words[place - 1].start : words[place].start]) is not None
+            position == 0
+            or _AFTER_STOP.search(text[words[position - 1].start : words[position].start])
+            is not None
         )
         begins = begins and (
-            place == 0 or words[place - 1].low not in vocabulary("extraction", "titles")
+            position == 0 or words[position - 1].low not in vocabulary("extraction", "titles")
         )
-        titled = _bare(words[place]) in _titles()
+        titled = _bare(words[position]) in _title_words()
         if _CUT_INITIALS.fullmatch(name):
             name += "."
-        if _is_common(text, name, words, last):
-            place = last
+        if _is_common_phrase(text, name, words, last):
+            position = last
             continue
-        if len(name) > 1 and not (titled and last == place + 1) and _NO_NAME.search(name) is None:
+        if (
+            len(name) > 1
+            and not (titled and last == position + 1)
+            and _NO_NAME.search(name) is None
+        ):
             yield (
                 name,
                 begins,
-                last > place + 1 or (_acts(words, last) and not name.endswith(_ENDINGS)),
+                last > position + 1 or (_verb_follows(words, last) and not name.endswith(_ENDINGS)),
             )
-        place = last
+        position = last
 
 
-def _end_of_run(text: str, words: list[Token], place: int, no_names: frozenset[str]) -> int:
-    """Where the capitalised words that begin at a place end, with what joins two parts of a title."""
-    last = place + 1
-    most = place + _MOST_WORDS
-    while last < len(words) and last < most:
-        if _joins(text, words[last - 1], words[last]):
+def _end_of_run(text: str, words: list[Token], position: int, no_names: frozenset[str]) -> int:
+    """Return the position after a run of capitalised words.
+
+    Small words that join two parts of a title belong to the run.
+    """
+    last = position + 1
+    limit = position + _MOST_WORDS
+    while last < len(words) and last < limit:
+        if _continues_name(text, words[last - 1], words[last]):
             if _bare(words[last]) in no_names and (
-                place == 0 or _bare(words[last]) not in _numbers()
+                position == 0 or _bare(words[last]) not in _title_nouns()
             ):
                 break
             last += 1
             continue
         joining = _joining_length(text, words, last)
-        if joining and words[last].low == "and" and last > place + 1:
-            break  # "Pride and Prejudice", and not "Lion King and the Lost World"
-        if not joining or _bare(words[last + joining]) in no_names - _numbers():
+        if joining and words[last].low == "and" and last > position + 1:
+            break  # "Pride and Prejudice" is one title, "Lion King and the Lost World" is two.
+        if not joining or _bare(words[last + joining]) in no_names - _title_nouns():
             break
         last += joining + 1
-        most = min(most + joining + 1, place + _LONGEST_TITLE)
+        limit = min(limit + joining + 1, position + _LONGEST_TITLE)
     return last
 
 
-def _joining_length(text: str, words: list[Token], at: int) -> int:
-    """How many small words join a capitalised word to the next: "of", "of the", "to the" before an ordinary word."""
-    lows = [word.low for word in words[at : at + 2]]
+def _joining_length(text: str, words: list[Token], position: int) -> int:
+    """Return the number of small words that join two capitalised words, or 0.
+
+    "of", "of the", or "to the" before an ordinary word.
+    """
+    lows = [word.low for word in words[position : position + 2]]
     size = (
         2
         if lows
@@ -246,36 +278,37 @@ def _joining_length(text: str, words: list[Token], at: int) -> int:
         else 1
     )
     if (
-        at + size >= len(words)
+        position + size >= len(words)
         or lows[0] not in ("of", "to", "in", "and", "at", "on")
         or (size == 1 and lows[0] in ("to", "in", "at", "on"))
     ):
         return 0
-    between = text[words[at - 1].stop : words[at + size].start]
-    before, after = words[at - 1], words[at + size]
+    between = text[words[position - 1].stop : words[position + size].start]
+    before, after = words[position - 1], words[position + size]
     if (
         not _is_capital(text, after)
         or _MARKS.search(between)
         or text[after.start : after.stop].isupper()
     ):
         return 0
-    if (size == 2 and _is_capital(text, words[at + 1])) or after.low in _SEASONS:
-        return 0  # "Peter Pan and The Little Mermaid", "BYU in the Fall"
+    if (size == 2 and _is_capital(text, words[position + 1])) or after.low in _SEASONS:
+        return 0  # Two names or a time: "Peter Pan and The Little Mermaid", "BYU in the Fall".
     if lows[0] == "of":
         return size
     plain = is_plain_word(_bare(after)) or (lows[0] == "and" and after.low.endswith("s"))
     both = plain and (lows[0] in ("to", "on") or is_plain_word(_bare(before)))
-    # "Pride and Prejudice", "Back to the Future"; not "Mozart and Beethoven"
+    # One title: "Pride and Prejudice", "Back to the Future". Two names: "Mozart and Beethoven".
     return size if both else 0
 
 
+# Punctuation that ends a title, maximum words of a title, and times that are capitalised after a name.
 _MARKS = re.compile(r"[^\w\s'\u2019]|\n")
 _LONGEST_TITLE = 8
 _SEASONS = frozenset(("spring", "summer", "fall", "autumn", "winter", "morning", "evening"))
 
 
-def _opens_anywhere(word: Token) -> bool:
-    """Whether a capitalised word before a name is no part of it: "Dear", "Googled"."""
+def _precedes_name(word: Token) -> bool:
+    """Return True if a word before a name is not part of it: "Dear", "Googled"."""
     if word.low in vocabulary("extraction", "past-tenses"):
         return True
     regular = (
@@ -287,15 +320,16 @@ def _opens_anywhere(word: Token) -> bool:
 
 
 _FEWEST_OF_A_PAST = 5
+"""Maximum letters of a word in "-ed" that is not read as a past tense: "Fred", "Jared"."""
 _KEPT_PASTS = frozenset(("united", "advanced", "applied", "allied", "united's"))
-"""They begin names: "United States", "Applied Materials"."""
+"""Words in "-ed" that begin names: "United States", "Applied Materials"."""
 
 
-def _titles() -> frozenset[str]:
+def _title_words() -> frozenset[str]:
     return vocabulary("extraction", "titles") | vocabulary("names", "abbreviations")
 
 
-def _numbers() -> frozenset[str]:
+def _title_nouns() -> frozenset[str]:
     return frozenset(
         (
             "one",
@@ -315,8 +349,11 @@ def _numbers() -> frozenset[str]:
     )
 
 
-def _only_begins(word: Token) -> bool:
-    """Whether a word has its capital from the beginning of its sentence: an order, an activity, an adverb, "In"."""
+def _has_sentence_capital(word: Token) -> bool:
+    """Return True if only the start of the sentence explains the capital of a word.
+
+    Orders, activities, adverbs and words such as "In" are capitalised there.
+    """
     orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
     if (
         word.low in orders
@@ -327,13 +364,14 @@ def _only_begins(word: Token) -> bool:
     return word.low.endswith(_ENDINGS) and (not word.low.endswith("ly") or is_plain_word(word.low))
 
 
-def _joins(text: str, before: Token, word: Token) -> bool:
-    """Whether a capitalised word goes on with a name: nothing but white space stands between."""
+def _continues_name(text: str, before: Token, word: Token) -> bool:
+    """Return True if a capitalised word continues a name: only white space is between."""
     between = text[before.stop : word.start]
     ends = text[before.start : before.stop].endswith((",", "!", "?"))
     if text[before.start : before.stop].endswith(("'s", "\u2019s")):
-        ends = ends or not is_plain_word(word.low)  # "America's Got Talent", and not "Ada's Toyota"
-    title = before.low in _titles()
+        # "America's Got Talent" is one name, "Ada's Toyota" is two.
+        ends = ends or not is_plain_word(word.low)
+    title = before.low in _title_words()
     initials = _INITIALS.fullmatch(text[before.start : before.stop].lower()) is not None
     ends = ends or (text[before.start : before.stop].endswith(".") and not title and not initials)
     return (
@@ -341,8 +379,12 @@ def _joins(text: str, before: Token, word: Token) -> bool:
     )
 
 
-def _is_common(text: str, name: str, words: list[Token], after: int) -> bool:
-    """Whether a run of capitals is of common words: an acronym of all trades, a heading, "European" before "brands"."""
+def _is_common_phrase(text: str, name: str, words: list[Token], after: int) -> bool:
+    """Return True if a capitalised run consists of common words.
+
+    Examples are acronyms of a trade, headings, and "European" before "brands".
+    """
+    # Cheap look-ups in tables first; the word list and the context of the run decide the rest.
     parts = [part.lower().replace("\u2019", "'").removesuffix("'s") for part in name.split()]
     if all(part in vocabulary("names", "common", "acronyms") for part in parts) or _is_field(parts):
         return True
@@ -367,25 +409,30 @@ def _is_common(text: str, name: str, words: list[Token], after: int) -> bool:
         after < len(words) and not _is_capital(text, words[after]) and words[after].low.isalpha()
     )
     describes = (
-        parts[-1] in vocabulary("names", "demonyms") and follows and not _is_third(words[after].low)
+        parts[-1] in vocabulary("names", "demonyms")
+        and follows
+        and not _is_third_person_verb(words[after].low)
     )
     return describes and words[after].low not in vocabulary("extraction", "no-nouns")
 
 
 def _is_short_name(name: str, words: list[Token], after: int) -> bool:
-    """Whether two or three capitals name something: a known place or body, or what "at" or "from" stands before."""
-    if name.lower() in vocabulary("names", "short-names") or _acts(words, after):
+    """Return True if two or three capitals are a name.
+
+    Known places and organisations are, and capitals after words such as "at" or "from".
+    """
+    if name.lower() in vocabulary("names", "short-names") or _verb_follows(words, after):
         return True
     before = words[after - 2].low if after > 1 else ""
     return before in vocabulary("names", "before-short-names")
 
 
 _SHORTEST_CRY = 4
-"""Letters of each word of several in capitals that are shouted: "LOVVE METALL"."""
+"""Minimum letters of each word of shouted text in capitals: "LOVVE METALL"."""
 
 
 def _is_field(parts: list[str]) -> bool:
-    """Whether words name a field of study or a post: "Human Development", "Product Intern"."""
+    """Return True for a field of study or a post: "Human Development"."""
     fields = vocabulary("names", "fields")
     last = parts[-1] in fields or parts[-1].removesuffix("s") in fields
     return len(parts) > 1 and last and all(map(_is_ordinary, parts))
@@ -400,7 +447,7 @@ def _is_ordinary(word: str) -> bool:
 
 
 def _names_science(word: str) -> bool:
-    """Whether a word names a field of knowledge or a process: "meiosis", "linguistics", "biochemistry"."""
+    """Return True for a science or a process: "linguistics", "meiosis"."""
     return (
         len(word) > _SHORTEST_SCIENCE
         and word.endswith(_SCIENCES)
@@ -408,6 +455,7 @@ def _names_science(word: str) -> bool:
     )
 
 
+# Endings of sciences and processes, and maximum letters of a word that is too short to be one.
 _SCIENCES = (
     "osis",
     "ology",
@@ -426,7 +474,7 @@ _SHORTEST_SCIENCE = 6
 
 
 def _is_shouted(name: str) -> bool:
-    """Whether a name in capitals is a plain word: "LOT", "DOING", "SOOO"."""
+    """Return True if a name in capitals is an ordinary word: "LOT", "DOING", "SOOO"."""
     low = name.lower()
     if not name.isupper() or len(name) < _SHORTEST_SHOUTED:
         return False
@@ -437,18 +485,20 @@ def _is_shouted(name: str) -> bool:
 
 
 _SHORTEST_SHOUTED = 3
+"""Minimum letters of a shouted word; two capitals are an acronym."""
+
 _LONGEST_ACRONYM = 5
-"""Letters of an acronym: "NAFTA"; a longer word in capitals is shouted."""
+"""Maximum letters of an acronym ("NAFTA"); a longer word in capitals is shouted."""
 
 
-def _acts(words: list[Token], place: int) -> bool:
-    """Whether a verb in the third person stands at a place: "Sarah works", "Rust is"."""
-    if place >= len(words):
+def _verb_follows(words: list[Token], position: int) -> bool:
+    """Return True if a third-person verb is at a position: "Sarah works", "Rust is"."""
+    if position >= len(words):
         return False
-    return _is_third(words[place].low)
+    return _is_third_person_verb(words[position].low)
 
 
-def _is_third(low: str) -> bool:
+def _is_third_person_verb(low: str) -> bool:
     return low in _OF_PERSONS or (low.endswith("s") and low in vocabulary("conflicts", "verbs"))
 
 
@@ -458,6 +508,6 @@ def _is_capital(text: str, word: Token) -> bool:
 
 
 def _bare(word: Token) -> str:
-    """The word without a possessive, and of a day the singular."""
+    """Return a word without its possessive ending; days of the week in the singular."""
     bare = word.low.removesuffix("'s")
     return bare[:-1] if bare.endswith("days") else bare

@@ -1,4 +1,4 @@
-"""Sentences and clauses of a text; what of it its speaker did not say; shorter parts of it; ordinary words."""
+"""Sentences, clauses and quotations of a text; shortened texts; ordinary words."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ __all__ = [
 ]
 
 
+# Rough sentences, and ends of sentences for `sentence_spans`.
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _END = re.compile(r"[.!?\u2026]+[)\"'\u201d\u2019]*(?=\s|\Z)|\n")
 _LOOK_BACK = 12
-"""Characters before a dot in which an abbreviation is looked for."""
+"""Maximum length in characters of an abbreviation before a dot."""
 
 
 def sentences(text: str) -> list[str]:
     """Split a text at every dot, question mark, exclamation mark and line break.
 
-    Quick and rough: abbreviations end a sentence too. ``sentence_spans`` knows them.
+    This is fast and approximate: abbreviations end a sentence. ``sentence_spans`` handles abbreviations.
 
     Parameters
     ----------
@@ -53,9 +54,9 @@ def sentences(text: str) -> list[str]:
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the sentences of a text begin and end.
+    """Yield the spans of the sentences of a text.
 
-    A dot after an abbreviation or an initial ends no sentence. Together the spans cover the text.
+    A dot after an abbreviation or an initial does not end a sentence. The spans cover the whole text.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def clauses(text: str) -> list[str]:
-    """Split a text at commas, colons, brackets, ends of sentences and words such as "but".
+    """Split a text into clauses at punctuation and words such as "but".
 
     Parameters
     ----------
@@ -100,26 +101,28 @@ def clauses(text: str) -> list[str]:
     Returns
     -------
     list of str
-        The clauses; what parted them is left out.
+        The clauses without the separators.
 
     Examples
     --------
     >>> clauses("Use spaces, not tabs")
     ['Use spaces', ' not tabs']
     """
-    return _clause().split(text)
+    return _clause_break_pattern().split(text)
 
 
+# Compiled once from the table of conjunctions.
 @cache
-def _clause() -> re.Pattern[str]:
+def _clause_break_pattern() -> re.Pattern[str]:
     return re.compile(
         rf"[,;:()\n\u2014]|[.!?](?:\s|$)|\b(?:{'|'.join(lexicon()['text']['conjunctions'])})\b"
     )
 
 
-# What of a message its speaker did not say: code, quotations, error output. It is left out before anything is read.
+# Parts of a message that are not the speaker's words: code, quotations and error output. They are blanked before reading.
 
 
+# A line of code, fenced code, quotations and tracebacks.
 _CODE_LINE = re.compile(
     r"\s{0,64}(?:```|>>> |\$ |#!|#include\b|</?[a-zA-Z][\w-]{0,40}[ />]"
     r"|(?:async )?def \w{1,80}\(|class \w{1,80}\s?[:({]"
@@ -131,6 +134,7 @@ _CODE_LINE = re.compile(
     r"|[{}]\s?$|\w{1,80}\(.{0,200}\);?$)"
 )
 
+# Fenced code, quotations, and tracebacks, which run to the end of the message.
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTED = re.compile(
     r"\"[^\"\n]{1,600}\"|\u201c[^\u201d\n]{1,600}\u201d|\u00ab[^\u00bb\n]{1,600}\u00bb|`[^`\n]{1,600}`"
@@ -143,11 +147,13 @@ _OTHERS_WORDS = (
     (_TRACEBACK, ("Traceback (",)),
     (_QUOTED, ('"', "\u201c", "\u00ab", "`", "'", "\u2018", ">")),
 )
-"""Patterns of what is not the speaker's, each with signs of which it has one."""
+"""Patterns of code and quotations, each with substrings of which every match contains one.
+
+The substrings are searched first because most messages contain none of them."""
 
 
 def code_lines(text: str) -> list[tuple[int, int]]:
-    """Return where the lines of a text that are code begin and end.
+    r"""Return the spans of the lines of a text that are code.
 
     Parameters
     ----------
@@ -157,23 +163,25 @@ def code_lines(text: str) -> list[tuple[int, int]]:
     Returns
     -------
     list of tuple
-        Start and stop of each such line, without its line break.
+        Start and stop of each line, without its line break.
 
     Examples
     --------
-    >>> code_lines("Why?\\nimport os")
+    >>> code_lines("Why?\nimport os")
     [(5, 14)]
     """
-    found, start = [], 0
+    spans, start = [], 0
     for line in text.splitlines(keepends=True):
         if _CODE_LINE.match(line):
-            found.append((start, start + len(line.rstrip("\r\n"))))
+            spans.append((start, start + len(line.rstrip("\r\n"))))
         start += len(line)
-    return found
+    return spans
 
 
 def without_quotations(text: str) -> str:
-    """Return a message with code, quotations and error output as blanks, so that every place stays where it is.
+    """Replace code, quotations and error output of a message by spaces.
+
+    All offsets stay valid.
 
     Parameters
     ----------
@@ -192,51 +200,52 @@ def without_quotations(text: str) -> str:
     """
     for pattern, signs in _OTHERS_WORDS:
         if any(sign in text for sign in signs):
-            text = pattern.sub(lambda found: " " * len(found[0]), text)
+            text = pattern.sub(lambda match: " " * len(match[0]), text)
     code = code_lines(text)
-    return "".join(_blanked(text, code)) if code else text
+    return "".join(_blank_spans(text, code)) if code else text
 
 
-def _blanked(text: str, places: list[tuple[int, int]]) -> Iterator[str]:
+def _blank_spans(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
     end = 0
-    for start, stop in places:
+    for start, stop in spans:
         yield text[end:start]
         yield " " * (stop - start)
         end = stop
     yield text[end:]
 
 
-# How long a text is for a language model, and shorter parts of it.
+# Length of a text in tokens of a language model, and shortened texts.
 
 
 BYTES_A_TOKEN = 4
-"""Of UTF-8: tokenisers of language models take 3.5 to 4.5 of English, and 3 a sign of Chinese."""
+"""UTF-8 bytes per token: tokenisers of language models use 3.5 to 4.5 bytes for English, 3 per Chinese character."""
 
+# An end of a sentence before white space, an East Asian full stop, or a line break.
 _END_OF_SENTENCE_OR_LINE = re.compile(
     r"(?<=[.!?\u2026])[\"')\]\u201d\u2019]*\s+|(?<=[\u3002\uff01\uff1f])|\s*\n\s*"
 )
 
 
 def count_tokens(text: str) -> int:
-    """Return about how many tokens a language model takes for a text."""
+    """Return the approximate number of tokens of a text for a language model."""
     return -(-len(text.encode()) // BYTES_A_TOKEN)
 
 
 def sentences_and_lines(text: str) -> list[str]:
-    """Return the sentences and lines of a text, without those that hold no letter or digit.
+    r"""Return the sentences and lines of a text that contain a letter or digit.
 
-    >>> sentences_and_lines("It rained. We stayed in!  ---\\nThe end")
+    >>> sentences_and_lines("It rained. We stayed in!  ---\nThe end")
     ['It rained.', 'We stayed in!', 'The end']
     """
     return [
-        one
+        sentence
         for part in _END_OF_SENTENCE_OR_LINE.split(text)
-        if any(map(str.isalnum, one := part.strip()))
+        if any(map(str.isalnum, sentence := part.strip()))
     ]
 
 
 def shorten(text: str, budget: int) -> str:
-    """Return the beginning of a text within ``budget`` tokens, up to a word where it has words.
+    """Return the beginning of a text within ``budget`` tokens, cut at a word boundary.
 
     >>> shorten("one two three four five", 4)
     'one two three\u2026'
@@ -249,13 +258,13 @@ def shorten(text: str, budget: int) -> str:
     return f"{begun.rstrip() if complete else begun.rsplit(None, 1)[0]}\u2026"
 
 
-# Ordinary words of English: what a capital letter alone does not make a name.
+# Ordinary words of English, which a capital letter alone does not turn into a name.
 #
-# ``plain_words.txt`` lists base forms; plurals, "-ed", "-ing" and "-ly" are derived. Words that are names of people,
-# places or products at least as often ("grace", "apple", "frozen") are not listed, nor are those that projects are
-# often called after ("otter", "orbit").
+# ``plain_words.txt`` lists base forms; plurals, "-ed", "-ing" and "-ly" are derived. Words that are at least as often
+# names of people, places or products ("grace", "apple", "frozen") or of projects ("otter", "orbit") are not listed.
 
 
+# Endings of derived forms and the ending of the base form, and the minimum letters of a stem.
 _SUFFIXES = (
     ("ies", "y"),
     ("ing", ""),
@@ -272,7 +281,7 @@ _DRAWN_OUT = re.compile(r"([a-z])\1\1|^(?:([a-z])\2){3,}$")
 
 
 def is_plain_word(word: str) -> bool:
-    """Return whether a word is an ordinary word of English, or a drawn-out cry.
+    """Return whether a word is an ordinary English word or a drawn-out cry.
 
     Parameters
     ----------
@@ -282,7 +291,7 @@ def is_plain_word(word: str) -> bool:
     Returns
     -------
     bool
-        Whether the word, or the word without an ending, is in the list.
+        Whether the list contains the word or its base form.
 
     Examples
     --------
@@ -294,11 +303,12 @@ def is_plain_word(word: str) -> bool:
     return any(
         len(word) - len(ending) >= _SHORTEST_STEM
         and word.endswith(ending)
-        and word[: -len(ending)] + kept in _plain_words()
-        for ending, kept in _SUFFIXES
+        and word[: -len(ending)] + restored in _plain_words()
+        for ending, restored in _SUFFIXES
     )
 
 
+# Read from the file once per process.
 @cache
 def _plain_words() -> frozenset[str]:
     return frozenset(

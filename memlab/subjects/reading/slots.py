@@ -1,8 +1,8 @@
-"""Property slots: what a statement says of whom, as a property that has one value at a time, and the value.
+"""Property slots: a holder, a property with one value at a time, and the value.
 
-"I live in Rome", "She moved to Oslo" and "The user is based in Lima" fill one slot, residence, of three holders. Two
-statements that give one slot of one holder different values cannot both hold at one time. The patterns are general
-frames of English; the words that fill them are tables of ``english.toml`` under ``linking``.
+"I live in Rome", "She moved to Oslo" and "The user is based in Lima" fill the slot "residence" of three holders. Two
+statements conflict if they give one slot of one holder different values. The patterns are general frames of English;
+the words that fill them are tables of ``english.toml`` under ``linking``.
 """
 
 from __future__ import annotations
@@ -17,15 +17,21 @@ __all__ = ["SPEAKER", "Slot", "read_slots"]
 
 
 SPEAKER = "i"
-"""The holder that is whoever speaks."""
+"""Holder of a slot in the first person."""
 
 LONGEST = 400
+"""Maximum characters of a text; a longer one is not one statement."""
+
 _MOST = 6
+"""Number of slots after which no more matches of a pattern are read: a text with more is a list."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """``name`` of ``holder`` is ``value``; ``cue``: the statement says that this came to be, or ended (value "")."""
+    """A value of the property `name` of a `holder`.
+
+    `cue` is True if the statement says that the value began or ended (value ""). `past` is True for an earlier value.
+    """
 
     holder: str
     name: str
@@ -34,6 +40,7 @@ class Slot:
     past: bool
 
 
+# Parts of the frames: a subject, words between subject and verb, a value, and a capitalised place.
 _SUBJECT = (
     r"(?P<who>\b(?:(?:my|our|his|her|the user's|user's) (?:[a-z-]+ )??[a-z-]+|i|we|he|she|they|the user|user|"
     r"(?-i:[A-Z])[\w-]+(?:'s [a-z]+)?))"
@@ -46,8 +53,9 @@ _VALUE = r"(?P<value>[\w'+#./-]+(?: [\w'+#./-]+){0,3})"
 _PLACE = r"(?P<value>(?:the |a |an )?(?-i:[A-Z])[\w'-]+(?:[ ,]+(?-i:[A-Z])[\w'-]+){0,2})"
 
 
+# Compiled once: 20 frames with lists of occupations, diets, bonds and states.
 @cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _slot_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     jobs = "|".join(
         sorted(map(re.escape, vocabulary("linking", "occupations")), key=len, reverse=True)
     )
@@ -55,7 +63,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     bonds = "|".join(
         sorted(map(re.escape, table("linking", "relationship")), key=len, reverse=True)
     )
-    states = "|".join(sorted(map(re.escape, _opposites()), key=len, reverse=True))
+    states = "|".join(sorted(map(re.escape, _state_pairs()), key=len, reverse=True))
     frames = [
         (
             "residence",
@@ -138,6 +146,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((name, re.compile(frame, re.IGNORECASE)) for name, frame in frames)
 
 
+# Words in and near a match: of the present, of a change, of the past, of the future, and of denial.
 _NOW = re.compile(
     r"\b(?:now|no longer|any ?more|anymore|these days|nowadays|from now on|currently|as of|instead|again)\b",
     re.IGNORECASE,
@@ -161,15 +170,18 @@ _NOT = re.compile(
 )
 
 
+# Built once from the table of states.
 @cache
-def _opposites() -> dict[str, int]:
-    found: dict[str, int] = {}
+def _state_pairs() -> dict[str, int]:
+    """Return the number of the group of opposite states of each state."""
+    pairs: dict[str, int] = {}
     for number, words in enumerate(lexicon()["linking"]["states"]):
         for word in words:
-            found.setdefault(word, number)
-    return found
+            pairs.setdefault(word, number)
+    return pairs
 
 
+# Kept because each statement is compared with many others.
 @lru_cache(maxsize=8192)
 def read_slots(text: str) -> tuple[Slot, ...]:
     """Return the slots that one statement fills.
@@ -179,49 +191,54 @@ def read_slots(text: str) -> tuple[Slot, ...]:
     """
     if len(text) > LONGEST:
         return ()
-    plain = _plain(text)
-    if not _worth_reading().search(plain):
+    plain = _normalize_text(text)
+    if not _trigger_pattern().search(plain):
         return ()
-    found: dict[tuple[str, str], Slot] = {}
-    for name, pattern in _patterns():
+    slots: dict[tuple[str, str], Slot] = {}
+    for name, pattern in _slot_patterns():
         for match in pattern.finditer(plain):
-            for slot in _slots_of(name, match, plain):
-                found.setdefault((slot.holder, slot.name), slot)
-            if len(found) >= _MOST:
+            for slot in _match_slots(name, match, plain):
+                slots.setdefault((slot.holder, slot.name), slot)
+            if len(slots) >= _MOST:
                 break
-    for slot in _of_classes(plain):
-        found.setdefault((slot.holder, slot.name), slot)
-    return tuple(found.values())
+    for slot in _tool_class_slots(plain):
+        slots.setdefault((slot.holder, slot.name), slot)
+    return tuple(slots.values())
 
 
+# A tool after a verb or preposition of use.
 _USES = re.compile(
     r"\b(?:use[sd]?|using|with|on|via|runs?|to|is|are|by|through|adopted|chose|prefers?)(?: now| in)? (?P<value>[\w.+#-]+(?: [\w.+#-]+)?)",
     re.IGNORECASE,
 )
 
 
-def _of_classes(text: str) -> list[Slot]:
-    """Tools that are known by name: of each class a project uses one."""
-    found: list[Slot] = []
+def _tool_class_slots(text: str) -> list[Slot]:
+    """Return a slot for each tool of a known class; a project uses one per class."""
+    slots: list[Slot] = []
     for match in _USES.finditer(text):
         words = match["value"].lower().rstrip(".,;").split()
         for value in (" ".join(words), words[0] if words else ""):
-            kind = _class_of(value)
+            kind = _get_tool_class(value)
             if kind is not None and not _FUTURE.search(
                 text[max(0, match.start() - 40) : match.end()]
             ):
                 cue = bool(_NOW.search(text) or _CAME.search(text))
                 denied = bool(_NOT.search(text[max(0, match.start() - 12) : match.start() + 4]))
-                found.append(
+                slots.append(
                     Slot("", f"class:{kind}", f"not {value}" if denied else value, cue, False)
                 )
                 break
-    return found
+    return slots
 
 
+# Compiled once; it rejects most texts before the frames are tried.
 @cache
-def _worth_reading() -> re.Pattern[str]:
-    """Words of which each frame holds one: the others need not be tried."""
+def _trigger_pattern() -> re.Pattern[str]:
+    """Return a pattern of words of which every frame contains one.
+
+    A text without a match needs no frame.
+    """
     return re.compile(
         r"\b(?:liv|resid|based|mov|relocat|settled|work|employ|join|hired|started|left|quit|am|is|are|was|'m|'s|turn|aged?|years|"
         r"becam|favou?rite|us(?:e|es|ing|ed)|run|port|switch|migrat|chang|convert|replac|version|\w+ \d|eat|went|got|broke|split|"
@@ -230,16 +247,17 @@ def _worth_reading() -> re.Pattern[str]:
     )
 
 
-def _plain(text: str) -> str:
+def _normalize_text(text: str) -> str:
     plain = text.replace("\u2019", "'").strip().rstrip(".!")
     plain = re.sub(r"\bI'm\b", "I am", plain)
     plain = re.sub(r"\bI've\b", "I have", plain)
     return re.sub(r"^I\b|(?<=\W)I\b", "i", plain)
 
 
-def _slots_of(name: str, match: re.Match[str], text: str) -> list[Slot]:
+def _match_slots(name: str, match: re.Match[str], text: str) -> list[Slot]:
+    # Plans fill no slot. Slots of things (tool, version, port, status) have no holder; slots of people have one.
     groups = match.groupdict()
-    value = _bare(groups["value"] or "")
+    value = _strip_value(groups["value"] or "")
     before, near = text[: match.start()], text[max(0, match.start() - 40) : match.end() + 20]
     own = match[0]
     if not value or _FUTURE.search(text[max(0, match.start() - 40) : match.end()]):
@@ -247,27 +265,27 @@ def _slots_of(name: str, match: re.Match[str], text: str) -> list[Slot]:
     cue = bool(_NOW.search(near) or _CAME.search(own))
     past = bool(_PAST.search(own)) and not cue
     denied = bool(_NOT.search(own))
-    holder = _holder(groups.get("who"), before)
+    holder = _read_holder(groups.get("who"), before)
     if name == "change":
-        return _changed(groups, value)
+        return _change_slots(groups, value)
     if name in ("tool", "version", "port", "favourite", "status"):
-        of = _head(groups.get("of") or "", name)
+        topic = _topic_noun(groups.get("of") or "", name)
         if name == "tool" and (
-            not of
-            or of in vocabulary("linking", "no-purpose")
+            not topic
+            or topic in vocabulary("linking", "no-purpose")
             or value in vocabulary("linking", "no-tool")
         ):
             return []
-        if name == "version" and (of in vocabulary("linking", "no-version") or len(text) > 120):
+        if name == "version" and (topic in vocabulary("linking", "no-version") or len(text) > 120):
             return []
         if name == "favourite":
-            holder = _holder(None, before)
-        key = f"{name}:{of}"
+            holder = _read_holder(None, before)
+        key = f"{name}:{topic}"
         if name == "status":
-            opposite = _opposites().get(value)
-            if opposite is None or of in vocabulary("linking", "no-status"):
+            opposite = _state_pairs().get(value)
+            if opposite is None or topic in vocabulary("linking", "no-status"):
                 return []
-            key = f"status:{of}:{opposite}"
+            key = f"status:{topic}:{opposite}"
         return [
             Slot(
                 holder if name == "favourite" else "",
@@ -279,7 +297,7 @@ def _slots_of(name: str, match: re.Match[str], text: str) -> list[Slot]:
         ]
     if holder == "":
         return []
-    if name == "job" and _is_plain_mention(own):
+    if name == "job" and _lacks_job_verb(own):
         return []
     if name == "relationship":
         value = dict(table("linking", "relationship"))[value]
@@ -290,8 +308,8 @@ def _slots_of(name: str, match: re.Match[str], text: str) -> list[Slot]:
     return [Slot(holder, name, value, cue, past)]
 
 
-def _is_plain_mention(own: str) -> bool:
-    """Whether an occupation only follows a subject, as in "she likes the teacher": no verb of being one."""
+def _lacks_job_verb(own: str) -> bool:
+    """Return True if no verb assigns the occupation ("she likes the teacher")."""
     return not re.search(
         r"\b(?:am|is|was|are|were|work\w*|became|become|promoted|'m|'s|job|role|title|position|profession)\b",
         own,
@@ -299,46 +317,47 @@ def _is_plain_mention(own: str) -> bool:
     )
 
 
-def _changed(groups: dict[str, str | None], value: str) -> list[Slot]:
-    of = _head(groups.get("of") or groups.get("of2") or "", "tool")
-    found = (
-        [Slot("", f"tool:{of}", value, True, False)]
-        if of and of not in vocabulary("linking", "no-purpose")
+def _change_slots(groups: dict[str, str | None], value: str) -> list[Slot]:
+    topic = _topic_noun(groups.get("of") or groups.get("of2") or "", "tool")
+    slots = (
+        [Slot("", f"tool:{topic}", value, True, False)]
+        if topic and topic not in vocabulary("linking", "no-purpose")
         else []
     )
-    left = _bare(groups.get("from") or "")
+    left = _strip_value(groups.get("from") or "")
     if left:
-        found.append(Slot("", f"instead:{left}", value, True, False))
-    kind = _class_of(value)
+        slots.append(Slot("", f"instead:{left}", value, True, False))
+    kind = _get_tool_class(value)
     if kind is not None:
-        found.append(Slot("", f"class:{kind}", value, True, False))
-    return found
+        slots.append(Slot("", f"class:{kind}", value, True, False))
+    return slots
 
 
+# Built once from the table of tools.
 @cache
 def _tool_classes() -> dict[str, str]:
     return {name: kind for kind, names in lexicon()["linking"]["tools"].items() for name in names}
 
 
-def _class_of(value: str) -> str | None:
+def _get_tool_class(value: str) -> str | None:
     return _tool_classes().get(value)
 
 
-def _holder(who: str | None, before: str) -> str:
-    """The holder as one word: the speaker, the user, a name, a relative of the speaker."""
+def _read_holder(who: str | None, before: str) -> str:
+    """Return the holder of a slot: the speaker, the user, a name or a relative."""
     if who is None:
-        found = re.search(
+        possessive = re.search(
             r"\b(my|our|the user's|user's|his|her|([A-Z][\w-]+)'s)\s*(?:\w+\s)?$", before
         )
-        if found is None:
+        if possessive is None:
             return SPEAKER
-        owner = found[1].lower()
+        owner = possessive[1].lower()
         return (
             SPEAKER
             if owner in ("my", "our")
             else "user"
             if "user" in owner
-            else (found[2] or owner).lower()
+            else (possessive[2] or owner).lower()
         )
     low = who.lower().strip()
     if low in ("i", "we"):
@@ -355,21 +374,21 @@ def _holder(who: str | None, before: str) -> str:
     return low if low not in vocabulary("linking", "no-names") else ""
 
 
-def _bare(value: str) -> str:
+def _strip_value(value: str) -> str:
     words = [word.strip(".,;:!?\"'()") for word in value.lower().split()]
     while words and words[0] in ("the", "a", "an", "my", "our", "their", "his", "her"):
         words = words[1:]
-    for place, word in enumerate(words):
+    for position, word in enumerate(words):
         if word in vocabulary("linking", "value-ends"):
-            words = words[:place]
+            words = words[:position]
             break
     return " ".join(words)
 
 
-def _head(of: str, name: str) -> str:
+def _topic_noun(phrase: str, name: str) -> str:
     words = [
         word
-        for word in of.lower().replace("colour", "color").split()
+        for word in phrase.lower().replace("colour", "color").split()
         if word not in ("the", "our", "my", "all", "a", "an", "now", "new", "current", "we", "i")
     ]
     if not words:

@@ -1,8 +1,8 @@
-"""What the words of a text and the names of files are about: tags, a summary for prompts, feelings, code bases.
+"""Tags, summaries and emotional weights of texts, and subjects of source files.
 
-Tags come from paths (the language of a file, the folder that it lies in), from topics by words (plain English) and from
-the names in a text. A summary is one or two of the text's own sentences, those with the words that it repeats. Words of
-code bases are in ``code_bases.toml``.
+Tags come from paths (the language of a file and its folder), from topics of English words and from names in the text. A
+summary is one or two sentences of the text with the words that the text repeats. Words of code bases are in
+``code_bases.toml``.
 """
 
 from __future__ import annotations
@@ -35,43 +35,44 @@ __all__ = [
 ]
 
 FEWEST, MOST = 25, 35
-"""Tokens of a summary: at least, where the text has them, and at most."""
+"""Minimum tokens of a summary, if the text is long enough, and maximum tokens."""
 
 _READ = 20_000
-"""Characters of a text that are read for its summary and topics."""
+"""Maximum characters that are read for a summary and topics."""
 
 _SHORT = 8
-"""Tokens below which a sentence gains nothing by being shorter."""
+"""Tokens added to the length of a sentence, so that very short ones are not preferred."""
 
+# Maximum characters of a tag, characters that tags replace by hyphens, and names that describe no topic.
 _LONGEST_TAG = 40
 _NOT_OF_A_TAG = re.compile(r"[^\w:.+#]+")
 _NOBODY = frozenset(["user", "team"])
 
 
 def describing() -> ModuleType:
-    """Return this module, which the kernel asks for what a text gives a memory."""
+    """Return this module as the kernel's provider of tags and summaries."""
     return sys.modules[__name__]
 
 
 def tags_of(text: str, files: Sequence[str], entities: Sequence[str | None] = ()) -> list[str]:
-    """Tags of a text, the paths that it is about and the entities that it names; at most six.
+    """Return at most six tags of a text, its file paths and its entities.
 
     >>> tags_of("The login fails", ["src/auth/handler.rs"])
     ['rust', 'auth']
     """
-    found = [tag for path in files for tag in _of_a_path(path)]
+    tags = [tag for path in files for tag in _path_tags(path)]
     names = [*entities, *proper_names(text)]
-    found += [
-        tag for name in names if name is not None and (tag := _tag(name)) and tag not in _NOBODY
+    tags += [
+        tag for name in names if name is not None and (tag := _to_tag(name)) and tag not in _NOBODY
     ]
-    topics, told = _topics(), Counter(words_of(text[:_READ]))
-    of_topics = [(-told[word], topics[word]) for word in told if word in topics]
-    found += [topic for _, topic in sorted(of_topics, key=lambda pair: pair[0])]
-    return list(dict.fromkeys(found))[: lexicon()["tags"]["most"]]
+    topics, counts = _topic_by_word(), Counter(words_of(text[:_READ]))
+    of_topics = [(-counts[word], topics[word]) for word in counts if word in topics]
+    tags += [topic for _, topic in sorted(of_topics, key=lambda pair: pair[0])]
+    return list(dict.fromkeys(tags))[: lexicon()["tags"]["most"]]
 
 
 def summary_of(text: str) -> str:
-    """At most 35 tokens of a text's own words, and from 25 on where its sentences allow it.
+    """Return a summary of at most 35 tokens in the words of the text.
 
     >>> summary_of("The cache is stale after a deploy.")
     'The cache is stale after a deploy.'
@@ -80,13 +81,14 @@ def summary_of(text: str) -> str:
     if count_tokens(flat) <= MOST:
         return flat
     parts = sentences_and_lines(text[:_READ]) or [flat]
-    said, plain = [words_of(part) for part in parts], vocabulary("negation", "fillers")
-    told = Counter(word for words in said for word in words if word not in plain)
+    words_by_part, plain = [words_of(part) for part in parts], vocabulary("negation", "fillers")
+    counts = Counter(word for words in words_by_part for word in words if word not in plain)
     weights = [
-        sum(told[word] for word in set(words)) / (_SHORT + count_tokens(part)) ** 0.5
-        for words, part in zip(said, parts, strict=True)
+        sum(counts[word] for word in set(words)) / (_SHORT + count_tokens(part)) ** 0.5
+        for words, part in zip(words_by_part, parts, strict=True)
     ]
-    best = max(range(len(parts)), key=lambda place: (weights[place], -place))
+    # The best sentence has the words that the text repeats most; sentences after it fill the budget.
+    best = max(range(len(parts)), key=lambda index: (weights[index], -index))
     summary = " ".join(parts[best].split())
     for later in range(best + 1, len(parts)):
         if count_tokens(summary) >= FEWEST:
@@ -98,44 +100,48 @@ def summary_of(text: str) -> str:
     return shorten(summary, MOST)
 
 
-def _of_a_path(path: str) -> list[str]:
-    """The language of a file by its ending, and the innermost folder that says something."""
+def _path_tags(path: str) -> list[str]:
+    """Return the language of a file and its innermost descriptive folder as tags."""
     *folders, name = [
         part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")
     ] or [""]
     ending = name.rpartition(".")[2].lower() if "." in name else ""
-    found = [lexicon()["tags"]["extensions"].get(ending)]
+    tags = [lexicon()["tags"]["extensions"].get(ending)]
     plain = vocabulary("tags", "plain-folders")
     telling = [
-        tag for folder in folders if (tag := _tag(folder)) and tag not in plain and ":" not in tag
+        tag
+        for folder in folders
+        if (tag := _to_tag(folder)) and tag not in plain and ":" not in tag
     ]
-    return [tag for tag in (*found, *telling[-1:]) if tag]
+    return [tag for tag in (*tags, *telling[-1:]) if tag]
 
 
-def _tag(name: str) -> str:
-    """A name as a tag: small letters, words joined by hyphens; empty for what would be too long."""
+def _to_tag(name: str) -> str:
+    """Return a name as a tag in lower case with hyphens; empty if it is too long."""
     tag = _NOT_OF_A_TAG.sub("-", name.casefold()).strip("-.")
     return tag if len(tag) <= _LONGEST_TAG else ""
 
 
+# Built once from the table of topics.
 @cache
-def _topics() -> dict[str, str]:
+def _topic_by_word() -> dict[str, str]:
     return {word: topic for topic, words in lexicon()["tags"]["topics"].items() for word in words}
 
 
 # -- feelings ---------------------------------------------------------------------------------------------------------
 
 _STRONGER, _WEAKER = 1.2, 0.6
-"""Factors of words such as "deeply" and "a bit" right before a word of feeling."""
+"""Factors of "deeply" and similar words, and of "a bit" and similar words, before a word of feeling."""
 
 _MOST = 100.0
+"""Maximum emotional weight."""
 
 
 def emotional_weight(text: str) -> float | None:
-    """Return how much feeling a text carries; None where no word of the table stands in it.
+    """Return the emotional weight of a text; None if it has no word of feeling.
 
-    The strongest word counts. The table is ``feelings`` in ``english.toml``: 90 for grief and terror down to 40 for
-    what is merely pleasant. A word such as "very" right before it counts 1.2 times, one such as "a bit" 0.6 times.
+    The strongest word counts. The table ``feelings`` in ``english.toml`` ranges from 90 for grief and terror to 40 for
+    pleasant things. A word such as "very" before it multiplies the weight by 1.2, one such as "a bit" by 0.6.
 
     Parameters
     ----------
@@ -154,14 +160,18 @@ def emotional_weight(text: str) -> float | None:
     """
     words = words_of(text)
     weights = [
-        min(_weights()[word] * _factor(padded(words[max(place - 3, 0) : place])), _MOST)
-        for place, word in enumerate(words)
-        if word in _weights()
+        min(
+            _feeling_weights()[word]
+            * _read_intensity(padded(words[max(position - 3, 0) : position])),
+            _MOST,
+        )
+        for position, word in enumerate(words)
+        if word in _feeling_weights()
     ]
     return max(weights, default=None)
 
 
-def _factor(before: str) -> float:
+def _read_intensity(before: str) -> float:
     if any(before.endswith(phrase) for phrase in phrases("feelings", "weaker")):
         return _WEAKER
     return (
@@ -171,8 +181,9 @@ def _factor(before: str) -> float:
     )
 
 
+# Built once from the table of feelings.
 @cache
-def _weights() -> dict[str, float]:
+def _feeling_weights() -> dict[str, float]:
     return {
         word: float(weight)
         for weight, words in lexicon()["feelings"]["weights"].items()
@@ -183,27 +194,30 @@ def _weights() -> dict[str, float]:
 # -- code bases -------------------------------------------------------------------------------------------------------
 
 
+# Read from the file once per process.
 @cache
 def _code_base_tables() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("code_bases.toml").read_text(encoding="utf-8"))
 
 
+# Built once for each list; looked up for every file of a code base.
 @cache
 def code_words(name: str) -> frozenset[str]:
-    """Return one of the lists of words.
+    """Return one list of words of code bases.
 
     Parameters
     ----------
     name
-        generated, frameworks, common, layers or entries; "layer stems" are the stems of layers.
+        "generated", "frameworks", "common", "layers" or "entries"; "layer stems" are the stems of "layers".
     """
     if name == "layer stems":
         return frozenset(map(stem_code_word, code_words("layers")))
     return frozenset(_code_base_tables()[name].split())
 
 
+# Built once from the table of abbreviations.
 @cache
-def _abbreviations() -> dict[str, str]:
+def _short_forms() -> dict[str, str]:
     return {
         long: short
         for short, longer in _code_base_tables()["abbreviations"].items()
@@ -212,20 +226,20 @@ def _abbreviations() -> dict[str, str]:
 
 
 def stem_code_word(word: str) -> str:
-    """Return the stem of a word in small letters; what is usually abbreviated has the abbreviation.
+    """Return the stem of a word of code, or its usual abbreviation.
 
     Parameters
     ----------
     word
-        A word in small letters.
+        A word in lower case.
 
     Examples
     --------
     >>> stem_code_word("routes"), stem_code_word("authentication")
     ('rout', 'auth')
     """
-    if word in _abbreviations():
-        return _abbreviations()[word]
+    if word in _short_forms():
+        return _short_forms()[word]
     for end in ("ings", "ing", "ers", "er", "ed", "es", "s"):
         if word.endswith(end) and len(word) - len(end) >= 3:
             return word[: -len(end)]
@@ -233,7 +247,7 @@ def stem_code_word(word: str) -> str:
 
 
 def name_stems(name: str) -> list[str]:
-    """Return the stems of the words of a name; words written together are split at capitals.
+    """Return the stems of the words of a name, split at capitals and punctuation.
 
     Parameters
     ----------
@@ -245,37 +259,38 @@ def name_stems(name: str) -> list[str]:
     >>> name_stems("AuthStore"), name_stems("user_routes")
     (['auth', 'store'], ['user', 'rout'])
     """
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [stem_code_word(word) for word in re.findall(r"[^\W_]{2,}", apart.lower())]
+    separated = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return [stem_code_word(word) for word in re.findall(r"[^\W_]{2,}", separated.lower())]
 
 
 def file_subject(name: str) -> str:
-    """Return the subject of the name of a file without its ending; empty where it names a layer alone.
+    """Return the subject in the name of a file; empty if the name is only a layer.
 
     Parameters
     ----------
     name
-        The name of a file, without folder and ending.
+        The name of a file without folder and extension.
 
     Examples
     --------
     >>> file_subject("auth-store"), file_subject("UserService"), file_subject("index")
     ('auth', 'user', 'index')
     """
-    silent = code_words("layer stems") | code_words("common")
-    subject = " ".join(word for word in name_stems(name) if word not in silent)
+    ignored = code_words("layer stems") | code_words("common")
+    subject = " ".join(word for word in name_stems(name) if word not in ignored)
     return subject if len(subject) >= 2 else ""
 
 
+# Built once from the table of languages.
 @cache
-def _languages() -> dict[str, str]:
+def _language_by_ending() -> dict[str, str]:
     return {
         end: name for name, ends in _code_base_tables()["languages"].items() for end in ends.split()
     }
 
 
 def file_language(path: str) -> str | None:
-    """Return the programming language of a file by the end of its name; None for what is no source.
+    """Return the programming language of a file by its extension, or None.
 
     Parameters
     ----------
@@ -288,4 +303,4 @@ def file_language(path: str) -> str | None:
     ('TypeScript', None)
     """
     dot = path.rfind(".")
-    return _languages().get(path[dot:].lower()) if dot >= 0 else None
+    return _language_by_ending().get(path[dot:].lower()) if dot >= 0 else None

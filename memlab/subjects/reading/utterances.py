@@ -1,11 +1,10 @@
-"""What an utterance shows: the features that the ``admit`` policy reads.
+"""Detectors of utterances: the features that the ``admit`` policy reads.
 
-Each detector is a table of phrases (``english.toml``) or a look at how a sentence begins; none was fitted to a data
-set. A question tells nothing of its speaker, so the detectors of what someone says of themselves leave questions out,
-but for what is stated before the question begins. All take time in proportion to the text.
+Each detector is a table of phrases (``english.toml``) or a test of the first words of a sentence; none was fitted to a
+data set. Questions say nothing about their speaker, so detectors of personal statements ignore them, except for a
+statement before the question. Every detector takes time in proportion to the text.
 
-The idea of reasons to extract and reasons to skip comes from assistants that keep a profile of their user; which of
-them wins is the policy's to say.
+Reasons to extract and reasons to skip come from assistants that keep a user profile; the policy decides between them.
 """
 
 from __future__ import annotations
@@ -30,10 +29,13 @@ __all__ = [
 
 _phrases, _words = partial(phrases, "utterance"), partial(vocabulary, "utterance")
 
+# Maximum words of a greeting besides its phrases, maximum words of a greeting message, and maximum polite phrases
+# before an order.
 _MOST_WITH_GREETING = 2
 _LONGEST_GREETING = 24
 _MOST_POLITE = 6
 
+# Ends of clauses before a question.
 _CLAUSE = re.compile(r"[,;:\u2013\u2014]")
 
 DETECTORS = (
@@ -47,8 +49,9 @@ DETECTORS = (
     "holds-code",
     "asks-plainly",
 )
-"""The flags, in the order in which reasons are given."""
+"""Names of the detectors, in the order of an utterance's reasons."""
 
+# The kind of a memory by detector, and the provenance of a memory by the role of the speaker.
 _KINDS = {
     "corrects": "correction",
     "tells-identity": "personal",
@@ -66,7 +69,7 @@ _PROVENANCES = {
 
 @dataclass(frozen=True)
 class Utterance:
-    """What one utterance shows: its number of words, and the detectors that fired."""
+    """The number of words of an utterance and the detectors that fired."""
 
     length: int
     fired: frozenset[str]
@@ -77,12 +80,12 @@ class Utterance:
         return tuple(name for name in DETECTORS if name in self.fired)
 
 
-def utterance(text: str, role: str = "user", *, asked: bool = False) -> Utterance:
-    """The features of one utterance; linear in the length of the text.
+def utterance(text: str, role: str = "user", *, answers_question: bool = False) -> Utterance:
+    """Return the features of one utterance in time linear in its length.
 
-    Who somebody is, likes or wants is told of the user: by a user of themselves, by anybody else of "the user". What an
-    assistant says of itself tells nothing of that, and puts nothing right; what happened may have happened to it.
-    ``asked``: the utterance answers a question, so that its "no" puts nothing right.
+    Identity, preferences and goals are the user's: stated by the user, or by another speaker about "the user". An
+    assistant's statements about itself fire none of these detectors, and an assistant corrects nothing; its events count.
+    ``answers_question``: the utterance answers a question, so its "no" corrects nothing.
 
     >>> utterance("Hi! I'm a nurse and I prefer short answers.").reasons
     ('tells-identity', 'tells-preference')
@@ -91,52 +94,61 @@ def utterance(text: str, role: str = "user", *, asked: bool = False) -> Utteranc
     >>> utterance("How do I rename a branch?").reasons
     ('asks-plainly',)
     """
+    # Identity, preference and goal are read from statements about the user, the other features from all of the text.
     words = words_of(text)
     parts = [(sentence, padded(words_of(sentence))) for sentence in sentences(text)]
     parts = [(sentence, low) for sentence, low in parts if low.strip()]
-    stated = [low for sentence, low in parts if not _asks(sentence, low)]
+    stated = [low for sentence, low in parts if not _is_question(sentence, low)]
     stated += [
-        low for sentence, low in parts if _asks(sentence, low) for low in _stated_before(sentence)
+        low
+        for sentence, low in parts
+        if _is_question(sentence, low)
+        for low in _stated_before(sentence)
     ]
-    of_user = stated if role == "user" else [low for low in stated if not _in_first_person(low)]
+    of_user = stated if role == "user" else [low for low in stated if not _is_first_person(low)]
     fired = {
         "tells-identity": any(map(_tells_identity, of_user)),
         "tells-preference": any(map(_tells_preference, of_user)),
         "tells-goal": any(holds(low, _phrases("goal")) for low in of_user),
         "tells-event": any(map(tells_event, stated)),
-        "corrects": role == "user" and any(corrects(low, asked=asked) for low in stated),
-        "greets": len(words) <= _LONGEST_GREETING and _greets(padded(words)),
-        "commands": any(_commands(low) for _, low in parts),
+        "corrects": role == "user"
+        and any(corrects(low, answers_question=answers_question) for low in stated),
+        "greets": len(words) <= _LONGEST_GREETING and _is_greeting(padded(words)),
+        "commands": any(_is_command(low) for _, low in parts),
         "holds-code": bool(code_lines(text)),
-        "asks-plainly": bool(parts) and _asks(*parts[-1]),
+        "asks-plainly": bool(parts) and _is_question(*parts[-1]),
     }
-    return Utterance(len(words), frozenset(name for name, found in fired.items() if found))
+    return Utterance(len(words), frozenset(name for name, is_fired in fired.items() if is_fired))
 
 
 def kind_of(reasons: tuple[str, ...]) -> str | None:
-    """The kind of a memory that is made of an utterance with these reasons: what corrects is a correction, ..."""
+    """Return the kind of a memory made of an utterance with these reasons, or None."""
     return next((kind for name, kind in _KINDS.items() if name in reasons), None)
 
 
 def provenance_of(role: str, reasons: tuple[str, ...]) -> str:
-    """How it came to be known: what a user says is stated, what an assistant says is inferred."""
+    """Return the provenance of a memory made of an utterance."""
     return "user-corrected" if role == "user" and "corrects" in reasons else _PROVENANCES[role]
 
 
 def _stated_before(question: str) -> list[str]:
-    """What a question states before it asks: "I am a nurse, how do I ...?". A condition states nothing."""
+    """Return the clauses that state something before a question.
+
+    An example is "I am a nurse, how ...?".
+    A condition states nothing.
+    """
     *before, _ = _CLAUSE.split(question)
     clauses = [padded(words_of(clause)) for clause in before]
-    stated = [low for low in clauses if low.strip() and not _asks("", low)]
+    stated = [low for low in clauses if low.strip() and not _is_question("", low)]
     return [low for low in stated if not low.startswith(_phrases("conditions"))]
 
 
-def _in_first_person(low: str) -> bool:
+def _is_first_person(low: str) -> bool:
     own = vocabulary("first-person", "pronouns")
     return any(word.split("'")[0] in own for word in low.split())
 
 
-def _asks(sentence: str, low: str) -> bool:
+def _is_question(sentence: str, low: str) -> bool:
     return sentence.rstrip().endswith("?") or first_of(low, _phrases("questions")) is not None
 
 
@@ -144,13 +156,13 @@ def _tells_identity(low: str) -> bool:
     if holds(low, _phrases("identity")):
         return True
     for start in _phrases("i-am"):
-        at = low.find(start)
-        while at >= 0:
-            following = low[at + len(start) : at + len(start) + 40].split(" ", 1)[0]
+        position = low.find(start)
+        while position >= 0:
+            following = low[position + len(start) : position + len(start) + 40].split(" ", 1)[0]
             activity = following.endswith("ing") and following != "living"
             if following and not activity and following not in _words("not-identity"):
                 return True
-            at = low.find(start, at + 1)
+            position = low.find(start, position + 1)
     return False
 
 
@@ -162,38 +174,38 @@ def _tells_preference(low: str) -> bool:
 
 
 def tells_event(low: str) -> bool:
-    """Whether a sentence, padded, tells of what happened to its speaker."""
+    """Return True if a padded sentence tells an event of its speaker's life."""
     return holds(low, _phrases("events")) or (
         holds(low, _phrases("times")) and holds(low, _phrases("speakers"))
     )
 
 
-def corrects(low: str, *, asked: bool = False) -> bool:
-    """Whether a sentence, padded, puts right what was said before; ``asked``: it answers a question.
+def corrects(low: str, *, answers_question: bool = False) -> bool:
+    """Return True if a padded sentence corrects an earlier statement.
 
-    A "no" that answers a question puts nothing right, and neither does one that goes on to tell of what somebody has
-    or is not ("No, I don't have pets").
+    A "no" that answers a question corrects nothing, nor does a "no" before a denial of one's own ("No, I don't have
+    pets").
     """
     if (
         holds(low, _phrases("correction"))
         or first_of(low, _phrases("correction-openings")) is not None
     ):
         return True
-    if asked or not low.startswith(" no ") or len(low) <= 4:
+    if answers_question or not low.startswith(" no ") or len(low) <= 4:
         return False
     return first_of(low, _phrases("no-correction")) is None
 
 
-def _greets(low: str) -> bool:
-    """It begins with a greeting and says hardly more: two words, such as a name."""
-    found = False
+def _is_greeting(low: str) -> bool:
+    """Return True if a greeting has at most two more words, such as a name."""
+    greeted = False
     while (greeting := first_of(low, phrases("greetings", "anywhere", "of-messages"))) is not None:
-        found, low = True, low[len(greeting) - 1 :]
-    return found and len(low.split()) <= _MOST_WITH_GREETING
+        greeted, low = True, low[len(greeting) - 1 :]
+    return greeted and len(low.split()) <= _MOST_WITH_GREETING
 
 
-def _commands(low: str) -> bool:
-    """After what is merely polite it begins with the verb of an order."""
+def _is_command(low: str) -> bool:
+    """Return True if an utterance begins with an order after polite phrases."""
     for _ in range(_MOST_POLITE):
         polite = first_of(low, _phrases("polite"))
         if polite is None:

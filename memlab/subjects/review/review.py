@@ -408,10 +408,10 @@ class LabReview:
                     body = {"reason": reason, "was": plan.was, **plan.change(instant_now).body()}
                     event = tx.event("quarantine", body, at=instant_now)
         ids = np.concatenate((plan.rows, plan.summaries)) + 1
-        shown = _find_exposures(self._core.store.slates(), ids.tolist())
-        answers = self._answers(shown, plan.rows, displaced, replay, progress)
+        exposures = _find_exposures(self._core.store.slates(), ids.tolist())
+        answers = self._answers(exposures, plan.rows, displaced, replay, progress)
         return Quarantined(
-            from_micros(instant_now), event, dry_run, reason, frames[0], shown, answers, *frames[1:]
+            from_micros(instant_now), event, dry_run, reason, frames[0], exposures, answers, *frames[1:]
         )
 
     @checked

@@ -89,7 +89,7 @@ class NewToSession:
         )
         return Chosen(np.empty(0, dtype=np.int64), order[~repeated], self._maximum)
 
-    def shown(self, slate: Slate) -> None:
+    def record_shown(self, slate: Slate) -> None:
         """Store the memories that are shown."""
         self._shown_ids = slate.shown
 
@@ -252,7 +252,7 @@ class Use(Protocol):
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
         """Return the selection that decides what is shown."""
 
-    def shown(self, slate: Slate) -> None:
+    def record_shown(self, slate: Slate) -> None:
         """Store what is shown, while the state is locked."""
 
     def body(self) -> dict[str, Any]:
@@ -339,7 +339,7 @@ class Questions:
             )
             self._core.latencies.add("search", perf_counter() - began)
             if use is not None:
-                use.shown(slate)
+                use.record_shown(slate)
             memories = read_memories(state, slate.shown)
             decision = None
             if logs:

@@ -1,0 +1,283 @@
+"""The reference of the policy language, written from declarations and from ``examples.hy``.
+
+``python tests/language/reference_page.py`` writes ``docs/reference/policy-language.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from memlab.kernel.language import reader
+from memlab.kernel.language.reader import ABSENT, ALIASES
+from memlab.kernel.language.texts import library
+from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, Setting, Slot, load_pack
+from memlab.subjects.lens.highlight import vocabulary
+from memlab.subjects.linking.resolving import LINK_EDGES
+
+PATH = Path(__file__).parents[2] / "docs" / "reference" / "policy-language.md"
+EXAMPLES = Path(__file__).with_name("examples.hy")
+
+# Characters of a policy that a page can show; longer ones are in the pack's file.
+SHOWN_CHARACTERS = 700
+
+INTRODUCTION = """# The policy language
+
+Every form, helper, slot, feature and setting, with examples. [The guide](../policy-language.md)
+explains how policies work. This page is generated: `python tests/language/reference_page.py`
+writes it from the declarations and from `tests/language/examples.hy`. All examples run in the
+tests, on a row, on columns and on arrays. The first comment of a block gives the features; the
+value of each form is behind `; =>`."""
+
+# Forms by section, with the rules that no single form states.
+SECTIONS: Mapping[str, tuple[str, str]] = {
+    "Definitions": (
+        "fn defn defpolicy param",
+        """A helper is inlined where it is called. It sees only its arguments, and may call other helpers but
+not itself. A helper of a pack hides one of the library. The bounds of a parameter are inclusive
+and optional. The current value is part of the policy's hash.""",
+    ),
+    "Numbers": ("+ - * / min max clamp abs sign floor ceil sqrt pow exp log log1p tanh", ""),
+    "Tests": (
+        "< <= > >= = != and or not null?",
+        """A comparison of several values is a chain. `and`, `or` and `not` accept booleans only, so `(if x
+...)` on a number is an error.""",
+    ),
+    "Choice": (
+        "if when cond case in not-in one-of if-null",
+        """All branches have one type. `cond` and `case` end with `else` (or `True`), so a policy always has
+a value. `case`, `in`, `not-in` and `one-of` compare a string or a number with literals.""",
+    ),
+    "Binding": ("let quote", "A bound value is computed once, however often the body uses it."),
+    "Units": ("days weeks hours minutes", "Durations are numbers of days."),
+    "Slate aggregates": (
+        "slate-min slate-max slate-mean slate-rank min-max",
+        """The slots whose entry below says so aggregate over the slate, that is, over all eligible
+candidates of one recall. One kernel computes aggregates for all back ends in the order of memory
+ids, so the order of rows has no effect. `min-max` is 0 where all values are equal.""",
+    ),
+    "Sets": (
+        "has has-any has-all overlap jaccard size",
+        """A set has no value of its own; six forms reduce it to a boolean or a number before the policy
+runs.""",
+    ),
+    "Records": (
+        "update",
+        """The slot `reinforce` returns a record. All expressions read the values from before the update. A
+field that a branch omits keeps its value, and `(update)` changes nothing.""",
+    ),
+}
+
+NULLS = """| where | null | NaN |
+|---|---|---|
+| arithmetic and functions | null if an argument is null | NaN |
+| `=` `<` ... | null | equal to itself and greater than every number, as Polars sorts it |
+| `min` `max` | skipped; null if all are null | skipped; NaN if all are NaN |
+| `clamp` | a null value stays null; a null bound does not apply | the same |
+| `and` `or` `not` | Kleene logic: `(and false null)` is false, `(and true null)` is null | |
+| `if` `cond` `when` | a null test takes the other branch | |
+| `case` `in` | `case`: the else value; `in`: null | equals nothing |
+| `if-null` | the next value | stays NaN |
+| slate aggregates | skipped; null stays null in `slate-rank` and `min-max` | skipped; stays NaN |"""
+
+RESOLVED = """The slot `resolve` decides about pairs that `link` calls `duplicate`, `updates` or `contradicts`.
+Above the setting `conflict-closeness` it also decides about similar and related pairs if one
+denies the other. The memory that is valid later counts as the new one."""
+
+OUTCOMES = {
+    "keep-both": "Both stay, joined by the edge of `link`. The same happens below the certainty"
+    " `destroy-certainty`. An edge `contradicts` replaces `similar-to` and `relates-to`.",
+    "keep-new": "The old memory is superseded. The new one gets the edge of `link` and an edge"
+    " `supersedes` of weight 1.",
+    "keep-old": "The new memory is not stored; the call returns the old one.",
+    "merge": "A duplicate is not stored; the old memory gains `merge-gain` in strength,"
+    " `merge-access` accesses, and the tags, files and agents of the duplicate. Other pairs become"
+    " one new memory with the content of both, which supersedes the old one.",
+}
+
+LATER = """With `linking` "later", a memory is stored before it is compared. It then stays in the lab,
+superseded by its replacement."""
+
+PAIRS = """The policy compares two memories. It reads the features of stage memory as `new/...` and
+`old/...`; the slash is part of the name."""
+
+LISTS = """A policy of this slot may also return the index of one item. It then reads parallel lists, named
+in the table below, and uses `range`, `length`, `filter`, `nth`, `first` and `empty?`. It returns
+-1 for no item. The item at the returned index has the weight 1, all others 0."""
+
+
+def table(head: str, lines: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown; `head` has the headings separated by bars."""
+    names = [name.strip() for name in head.split("|")]
+    cells = [names, ["---"] * len(names), *lines]
+    return "\n".join(f"| {' | '.join(map(escape_bars, line))} |" for line in cells)
+
+
+def escape_bars(cell: str) -> str:
+    return cell.replace("|", "\\|")
+
+
+def code(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def read_examples() -> dict[str, list[str]]:
+    """Return fenced blocks of examples by section."""
+    blocks: dict[str, list[str]] = {}
+    for piece in EXAMPLES.read_text(encoding="utf-8").split("\n;;; ")[1:]:
+        heading, _, text = piece.partition("\n")
+        match = re.fullmatch(r"([\w ]+?)(?: \((\S+)\))?", heading)
+        assert match is not None, heading
+        info = f"hy {match[2]}" if match[2] else "hy"
+        blocks.setdefault(match[1], []).append(f"```{info}\n{text.strip()}\n```")
+    return blocks
+
+
+def write_type(type: str, words: Iterable[str]) -> str:
+    return f"{type}: {code(words)}" if words else type
+
+
+def write_slot(slot: Slot, examples: dict[str, list[str]]) -> Iterator[str]:
+    """Yield the paragraphs of a slot."""
+    yield f"### {slot.name}"
+    yield slot.doc
+    fields = f" of {code(slot.fields)}" if slot.fields else ""
+    facts = [f"- Returns: {write_type(slot.returns, slot.words)}{fields}"]
+    if slot.stages:
+        without = f", without {code(slot.without)}" if slot.without else ""
+        facts.append(
+            f"- Features of the stage{'s' * (len(slot.stages) > 1)} {', '.join(slot.stages)}{without}"
+        )
+    if slot.aggregates:
+        facts.append("- Slate aggregates: yes")
+    yield "\n".join(facts)
+    if slot.of_pair:
+        yield PAIRS
+    if slot.inputs:
+        own = [(f"`{i.name}`", write_type(i.type, i.words), i.doc) for i in slot.inputs]
+        yield table("input of this slot | type | description", own)
+    if slot.lists:
+        yield LISTS
+        yield table("list | feature", [(f"`{k}`", f"`{v}`") for k, v in slot.lists.items()])
+    yield from examples.pop(slot.name, [])
+    if slot.name == "link":
+        yield table(
+            "link returns | edge from the new to the old memory",
+            [(f"`{w}`", f"`{LINK_EDGES[w]}`" if w in LINK_EDGES else "none") for w in slot.words],
+        )
+        yield (
+            "The weight of an edge is the closeness of the two memories; that of `restates` is the certainty that the"
+            " old statement is no longer valid."
+        )
+    if slot.name == "resolve":
+        yield RESOLVED
+        yield table(
+            "resolve returns | result", [(f"`{word}`", OUTCOMES[word]) for word in slot.words]
+        )
+        yield LATER
+    source = load_pack("memlab").policies[slot.name].source
+    if len(source) <= SHOWN_CHARACTERS:
+        yield f"In the default pack:\n\n```\n{source.strip()}\n```"
+    else:
+        yield "In the default pack: `policies/default.hy`, or the packaged default of this slot."
+
+
+def write_range(setting: Setting) -> str:
+    if setting.words:
+        return code(setting.words)
+    return "" if setting.type == "bool" else f"{setting.low:g} to {setting.high:g}"
+
+
+def write_value(value: object) -> str:
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def write_limits() -> str:
+    source = Path(reader.__file__).read_text(encoding="utf-8")
+    limits = re.findall(
+        r'^(MAX_\w+) = [^\n]*\n(?:"""(.*?)"""\n)?', source, flags=re.MULTILINE | re.DOTALL
+    )
+    assert len(limits) == sum(name.startswith("MAX_") for name in vars(reader))
+    lines = [
+        (f"`{name}`", f"{getattr(reader, name):,}", " ".join(doc.split())) for name, doc in limits
+    ]
+    return table("limit | value | description", lines)
+
+
+def write_forms(examples: dict[str, list[str]]) -> Iterator[str]:
+    """Yield the sections of forms."""
+    words = {word.name: word for word in vocabulary()}
+    for heading, (names, rules) in SECTIONS.items():
+        yield f"### {heading}"
+        forms = [words[name] for name in names.split()]
+        yield table("form | meaning", [(f"`{form.shape}`", form.doc) for form in forms])
+        if rules:
+            yield rules
+        yield from examples.pop(heading)
+    yield "### Null and NaN"
+    yield NULLS
+    yield from examples.pop("Null and NaN")
+    yield "### Other spellings"
+    meanings: dict[str, list[str]] = {}
+    for alias, name in ALIASES.items():
+        meanings.setdefault(name, []).append(alias)
+    yield table("also written | means", [(code(a), f"`{name}`") for name, a in meanings.items()])
+    yield "### Forms that do not exist"
+    reasons: dict[str, list[str]] = {}
+    for name, reason in ABSENT.items():
+        reasons.setdefault(reason, []).append(name)
+    yield table("form | reason", [(code(names), reason) for reason, names in reasons.items()])
+    yield (
+        "There are also no functions as values, no recursion, no integers, dates or string"
+        " operations, and no reader macros, f-strings or quasi-quotes. They differ between back"
+        " ends, cost unbounded time, or run code."
+    )
+
+
+def write_page() -> str:
+    """Return the whole page."""
+    examples = read_examples()
+    pieces = [INTRODUCTION, "## Forms", *write_forms(examples), "## Helpers"]
+    pieces.append(
+        "Ages and half-lives may have any unit, unless a name says days or minutes. A feature among"
+        " the arguments of a policy hides the helper of the same name: with `recency` as an"
+        " argument, call `half-life-decay`."
+    )
+    helpers = [(f"`({' '.join((h.name, *h.arguments))})`", h.doc) for h in library().values()]
+    pieces += [table("helper | meaning", helpers), *examples.pop("Helpers")]
+    pieces += [
+        "## Limits",
+        "A longer or deeper text is refused before it costs time.",
+        write_limits(),
+    ]
+    pieces.append("## Slots")
+    pieces.append(
+        "A pack has one policy for each slot. The names of its arguments say which"
+        " [features](#features) and inputs it reads."
+    )
+    for slot in SLOTS.values():
+        pieces += write_slot(slot, examples)
+    assert not examples, f"No section has these examples: {list(examples)}"
+    pieces.append("## Features")
+    features = [
+        (f"`{f.name}`", write_type(f.type, f.words), f.stage, f.description, f.unit, f.range)
+        for f in FEATURES.values()
+    ]
+    pieces.append(table("feature | type | stage | description | unit | range", features))
+    pieces.append("## Settings")
+    pieces.append(
+        "A pack sets them with `(setting name value)`. Values of the other packs:"
+        " [Settings of each pack](../systems.md#settings-of-each-pack)."
+    )
+    defaults = load_pack("memlab").settings
+    settings = [
+        (f"`{s.name}`", s.type, write_range(s), write_value(defaults[s.name]), s.doc)
+        for s in SETTINGS.values()
+    ]
+    pieces.append(table("setting | type | range | default pack | description", settings))
+    return "\n\n".join(pieces) + "\n"
+
+
+if __name__ == "__main__":
+    PATH.write_text(write_page(), encoding="utf-8")
