@@ -46,7 +46,7 @@ def test_an_interrupt_at_any_line_leaves_the_lab_whole_live_and_on_disk(
     name: str, base: Path
 ) -> None:
     tally = interruptions.interrupted_everywhere(
-        find_operation(interruptions, name), base, most=3, seed=1
+        find_operation(interruptions, name), base, limit=3, seed=1
     )
     assert tally.tried
     assert not tally.problems
@@ -60,7 +60,7 @@ def test_an_interrupt_as_a_block_closes_leaves_no_lock_behind(
     name: str, block: str, base: Path
 ) -> None:
     tally = interruptions.interrupted_everywhere(
-        find_operation(interruptions, name), base, most=None, seed=1, only=block
+        find_operation(interruptions, name), base, limit=None, seed=1, only=block
     )
     assert tally.tried
     assert not tally.problems
@@ -69,7 +69,7 @@ def test_an_interrupt_as_a_block_closes_leaves_no_lock_behind(
 def test_an_interrupted_restore_leaves_the_backup_in_place_or_what_was_there(base: Path) -> None:
     operation = find_operation(interruptions, "restore")
     tally = interruptions.interrupted_everywhere(
-        operation, base, most=4, seed=1, only="_journal.py"
+        operation, base, limit=4, seed=1, only="_journal.py"
     )
     assert tally.tried
     assert not tally.problems
@@ -79,7 +79,7 @@ def test_an_interrupted_restore_leaves_the_backup_in_place_or_what_was_there(bas
 @pytest.mark.parametrize("name", [operation.name for operation in interruptions.OPERATIONS])
 def test_interrupts_in_every_operation(name: str, base: Path) -> None:
     assert not interruptions.interrupted_everywhere(
-        find_operation(interruptions, name), base, most=200, seed=2
+        find_operation(interruptions, name), base, limit=200, seed=2
     ).problems
 
 

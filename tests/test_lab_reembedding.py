@@ -214,7 +214,7 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
         sys.path[:0] = {[str(Path(__file__).parent)]!r}
         import memlab
         from memlab.kernel.storage import store as stores
-        from test_lab_reembedding import initials, named
+        from test_lab_reembedding import initials, name_embedder
         stores._EMBED_AT_ONCE, stores._EMBED_PIECE = 16, 8
         calls = []
         def dying(texts):
@@ -222,7 +222,7 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
             if len(texts) == 8 and len(calls) > 6:
                 os._exit(9)
             return initials(texts)
-        lab = memlab.open({str(path)!r}, embedder=named(dying), reembed="background")
+        lab = memlab.open({str(path)!r}, embedder=name_embedder(dying), reembed="background")
         lab.io.reembed()
     """
     done = subprocess.run(

@@ -20,7 +20,7 @@ def language(tmp_path, monkeypatch):
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "ROOT", tmp_path)
     rules = {
-        "names": {"vague": ["found", "held"], "protocol": ["close"], "repeated": 0},
+        "names": {"vague": ["found", "held"], "protocol": ["close"], "public": {}, "repeated": 0},
         "phrases": {"put right": "corrected", "told apart": "distinguished"},
     }
     monkeypatch.setattr(module, "RULES", rules)

@@ -32,7 +32,7 @@ def month():
 
 @pytest.mark.parametrize("pack", memlab.packs())
 def test_an_attack_detected_at_once_leaves_no_trace_in_any_answer(trigrams, pack):
-    month = poisoning.Month(1, days=5, projects=1, questions_per_day=2, found=poisoning.BEGINS)
+    month = poisoning.Month(1, days=5, projects=1, questions_per_day=2, detected=poisoning.BEGINS)
     clean = month.lived(pack, embedder=trigrams, logged=False)
     after = month.lived(pack, ATTACKS, quarantined=True, embedder=trigrams, logged=False)
     assert after.heads == clean.heads

@@ -48,7 +48,8 @@ def load(tmp_path):
         folder = tmp_path / "memlab"
         folder.mkdir(exist_ok=True)
         (folder / "__init__.py").write_text(source, encoding="utf-8")
-        return griffe.load("memlab", search_paths=[str(tmp_path)], allow_inspection=False)
+        loader = griffe.GriffeLoader(search_paths=[str(tmp_path)], allow_inspection=False)
+        return loader.load("memlab", try_relative_path=False)  # else the real package is loaded
 
     return load_package
 
@@ -58,7 +59,9 @@ def faults_of(reference, load):
     """Return a function that checks the docstring of `add`, or of another name, in a source."""
 
     def check(source, path="memlab.add", methods=()):
-        return list(reference.check_docstrings(load(source), {path: list(methods)}))
+        package, objects = load(source), {path: list(methods)}
+        returned = reference.returned_classes(package, {"page": objects})
+        return list(reference.check_docstrings(package, objects, returned))
 
     return check
 
@@ -91,7 +94,9 @@ def test_a_summary_has_at_most_80_characters(faults_of, length, count):
 
 def test_a_summary_ends_on_its_first_line(faults_of):
     source = DOCUMENTED.replace("Return the sum of two numbers.", "Return the sum of\n    two.")
-    assert faults_of(source) == ["memlab.add: the summary does not end with a period on its first line"]
+    assert faults_of(source) == [
+        "memlab.add: the summary does not end with a period on its first line"
+    ]
 
 
 def test_a_result_needs_a_section(faults_of):

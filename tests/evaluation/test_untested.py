@@ -174,7 +174,7 @@ def test_a_verdict_has_a_report_for_each_gate_in_each_state(judged, name, state,
 
 
 def test_a_withheld_verdict_of_a_log_has_a_report(tmp_path):
-    verdict = memlab.verdict(challenged("lot", seen=np.array([1.0, 1.0, 0.3, 0.1])))
+    verdict = memlab.verdict(challenged("lot", examined=np.array([1.0, 1.0, 0.3, 0.1])))
     assert verdict.withheld
     page = verdict.report(tmp_path / "out.html").read_text()
     assert "Why there is no verdict" in page

@@ -92,7 +92,7 @@ def test_with_an_index_every_row_found_is_eligible_and_scored_exactly_and_no_lat
     n = data.draw(st.integers(0, 6))
     vectors = Vectors(3, exact_up_to=4)
     vectors.append(matrix)
-    vectors.attach(Lottery(sealed, 3, most=data.draw(st.sampled_from([None, 3]))))
+    vectors.attach(Lottery(sealed, 3, maximum=data.draw(st.sampled_from([None, 3]))))
     eligible = np.flatnonzero(mask)
     best_rows, best_cosines = ranked(query, matrix, eligible.tolist(), n)
     for filters in ({"rows": eligible}, {"mask": mask}, {"rows": eligible, "mask": mask}):
@@ -112,7 +112,7 @@ def test_an_index_that_proposes_too_few_is_asked_again_and_then_passed_over():
     vectors = Vectors(4, exact_up_to=100)
     vectors.append(matrix)
     exact = vectors.top(matrix[9], 20)
-    stingy, generous = Lottery(5_000, 4, most=5), Lottery(5_000, 4)
+    stingy, generous = Lottery(5_000, 4, maximum=5), Lottery(5_000, 4)
     vectors.attach(stingy)
     assert vectors.top(matrix[9], 20)[0].tolist() == exact[0].tolist()
     assert stingy.asked == 2
