@@ -1,4 +1,4 @@
-"""Extensions: what they may declare, where it is registered, and what happens where it is missing."""
+"""Extensions: their declarations, where these are registered, and errors for missing extensions."""
 
 import json
 import math

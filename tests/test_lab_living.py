@@ -259,7 +259,7 @@ class TestSchedule:
 
 
 class TestPace:
-    """Two clocks: one that can be set, and one that may stop while the machine sleeps."""
+    """Two clocks: a settable one, and one that may stop while the machine sleeps."""
 
     def test_a_pass_is_due_after_so_many_seconds(self):
         assert Pace(1000, 50).left(60, 1010, 60) == 50

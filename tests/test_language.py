@@ -21,7 +21,7 @@ def language(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ROOT", tmp_path)
     rules = {
         "names": {"vague": ["found", "held"], "protocol": ["close"], "public": {}, "repeated": 0},
-        "phrases": {"put right": "corrected", "told apart": "distinguished"},
+        "phrases": {"blue cheese": "cheddar", "red herring": "clue"},
     }
     monkeypatch.setattr(module, "RULES", rules)
     return module
@@ -48,21 +48,21 @@ def words(count):
 
 
 def test_a_phrase_is_a_fault_wherever_it_is(faults_of):
-    assert faults_of("Errors are put right.\n", "docs/page.md") == [("phrase", 1)]
-    assert faults_of("x = 1  # Put right later\n") == [("phrase", 1)]
+    assert faults_of("We eat blue cheese.\n", "docs/page.md") == [("phrase", 1)]
+    assert faults_of("x = 1  # Blue cheese later\n") == [("phrase", 1)]
 
 
 @pytest.mark.parametrize("sign", ["", "# ", "> ", "* "])
 def test_a_phrase_across_a_line_break_is_a_fault(faults_of, sign):
-    assert faults_of(f"{sign}Two names are told\n{sign}apart.\n", "docs/page.md") == [("phrase", 1)]
+    assert faults_of(f"{sign}This is a red\n{sign}herring.\n", "docs/page.md") == [("phrase", 1)]
 
 
 def test_a_part_of_a_word_is_no_phrase(faults_of):
-    assert faults_of("An input rightly placed; output-right; put righter.\n", "docs/page.md") == []
+    assert faults_of("A bluecheese; navy-blue cheese; blue cheesecake.\n", "docs/page.md") == []
 
 
 def test_cells_of_a_notebook_are_read_without_their_outputs(faults_of):
-    cell = '{"source": ["It is put ", "right."], "outputs": [{"text": "put right"}]}'
+    cell = '{"source": ["We eat blue ", "cheese."], "outputs": [{"text": "blue cheese"}]}'
     assert faults_of(f'{{"cells": [{cell}]}}', "docs/page.ipynb") == [("phrase", 1)]
 
 
@@ -105,12 +105,12 @@ def test_the_text_of_a_parameter_is_a_sentence(faults_of):
 
 
 def test_a_docstring_of_pronouns_is_a_fault(faults_of):
-    text = 'def read():\n    """What it is of those that it was of."""\n'
+    text = 'def read():\n    """What that is to one, it is to those."""\n'
     assert faults_of(text) == [("pronouns", 1)]
 
 
 def test_pronouns_in_a_long_docstring_are_accepted(faults_of):
-    assert faults_of(f'"""What it is of those that it was of. {words(20)}"""\n') == []
+    assert faults_of(f'"""What that is to one, it is to those. {words(20)}"""\n') == []
 
 
 # -- comments -------------------------------------------------------------------------------------------------------
@@ -198,15 +198,15 @@ def test_the_readme_has_a_maximum_length(language, prose, lines, count):
 def test_an_exception_covers_a_line_of_a_file(language, faults_of, tmp_path):
     exception = {"path": "docs/page.md", "line": "gate", "reason": "the name of a gate"}
     language.RULES["exceptions"] = [exception]
-    faults_of("The gate is put right.\n\nAll is put right.\n", "docs/page.md")
+    faults_of("The gate is blue cheese.\n\nAll is blue cheese.\n", "docs/page.md")
     faults = list(language.find_faults([tmp_path / "docs"]))
     assert [language.allowed(fault) for fault in faults] == [True, False]
 
 
 def test_the_status_is_1_if_there_is_a_fault(language, faults_of, tmp_path, monkeypatch, capsys):
-    faults_of("All is put right.\n", "docs/page.md")
+    faults_of("All is blue cheese.\n", "docs/page.md")
     faults_of("All is correct.\n", "docs/other.md")
     for name, status in (("page", 1), ("other", 0)):
         monkeypatch.setattr(sys, "argv", ["language", str(tmp_path / "docs" / f"{name}.md")])
         assert language.main() == status
-    assert capsys.readouterr().out == "docs/page.md:1: phrase: 'put right'; write corrected\n"
+    assert capsys.readouterr().out == "docs/page.md:1: phrase: 'blue cheese'; write cheddar\n"

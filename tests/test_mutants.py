@@ -1,4 +1,4 @@
-"""The campaign of mutants: how code is found and changed, and which tests a mutant is run against."""
+"""The campaign of mutants: locating and changing code, and the tests that run for a mutant."""
 
 from pathlib import Path
 
@@ -112,7 +112,7 @@ def test_a_function_is_named_by_its_module_and_what_is_around_it():
 
 @pytest.fixture
 def reach(tmp_path):
-    """Write three tests: a narrow and a broad one that reach ``f``, and one in the same file that does not."""
+    """Write three tests: a narrow and a broad one that reach ``f``, and another of the same file without it."""
     tests = [
         "tests/a.py::narrow",
         "tests/a.py::beside",

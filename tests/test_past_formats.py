@@ -47,7 +47,7 @@ def rows_of(frame, *, like):
 
 
 def check_same(lab, report):
-    """Check that the lab is what the version that wrote it reports."""
+    """Check the lab against the report of the version that wrote it."""
     assert rows_of(lab.memories, like=report["memories"]) == report["memories"]
     edges = rows_of(lab.edges, like=report["edges"])
     # the column tags had no edges yet

@@ -1,8 +1,8 @@
-"""What the campaigns that break labs share: labs with everything in them, what is read of a lab, what must be equal.
+"""Helpers of the campaigns that break labs: labs with every feature, and what is compared of them.
 
-``kill_points.py`` kills, ``interruptions.py`` raises, ``damage.py`` overwrites files, ``fulldisk.py`` takes away the
-room. Each compares *pictures*: digests of all that a lab tells, at one instant of its clock, with everything exact and
-without probes. Two labs with equal pictures cannot be told apart by whoever reads them.
+``kill_points.py`` kills, ``interruptions.py`` raises, ``damage.py`` overwrites files, ``fulldisk.py`` fills the disk.
+Each compares *pictures*: digests of everything that a lab reports at one instant of its clock, computed exactly and
+without probes. Readers cannot distinguish two labs with equal pictures.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m tests.campaigns.damage                                    # 1,000 damages
     python -m tests.campaigns.damage --cases 100 --only snapshots --seed 3
 
-Two labs that use every feature are written once, as the death of their process leaves them: with a log that was not
-merged into the database, a snapshot, backups and an index. In a copy, one file or one folder is damaged. The damage is
+Two labs that use every feature are written once, as the death of their process leaves them. They have a log that was
+not merged into the database, a snapshot, backups and an index. In a copy, one file or one folder is damaged. The damage is
 one flipped bit, 512 zeroed bytes, a truncated end, a deletion, or a replacement by the same file of an earlier state or
 of another lab. Flips and zeros keep the time of modification, as a bad disk does. The copy is then opened and read
 completely, its backups too, and ``lab.io.check()`` is called. It is closed, opened and read again.

@@ -7,8 +7,8 @@
     breaks = "A reader never writes to a project that is not its own (docs/howto/agents.md)."
 
 ``old`` is an expression or a statement. It matches code of the same syntax tree, whatever its spacing, line breaks and
-quotes. The search covers the function, the class, or the whole module if ``at`` has no colon. ``nth`` (from 1) chooses
-among several matches. ``new`` is any code, several lines included; "pass" removes a statement.
+quotes. The search covers the function, the class, or the whole module if ``at`` has no colon. The number ``nth`` (from 1)
+chooses among several matches. The text ``new`` is any code, several lines included; "pass" removes a statement.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python -m tests.campaigns.fulldisk                          # 20 limits for each operation
     python -m tests.campaigns.fulldisk --limits 5 --only purge
 
-No file of the process may grow beyond a limit (``RLIMIT_FSIZE``), which is drawn between what the lab's largest
-file has and what the operation would need; it writes until a write is refused, a few times over, as an agent would.
-With ``--tmpfs`` (root alone can mount one) the disk is really full instead. Each refusal must be an error of memlab,
-the lab go on to be read, and what was acknowledged be there when it is opened with room again, sound.
+No file of the process may grow beyond a limit (``RLIMIT_FSIZE``). The limit is drawn between the size of the lab's
+largest file and the size that the operation would need. A child process writes until a write is refused, several times,
+as an agent would. With ``--tmpfs`` (only root can mount one) the disk is really full instead. Each refusal must be an
+error of memlab, and the lab must stay readable. When it is opened with room again, it is sound and complete.
 """
 
 from __future__ import annotations

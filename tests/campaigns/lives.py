@@ -6,8 +6,8 @@ A life is about thirty steps on a lab in a directory. Steps are every verb that 
 SIGKILL at a random line of memlab, openings, and a restored backup. Texts, names, tags, notes and queries use the same
 few strings, so that a purged string is the beginning of one name and the whole of another.
 
-At each opening and at the end, three labs must tell the same: the open lab, the lab opened from its files, and a copy
-of its journal folded from the first event. Compared are frames, registers, slates, the history of policies and vectors.
+At each opening and at the end, three labs must be equal: the open lab, the lab opened from its files, and its journal
+folded from the first event. Compared are frames, registers, slates, the history of policies and vectors.
 After every purge, the rest must be unchanged.
 
 The status is 1 if a lab could not be opened, differed, raised an error outside of memlab's tree, or hung. Each fault is

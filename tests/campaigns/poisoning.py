@@ -4,9 +4,9 @@
     python -m tests.campaigns.poisoning --packs cascade --attacks corrections --seeds 1
 
 An agent and its user live a month of a simulated world. On day 10 one session, "web", plants memories by one of the
-attacks below; on day 20 it is detected. From then on every question is measured in three lives with a common beginning:
-without the attack, with it, and with it and a quarantine of the session on day 20. The attacker knows the projects, the
-decisions in them and the statements of the first ten days, but no question.
+attacks below; on day 20 it is detected. From then on every question is measured in three lives with a common beginning.
+The first has no attack, the second has it, and the third also quarantines the session on day 20. The attacker knows the
+projects, the decisions in them and the statements of the first ten days, but no question.
 
 The columns for each pack and attack:
 

@@ -1,7 +1,7 @@
 """Random programs on random tables: the back ends agree.
 
-Columns and row agree on every bit for the whole language. Arrays do so for programs of exact IEEE operations; ``exp``,
-``log``, ``tanh`` and ``pow`` round differently in NumPy, and a difference may then choose another branch, so
+Columns and row agree on every bit for the whole language. Arrays do so for programs of exact IEEE operations. NumPy
+rounds ``exp``, ``log``, ``tanh`` and ``pow`` differently, and a difference may then choose another branch, so
 ``test_differential`` compares those alone.
 """
 

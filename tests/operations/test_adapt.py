@@ -169,10 +169,10 @@ def test_the_meaning_of_missing_feedback_is_required(agent, clock):
         for hit in agent.recall(f"{chance.choice(WORDS)} {chance.choice(WORDS)}"):
             if chance.random() < 0.6:
                 agent.feedback(hit, "success" if chance.random() < 0.5 else "fail")
-    assert "say what silence means" in adapt(agent).reason
-    assert "silence" not in adapt(agent, missing="censor").reason
+    assert "set what missing feedback counts as" in adapt(agent).reason
+    assert "missing feedback" not in adapt(agent, missing="censor").reason
     value = agent.upkeep.operations.run('(adapt-policy "censor")')[0].value
-    assert "say what silence means" not in value.reason
+    assert "set what missing feedback counts as" not in value.reason
 
 
 def test_a_pinned_slot_is_left_alone(agent, clock):

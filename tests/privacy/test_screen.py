@@ -1,4 +1,4 @@
-"""The privacy gate: what it redacts, what it accepts, and its cost."""
+"""The privacy gate: redacted and accepted texts, and the cost of screening."""
 
 from __future__ import annotations
 

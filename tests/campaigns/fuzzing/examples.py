@@ -1,8 +1,8 @@
-"""A call that is right of every public callable, on a small lab in memory: where junk takes the place of an argument.
+"""A valid call of every public callable, on a small lab in memory, in which junk can replace an argument.
 
-A new public callable needs one line in ``EXAMPLES``: its name as people say it, and a function from a ``Desk`` (what
-lies ready: a lab, hits, slates, a policy ...) to what is called and its arguments by name. Arguments that are left out
-are tried all the same. ``tests/test_signatures.py`` names the callables that have none.
+A new public callable needs one line in ``EXAMPLES``. The line has its public name, and a function from a ``Desk`` (a
+lab, hits, slates, a policy ...) to the callable and its arguments by name. Omitted arguments are tried as well.
+``tests/test_signatures.py`` names the callables without an example.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One call after another with junk in the place of one argument, and what came of each.
+"""Call every public callable with junk in place of one argument, and classify the outcome.
 
-``raw`` is an error from outside of ``memlab.MemlabError``. A TypeError of Python itself about a missing argument
-is none, nor are KeyboardInterrupt, SystemExit and MemoryError. ``nonsense`` was accepted and must not be;
+``raw`` is an error from outside of ``memlab.MemlabError``; KeyboardInterrupt, SystemExit and MemoryError do not count.
+Neither does Python's own TypeError about a missing argument. ``nonsense`` is junk that was accepted and must not be;
 ``changed`` is a lab that a refused call has changed.
 """
 

@@ -11,7 +11,7 @@ __all__ = ["Finding", "Tally", "kind_of"]
 
 @dataclass
 class Finding:
-    """Something that must not be: ``what`` it is, in a word; ``detail``; the text and the slot that it was given to."""
+    """A fault: ``what`` names its kind; with ``detail``, the text, and the slot of the text."""
 
     what: str
     detail: str
