@@ -489,7 +489,7 @@ def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints
         if not isinstance(nodes, Nodes):
             raise InputError(f"Seeds are rows 0..{nodes - 1}, not {lowest}..{highest}.")
         last_of_kind = np.flatnonzero(np.diff(node_kinds(codes), append=-1))
-        nodes.labels(codes[last_of_kind])  # names one that does not exist
+        nodes.labels(codes[last_of_kind])  # raises an error that names a node beyond the last
     if (codes[1:] == codes[:-1]).any():
         raise InputError(f"Seed {codes[:-1][codes[1:] == codes[:-1]][0]} is given more than once.")
     if not np.isfinite(own).all():
