@@ -27,7 +27,7 @@ settings.load_profile("quick")
 
 
 def pytest_configure(config):
-    """``pytest -m slow`` runs property tests again, with all their examples."""
+    """Run property tests again with all their examples under ``pytest -m slow``."""
     # Tests run beside one another in processes; threads of one that wait for others took most of the time of a fit.
     # Read when the libraries are loaded: by processes that start after this, and by those that need SciPy later.
     for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Modules and tests stay to the end: the garbage collector need not look at them again and again."""
+    """Freeze modules and tests, so that the garbage collector does not visit them again and again."""
     gc.enable()
     gc.collect()
     gc.freeze()

@@ -58,7 +58,7 @@ def result():
 
 
 def steady(result: BenchResult):
-    """Everything but the clock's readings."""
+    """Return the result without the clock's readings."""
     data = result.to_dict()
     for system in data["systems"]:
         del system["latency_ms"], system["ingest_per_s"]

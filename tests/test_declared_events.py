@@ -66,7 +66,7 @@ class Source:
 
     @property
     def secrets(self) -> list[str]:
-        """What tells of it, and of no other memory."""
+        """Return the words that identify this memory and no other."""
         return [self.text, *self.names.values(), self.text[::-1]]
 
 
@@ -74,7 +74,7 @@ class Source:
 
 
 def members(depth: int) -> st.SearchStrategy[Field]:
-    """Fields of an event or an item."""
+    """Return the fields of an event or an item."""
     leaves = st.sampled_from([*PLAIN, *STRINGS, Field("memory")])
     if not depth:
         return leaves

@@ -843,7 +843,7 @@ class Opening(NamedTuple):
 
 
 def openings_in(text, role):
-    """One notation of chess: "Ada: 1. e4"."""
+    """Read openings in a notation of chess: "Ada: 1. e4"."""
     player, _, move = text.partition(": 1. ")
     return [Opening(player, "opens-with", move)] if move and role == "user" else []
 

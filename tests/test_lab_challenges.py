@@ -241,7 +241,7 @@ TOPICS = ("harbour", "boat", "tide", "rope", "sail", "mast", "keel", "crew")
 
 @pytest.fixture(scope="module")
 def twice_told(trigrams):
-    """Every answer is told five times over, and only the first that is shown is of use; three hundred questions."""
+    """Return logs of three hundred queries whose answer is stored five times; only the first result is useful."""
 
     def challenged_lab(design, live, challenger):
         clock = memlab.ManualClock("2026-03-01T12:00:00")

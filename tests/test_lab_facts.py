@@ -14,7 +14,7 @@ from tests.displays import html_of
 
 
 def edges(lab):
-    """Who mentions whom."""
+    """Return the edges from memories to the entities that they mention."""
     return (
         lab.edges.filter(pl.col("relation") == "mentions")
         .select("source", "to")

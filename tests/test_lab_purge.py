@@ -88,7 +88,7 @@ def contents(file: Path) -> bytes:
 
 
 def traces(folder: Path, words=WORDS) -> set[str]:
-    """Which words occur in any file below ``folder``, in any case, and in which."""
+    """Return the words that occur in any file below ``folder``, in any case, with the files."""
     unique = set()
     for file in folder.rglob("*"):
         if file.is_file():
@@ -121,7 +121,7 @@ def folder(tmp_path):
 
 
 def everywhere(lab, monkeypatch):
-    """Snapshots, sealed slates, backups."""
+    """Write snapshots, sealed slates and backups."""
     monkeypatch.setattr("memlab.kernel.storage.store._SEAL_EVERY", 2)
     lab.slates().collect()
     assert lab.io.store.journal.segments()

@@ -20,7 +20,7 @@ def statuses(lab):
 
 
 def as_it_was(lab):
-    """Every memory but when it was last changed, and every edge."""
+    """Return every memory without the time of its last change, and every edge."""
     return lab.memories.drop("changed").to_dicts(), lab.edges.to_dicts()
 
 
@@ -132,7 +132,7 @@ def test_a_chain_over_two_sessions_is_undone_when_both_are_out(facts):
 
 @pytest.fixture
 def herd(trigrams, clock):
-    """Old talk of two sorts, each in a summary; a web page is part of the first."""
+    """Return a lab of two kinds of old messages, each in a summary; a web page is part of the first."""
     with memlab.open(embedder=trigrams, clock=clock) as lab:
         goats = [
             {"text": f"The goat on meadow {n} wants hay", "session": "web" if n > 7 else "talk"}

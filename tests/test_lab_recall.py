@@ -163,7 +163,7 @@ class TestDiversity:
 
     @pytest.fixture
     def echo(self, lab):
-        """Three echoes of one note, and another note that is worth less."""
+        """Return a lab with three echoes of one note, and another note with a lower score."""
         lab.remember(
             [
                 {"text": "The deploy failed on Monday", "importance": 0.9},

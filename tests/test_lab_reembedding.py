@@ -28,7 +28,7 @@ SAID = [f"Ida: {text}" if row % 3 else text for row, text in enumerate(TEXTS)]
 
 
 def initials(texts):
-    """Another embedder of as many dimensions as ``letters``: the products of one with the other would be numbers."""
+    """Embed in the dimensions of ``letters`` by another model, so that mixed products would be numbers."""
     out = np.zeros((len(texts), 32))
     for row, text in enumerate(texts):
         for word in text.lower().split():
@@ -64,7 +64,7 @@ def name_embedder(embed):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Batches of sixteen texts, in pieces of eight."""
+    """Use batches of sixteen texts, in pieces of eight."""
     monkeypatch.setattr(stores, "_EMBED_AT_ONCE", 16)
     monkeypatch.setattr(stores, "_EMBED_PIECE", 8)
 
@@ -91,7 +91,7 @@ def filled(path, clock, texts=TEXTS):
 
 
 def contents(lab):
-    """All that scores are made of."""
+    """Return all data that scores depend on."""
     with lab.io.store.reading() as state:
         blocks = {first + row: vector.tolist() for first, matrix in lab.io.store.journal.vectors(state.fingerprint)
                   for row, vector in enumerate(matrix)}  # fmt: skip

@@ -344,7 +344,7 @@ class TestLater:
 
 
 def once(lab: memlab.Lab) -> None:
-    """No edge is there twice, and the marks of the link events ascend."""
+    """Check that no edge exists twice, and that the marks of the link events ascend."""
     assert lab.edges.select("source", "target", "relation").is_unique().all()
     marks = [event.body["upto"] for event in lab.io.store.journal.events(kinds=("link",))]
     assert marks == sorted(set(marks))

@@ -36,7 +36,7 @@ def test_harmless_characters_stay(text):
 
 
 def fill(lab):
-    """Hostile text wherever a caller may put any."""
+    """Fill every field that a caller may set with hostile text."""
     words = {
         "speaker": EVIL,
         "title": EVIL,
@@ -226,7 +226,7 @@ RENDERED = {"Report", "Stats"}
 
 
 def is_made_printable(value):
-    """Whether a returned expression is a call of ``printable``, or a text of the source that needs none."""
+    """Return whether a returned expression is a call of ``printable``, or a text of the source that needs none."""
     if isinstance(value, ast.Constant) and isinstance(value.value, str):
         return not ACTIVE.search(value.value)
     return getattr(getattr(value, "func", None), "id", "") == "printable"

@@ -26,7 +26,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def write_lab(opened):
-    """Three memories, and a backup of the first two."""
+    """Write three memories, and a backup of the first two."""
     with opened() as lab:
         lab.remember(["Ana likes tea", "the deploy failed"])
         lab.io.backup()

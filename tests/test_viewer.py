@@ -18,7 +18,7 @@ SECRET = {"visibility": "private", "creator": "ann"}
 
 @pytest.fixture
 def farm(lab: memlab.Lab) -> memlab.Lab:
-    """1 and 3 are everybody's, 2 is Ann's, 4 is Bob's."""
+    """Return a lab in which memories 1 and 3 are public, 2 is Ann's and 4 is Bob's."""
     lab.remember("The goat eats hay", creator="bob", tags=["farm"])
     lab.remember("The goat of Ann eats gold", tags=["gold"], **SECRET)
     lab.remember("The horse eats oats", creator="bob")

@@ -122,7 +122,7 @@ def opened_by_either(path: Path | str, *, hours: float = 0) -> memlab.Lab:
 
 
 def texts(count: int, *, first: int = 0, seed: int = 0) -> list[str]:
-    """Different texts; each ends with a word of its own, which can be looked for in files."""
+    """Return different texts; each ends with a unique word that can be searched for in files."""
     dice = np.random.default_rng([seed, first])
     chosen = dice.choice(len(WORDS), size=(count, 5))
     return [
@@ -281,7 +281,7 @@ def picture(lab: memlab.Lab) -> dict[str, str]:
 
 
 def checked(lab: memlab.Lab) -> tuple[bool, list[str]]:
-    """Whether ``lab.io.check()`` finds the lab sound, and what it names."""
+    """Return whether ``lab.io.check()`` reports the lab as sound, and the rows that it lists otherwise."""
     report = lab.io.check()
     frame = report.frame
     return bool(report.sound), [

@@ -139,7 +139,7 @@ class Case:
 
     @property
     def kind(self) -> str:
-        """The file without its numbers."""
+        """Return the path without its numbers, as the kind of the file."""
         parts = [
             re.sub(r"(?<=-)[0-9TZ-]+|[0-9a-f]{8,}", "", part).rstrip("-")
             for part in Path(self.file).parts
@@ -214,7 +214,7 @@ DAMAGES: dict[str, Callable[[Case, Path], None]] = {
 
 
 def cases(settings: Sequence[Setting], count: int, *, seed: int, only: str = "") -> list[Case]:
-    """``count`` damages: kinds of files in turn, and of each its damages in turn, so that all come often."""
+    """Return ``count`` damages that alternate between kinds of files and of damage, so that each is frequent."""
     dice = random.Random(seed)
     by_kind: dict[str, list[tuple[Setting, str]]] = defaultdict(list)
     for setting in settings:
@@ -389,7 +389,7 @@ class _Worker:
         self._process: Any = None
 
     def look(self, setting: Setting, case: Case | None) -> list[_Session] | None:
-        """Two openings; None if the process died."""
+        """Open the lab twice; return None if the process died."""
         if self._process is None:
             self._pipe, its = self._context.Pipe()
             self._process = self._context.Process(target=_work, args=(its, self._home), daemon=True)

@@ -102,7 +102,7 @@ class Tally:
 
     @property
     def as_it_must_be(self) -> bool:
-        """A control may well leave a broken file; nothing else may lose or break anything."""
+        """Return whether the case is as expected: only a control may lose or break anything."""
         return self.lost > 0 if self.case.must_lose else not self.lost and not self.broken
 
     def add(self, acknowledged: Acknowledged, verdict: Verdict) -> None:
@@ -118,7 +118,7 @@ class Tally:
 
 
 def unsupported() -> str | None:
-    """Why the power cannot be cut here, None if it can."""
+    """Return why the power cannot be cut on this machine, None if it can."""
     if not sys.platform.startswith("linux"):
         return "the power cut needs Linux (LD_PRELOAD and /proc)"
     if _compiler() is None:
@@ -271,7 +271,7 @@ def _vectors(first: int, count: int) -> NDArray[np.int8]:
 
 
 def _slate(seq: int) -> bytes:
-    """20 kB; now and then so much that the log is moved into the database soon."""
+    """Return a slate of 20 kB, sometimes large enough that the log is merged into the database soon."""
     return random.Random(seq).randbytes(2_000_000 if seq % 20 == 0 else 20_000)
 
 
@@ -319,7 +319,7 @@ def check(path: Path, acknowledged: Acknowledged, *, power_cut: bool) -> Verdict
 
 
 def _inconsistencies(journal: Journal) -> list[str]:
-    """Whatever is there must be whole and in one order: no feedback without its recall, no recall without a slate."""
+    """List inconsistencies: feedback without its recall, recalls without a slate, gaps in the order."""
     results = []
     slates = dict(journal.slates())
     vectors = {

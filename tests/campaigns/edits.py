@@ -38,18 +38,18 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """A name of the change that does not depend on its position in a list."""
+        """Return a name of the change that does not depend on its position in a list."""
         parts = (self.at, self.old, self.new, str(self.nth))
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:12]
 
     @property
     def module(self) -> str:
-        """The dotted name of the module."""
+        """Return the dotted name of the module."""
         return self.at.partition(":")[0]
 
     @property
     def function(self) -> str:
-        """The qualified name within the module; empty for the whole module."""
+        """Return the qualified name within the module; empty for the whole module."""
         return self.at.partition(":")[2]
 
     def __str__(self) -> str:

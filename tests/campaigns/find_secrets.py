@@ -40,7 +40,7 @@ _LONGEST = 4_000
 
 
 def shares(texts: list[Case]) -> dict[str, dict[str, list[bool]]]:
-    """Whether each case was found whole, by kind and by disguise."""
+    """Return whether each case was redacted completely, by kind and by disguise."""
     result: dict[str, dict[str, list[bool]]] = {
         "kind": defaultdict(list),
         "disguise": defaultdict(list),
@@ -53,7 +53,7 @@ def shares(texts: list[Case]) -> dict[str, dict[str, list[bool]]]:
 
 
 def lines_of(package: str) -> Iterator[tuple[Path, int, str]]:
-    """Every line of the text files of an installed package."""
+    """Yield every line of the text files of an installed package."""
     folder = Path(sysconfig.get_paths()["purelib"]) / package
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix in _TEXT:

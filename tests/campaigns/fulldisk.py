@@ -164,7 +164,7 @@ class Tally:
 
 
 def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) -> Tally:
-    """``limits`` children, each with another limit."""
+    """Run ``limits`` children, each with another limit."""
     dice, tally = random.Random(f"{seed}/{operation.name}"), Tally(operation)
     context = forking("tests.campaigns.fulldisk")
     with tempfile.TemporaryDirectory(prefix="fulldisk-") as name:
@@ -202,7 +202,7 @@ def _mounted(folder: Path, room: int) -> Iterator[Path]:
 def _live(
     operation: Operation, context: Any, folder: Path, limit: int, tally: Tally
 ) -> tuple[int, int]:
-    """How many memories and events the child said that there are, when it last said so."""
+    """Return the last numbers of memories and events that the child reported."""
     ours, its = context.Pipe()
     child = context.Process(
         target=_child, args=(operation.name, folder, limit, 30, its), daemon=True

@@ -63,7 +63,7 @@ def table(
 
 
 def written(out: Path | None, finding: Finding) -> str:
-    """Where a finding was written down, or its text."""
+    """Return the path of the written finding, or its text."""
     if out is None:
         return f"{finding.what}: {finding.detail}\n  [{finding.slot}] {finding.text[:400]!r}"
     out.mkdir(parents=True, exist_ok=True)

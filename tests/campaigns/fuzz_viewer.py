@@ -63,7 +63,7 @@ PLACES = (
 )
 PEOPLE = ("Ada", "Grace", "Edsger", "Barbara")
 OWN = ("Mallory", "Trudy")
-"""Whom only Ann speaks of."""
+"""People that only Ann mentions."""
 
 KINDS = ("fact", "preference", "observation", "decision", "turn")
 TAGS = ("farm", "money", "health", "tools")
@@ -71,7 +71,7 @@ TAGS = ("farm", "money", "health", "tools")
 
 @dataclass(frozen=True)
 class Step:
-    """One call: of a verb, by memories' keys. ``private``: Ann's own affair."""
+    """One call of a verb, with memories by key; ``private`` calls are Ann's own."""
 
     verb: str
     at: datetime
@@ -81,7 +81,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Script:
-    """What happens in a life."""
+    """The events of a life."""
 
     pack: str
     steps: tuple[Step, ...]
@@ -89,7 +89,7 @@ class Script:
 
 @dataclass
 class Lived:
-    """A lab after its life, what its memories are called in the script, and what was answered on the way."""
+    """A lab after its life, the ids of the memories in the script, and the answers during the life."""
 
     lab: memlab.Lab
     ids: dict[str, int]
@@ -176,7 +176,7 @@ class _Writer:
             {"object": self._of(PEOPLE)} if self._odds(0.3) else {"value": self._of(NOUNS)}
         )
 
-    # -- what others see ------------------------------------------------------------------------------------------
+    # -- public acts ---------------------------------------------------------------------------------------------
 
     def _public(self, at: datetime) -> None:
         known_keys = [*self.shared, *self.own["bob"]]
@@ -277,7 +277,7 @@ class _Writer:
         after = self._of(("nothing", "success", "fail", "verify", "verify", "both"))
         self._add("recall", at, private, after=after, **arguments)
 
-    # -- what Ann keeps to herself --------------------------------------------------------------------------------
+    # -- private acts of Ann -------------------------------------------------------------------------------------
 
     def _private(self, at: datetime) -> None:
         mine, known = self.own[OTHER], [*self.shared, *self.own[OTHER]]
@@ -476,8 +476,9 @@ def _names(lab: memlab.Lab, folder: Path) -> Names:
 
 
 def _exported(format: str) -> Asked:
-    """What an import reads of the export, and which of Ann's words stand in the files. Tables that are written as bytes
-    with ids in them are left out: the readers of their names are asked.
+    """Return a reader of an export: the import of it, and the words of Ann in its files.
+
+    Tables of bytes with ids in them are left out, because the readers of their names are compared instead.
     """
 
     def export(lab: memlab.Lab, names: Names) -> Any:
@@ -648,7 +649,7 @@ READERS: dict[str, Asked] = {
     "io.mirror": _mirrored,
     "at": _past,
 }
-"""What can be read of a lab as a viewer sees it."""
+"""The public readers of a lab, called on the view of a viewer."""
 
 NOT_READ = {
     "writes, and is refused": (
@@ -718,7 +719,7 @@ NOT_READ = {
     "is made of the slates, which are read": ("verdict",),
     "is the view's own": ("io.store",),
 }
-"""Why the other public names of a lab are not asked."""
+"""Public names of a lab that are not called, by reason."""
 
 
 def public_names() -> set[str]:
@@ -795,7 +796,7 @@ _MARKS = [
 ]
 _UNMARKED = re.compile(r"(?<=<memory )[0-9a-f]{8}|(?<=</memory )[0-9a-f]{8}")
 _GIVEN = re.compile(r"\b[0-9a-f]{16}\b|purged \d+-")
-"""What names a lab or the event of a purge."""
+"""Marks that differ between labs: lab ids and events of a purge."""
 
 
 @dataclass
@@ -817,7 +818,7 @@ class Report:
 
 
 def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS) -> None:
-    """One life, twice; what differs goes to the report."""
+    """Run a life with and without the private acts, and report the differences."""
     with tempfile.TemporaryDirectory() as folder:
         without, present = lived(script, private=False), lived(script, private=True)
         with without.lab, present.lab:
@@ -854,7 +855,7 @@ def _answer(ask: Asked, lab: memlab.Lab, names: Names) -> Any:
 
 
 def _recall_of(lab: memlab.Lab) -> float:
-    """Recall@5 of each memory asked for by its own words, two of them left out."""
+    """Return the recall@5 of each memory queried by its own words without the first and the last."""
     recalled, count = 0, 0
     for row in lab.memories.filter(
         pl.col("status").is_in(["active", "confirmed", "staged"])
@@ -968,7 +969,7 @@ def _differ(
 
 
 def _near(without: Any, present: Any) -> tuple[str, str]:
-    """Two values as text, from shortly before they part."""
+    """Return two values as text, from shortly before their first difference."""
     texts = str(without), str(present)
     parts = next(
         (at for at, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]),

@@ -460,7 +460,7 @@ def interrupted_everywhere(
 
 
 def interrupted_by_signals(operation: Operation, base: Path, *, times: int, seed: int) -> Tally:
-    """Signals at random instants while ``operation`` is done."""
+    """Interrupt ``operation`` by signals at random instants."""
     tally, dice = Tally(operation), random.Random(f"{seed}/{operation.name}")
     with tempfile.TemporaryDirectory(prefix="interruptions-") as name:
         scratch = Path(name)

@@ -264,7 +264,7 @@ def _begins(longer: list[str], shorter: list[str]) -> bool:
 
 
 def _reference(operation: Operation, base: Path, scratch: Path) -> list[_After]:
-    """Pictures before the first step and after each, of a life without a kill."""
+    """Return the pictures before the first step and after each step of a run without a kill."""
     folder = copied(base, scratch / "reference")
     stage = Stage(folder, opened(folder))
     afters = [_look(stage.lab)]
@@ -343,7 +343,7 @@ class _Trial:
         )
 
     def _bytes_of(self, purged: list[int]) -> str:
-        """Where a word of a purged text still is."""
+        """List the files that still contain a word of a purged text."""
         words = [texts(30)[id - 1].split()[-1].encode() for id in PURGED if id in purged]
         files = [item for item in self.folder.rglob("*") if item.is_file()]
         results = [
@@ -409,7 +409,7 @@ class _Killer:
     def run(
         self, operation: Operation, folder: Path, *, wait: float | None, line: int | None
     ) -> tuple[int, bytes]:
-        """How many steps were acknowledged, and what a child that was let live has measured."""
+        """Run the child; return the number of acknowledged steps, and the measurements of a child that was not killed."""
         ours, its = self._context.Pipe()
         child = self._context.Process(
             target=_child, args=(operation.name, folder, its, line), daemon=True

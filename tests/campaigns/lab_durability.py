@@ -52,7 +52,7 @@ def _open(path: Path, synchronous: str) -> memlab.Lab:
 def write(
     path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str
 ) -> None:
-    """Live until killed."""
+    """Use the lab until the process is killed."""
     dice = random.Random(seed)
 
     def text() -> str:

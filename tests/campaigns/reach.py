@@ -266,7 +266,7 @@ class ReachMap:
         ].any(axis=1)
 
     def _ordered(self, chosen: np.ndarray) -> list[int]:
-        """Order tests by how few functions they reach; of several cases of one test the first comes first."""
+        """Order tests by the number of functions they reach, and the first case of a test before its others."""
         rows = np.flatnonzero(chosen)
         rows = rows[np.lexsort((rows, self._breadth[rows] * (0.05 + self.seconds[rows])))]
         rounds: dict[str, int] = {}

@@ -24,7 +24,7 @@ Make = Callable[[random.Random], str]
 
 
 def some(letters: str, count: int) -> Make:
-    """So many of these characters, drawn evenly."""
+    """Draw ``count`` of these characters uniformly."""
     return lambda rng: "".join(rng.choice(letters) for _ in range(count))
 
 
@@ -33,7 +33,7 @@ def after(prefix: str, letters: str, count: int) -> Make:
 
 
 def password(rng: random.Random) -> str:
-    """As people choose them: a word or two, digits, a sign."""
+    """Return a typical password: a word or two, digits, a sign."""
     words = (
         "falcon",
         "Orchid",
@@ -360,7 +360,7 @@ def _every(letter: str) -> Callable[[str, random.Random], str]:
 
 
 def _some_of(escape: Callable[[str], str]) -> Callable[[str, random.Random], str]:
-    """Every sign escaped, and a few of the letters."""
+    """Escape every sign, and a few of the letters."""
     return lambda text, rng: "".join(
         escape(item) if item != "\n" and (not item.isalnum() or rng.random() < 0.2) else item
         for item in text
@@ -411,7 +411,7 @@ class Case:
 
 
 def cases(*, seed: int, each: int, half: int) -> list[Case]:
-    """``each`` texts of every kind and disguise. ``half`` 0 takes the first half of each kind's lines, 1 the other."""
+    """Return ``each`` texts of every kind and disguise; ``half`` 0 takes the first half of a kind's lines, 1 the other."""
     rng = random.Random(seed)
     made = []
     for form in FORMS:
@@ -425,7 +425,7 @@ def cases(*, seed: int, each: int, half: int) -> list[Case]:
 
 
 def leaks(secret: str, redacted: str) -> bool:
-    """Whether a piece of the secret, a quarter of it or at least five characters, is left."""
+    """Return whether a piece of the secret (a quarter of it, or at least five characters) is left."""
     size = max(5, min(len(secret) // 4, 24))
     pieces = {secret[position : position + size] for position in range(len(secret) - size + 1)}
     return any(

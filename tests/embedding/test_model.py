@@ -33,7 +33,7 @@ TEXTS = [
 
 
 def by_hand(folder, texts, length=512):
-    """Mean of the token vectors, straight from the files."""
+    """Return the mean of the token vectors, read from the files."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     vectors = load_file(folder / "model.safetensors")["embeddings"].astype(np.float64)
     unknown = tokenizer.token_to_id("[UNK]")

@@ -92,7 +92,7 @@ def test_equal_clusters_lose_one_degree_of_freedom_and_a_giant_most_of_them():
 
 
 def within(low, high):
-    """Two statistics of one mean that lie apart by what is not known."""
+    """Return two statistics of the same mean that differ by an unknown amount."""
     return (lambda totals: mean(totals) + low), (lambda totals: mean(totals) + high)
 
 

@@ -21,7 +21,7 @@ def truth_by(clusters):
 
 
 def over_logs(clusters, logs, truth, estimator="snips"):
-    """Covered shares of value and difference, and the mean and standard error of what they missed by."""
+    """Return the coverage of value and difference, and the mean and standard error of their errors."""
     covered, errors = [], []
     for seed in range(logs):
         ev = evaluate(

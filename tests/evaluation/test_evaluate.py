@@ -85,7 +85,7 @@ def test_of_a_policy_that_was_never_shown_only_the_bounds_are_known(many):
 
 
 def half_supported(reward):
-    """Two of the logged head of four, and two from the end of the pool, which nothing could have shown."""
+    """Return a policy of two items of the logged top four and two from the end of the pool, which are unsupported."""
     world = World(clusters=10, recalls=30, limit=4, depth=4)
     world.reward[:] = reward
     half = world.plain.copy()

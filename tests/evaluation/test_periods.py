@@ -125,7 +125,7 @@ def test_days_with_many_recalls_have_parts():
 
 @pytest.fixture
 def lived(trigrams):
-    """Twenty days at success, a policy of another order, twelve days at failure."""
+    """Run twenty days of success, change the policy, and run twelve days of failure."""
     clock = memlab.ManualClock("2026-03-01T12:00:00")
     with memlab.open(embedder=trigrams, clock=clock, pack="associative") as lab:
         for n in range(6):

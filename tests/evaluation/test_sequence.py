@@ -79,7 +79,7 @@ def test_the_ends_are_those_of_the_definition(wide):
 
 
 def observed(dice, recalls, items, chance_own, chance_base):
-    """One of ``items`` own items is shown, and counts for all; of the base's items all are."""
+    """Observe one of ``items`` own items, which counts for all, and every item of the base."""
     own = items * (dice.random(recalls) < chance_own)
     return own - (dice.random((recalls, items)) < chance_base).sum(axis=1).astype(float)
 
@@ -95,7 +95,7 @@ def test_the_truth_is_left_by_fewer_than_promised_though_looked_for_at_every_rec
 
 
 def slates_of_two_sizes(dice, recalls, chance_own, chance_base):
-    """As ``observed``, of 4 items a recall, and of 40 in one recall of twenty; and how many items each has."""
+    """Return values as ``observed`` for 4 items a recall and for 40 in each twentieth recall, and the sizes."""
     size = np.where(np.arange(recalls) % 20 == 3, 40, 4)
     return size * (dice.random(recalls) < chance_own) - dice.binomial(size, chance_base).astype(
         float

@@ -53,7 +53,7 @@ class Plain:
         return len(gone)
 
     def append(self, batch, maximum):
-        """Each node keeps the ``most`` strongest of each relation that the batch brings it, the newer of equals."""
+        """Append a batch and keep the strongest edges of each node and relation, the newer of equal ones."""
         held = self.live() + [(len(self.edges) + at, edge) for at, edge in enumerate(batch)]
         out = set()
         if maximum is not None:

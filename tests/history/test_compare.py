@@ -10,7 +10,7 @@ from tests.displays import html_of
 
 @pytest.fixture
 def pair(trigrams):
-    """Two labs that were told the same; the second forgets what nobody asks for."""
+    """Return two labs with the same memories; the second forgets the unused ones."""
     labs = []
     for forgetful in (False, True):
         clock = memlab.ManualClock("2026-01-01")

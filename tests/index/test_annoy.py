@@ -21,7 +21,7 @@ ROWS, DIM = 8_192, 64
 
 
 def clustered(rows, dim=DIM, seed=0):
-    """Vectors with a spectrum that falls, as those of texts have: a few directions hold most of the squares."""
+    """Return vectors with a decaying spectrum, as those of texts have."""
     rng = np.random.default_rng(seed)
     spread = np.exp(-np.arange(dim) / 6)
     made = rng.normal(size=(rows, dim)) * spread @ np.linalg.qr(rng.normal(size=(dim, dim)))[0]

@@ -30,7 +30,7 @@ def idf(df, count):
 
 
 def plain_bm25(corpus, question, k1, b):
-    """{document: score} of the documents with a hit, by the formula."""
+    """Compute BM25 by its formula: {document: score} of the documents with a hit."""
     mean = sum(map(len, corpus)) / len(corpus)
     scores = {}
     for number, document in enumerate(corpus):

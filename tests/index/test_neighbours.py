@@ -72,7 +72,7 @@ def vectors():
 
 
 def quiet(folder, vectors, **more):
-    """Neighbours that build nothing by themselves, refreshed."""
+    """Return refreshed neighbours that build nothing in the background."""
     neighbours = Neighbours(folder, vectors, background=False, **more)
     neighbours.refresh()
     return neighbours

@@ -24,7 +24,7 @@ questions = st.lists(st.sampled_from([*VOCABULARY, "unheard"]), max_size=5).map(
 
 @pytest.fixture
 def short(monkeypatch):
-    """Passages of some four words, of texts of more than six."""
+    """Use passages of about four words, for texts of more than six."""
     monkeypatch.setattr("memlab.kernel.index._tokens.LONG", 6)
     monkeypatch.setattr("memlab.kernel.index._postings.LONG", 6)
     monkeypatch.setattr("memlab.kernel.index._tokens._WORDS", 4)
@@ -68,7 +68,7 @@ class TestParts:
 
 
 def naive(words, corpus, question, mask, k1, b):
-    """BM25 and coverage of each row: the best of what its passages would have by themselves."""
+    """Compute BM25 and coverage of each row as the maximum over its passages."""
     query = words.query(question)
     count = int(mask.sum())
     parts = [

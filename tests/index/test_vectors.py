@@ -22,7 +22,7 @@ def matrices(dim, maximum=30, minimum=0):
 
 
 def cosine(a, b):
-    """By Python's integers: nothing can round before the root."""
+    """Compute the cosine with Python's integers, which round only at the root."""
     dot = sum(int(x) * int(y) for x, y in zip(a, b, strict=True))
     squares = sum(int(x) ** 2 for x in a) * sum(int(y) ** 2 for y in b)
     return dot / math.sqrt(squares) if squares else 0.0

@@ -34,7 +34,7 @@ def indexed(batches, **settings):
 
 
 def plain_hits(corpus, question, rows):
-    """{(row, word): count}, read off the texts."""
+    """Count the hits in the texts: {(row, word): count}."""
     wanted = set(question.split())
     return {
         (row, word): count

@@ -42,13 +42,13 @@ def bits(value: object) -> object:
 
 
 def frame_of(rows: Sequence[dict[str, Any]], inputs: Iterable[Input]) -> pl.DataFrame:
-    """Rows as a frame, with ids."""
+    """Return rows as a frame, with ids."""
     frame = pl.DataFrame(list(rows), schema={i.name: _DTYPES[i.type] for i in inputs})
     return frame.with_columns(memory_id=pl.Series(range(len(rows)), dtype=pl.Int64))
 
 
 def arrays_of(rows: Sequence[dict[str, Any]], inputs: Iterable[Input]) -> dict[str, Any]:
-    """Rows as arrays with masks of nulls."""
+    """Return rows as arrays with masks of nulls."""
     arguments: dict[str, Any] = {}
     for declared in inputs:
         values = [row[declared.name] for row in rows]
@@ -99,7 +99,7 @@ def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
 
 
 def over_slate(root: Node) -> bool:
-    """Whether any node ranges over the slate."""
+    """Return whether any node ranges over the slate."""
     return any(node.op in AGGREGATES for node in reachable(root))
 
 

@@ -385,7 +385,7 @@ class Grammar:
         return "-1" if shape > 0.9 else self.say("first", self.positions(depth, env))
 
     def positions(self, depth: int, env: dict[str, str]) -> str:
-        """Positions of the slate that meet some tests."""
+        """Draw positions of the slate that meet some tests."""
         every = self.say(
             "range",
             *self.dice.choice(((), ("0",))),
@@ -406,7 +406,7 @@ class Grammar:
     # Records.
 
     def update(self, depth: int, env: dict[str, str]) -> str:
-        """``(update ...)``, under choices and bindings."""
+        """Draw an ``(update ...)`` under choices and bindings."""
         shape = self.dice.random()
         if depth > 1 and shape < 0.5:
             rule = self.dice.choice(

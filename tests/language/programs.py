@@ -58,7 +58,7 @@ def _let(
 
 
 def program(type: str, depth: int, inexact: bool) -> st.SearchStrategy[str]:
-    """Source of an expression of a type."""
+    """Draw the source of an expression of a type."""
     leaves = {
         "num": st.one_of(st.sampled_from(["x", "y", "z"]), literals),
         "bool": st.sampled_from(["p", "q", "true", "false", "null"]),

@@ -27,7 +27,7 @@ def missing(x: float | None) -> bool:
 
 
 def reference(op: str, slate: list[tuple[int, float | None]]) -> dict[int, float | None]:
-    """One slate as (id, value) pairs; the value of the aggregate by id."""
+    """Compute an aggregate for one slate of (id, value) pairs; return its value by id."""
     slate = sorted(slate)
     known = [x for _, x in slate if x is not None and not math.isnan(x)]
     if op == "slate-rank":

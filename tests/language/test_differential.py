@@ -51,7 +51,7 @@ TERNARY = ("clamp", "+", "-", "*", "min", "max", "<", "<=", "=")
 
 
 def literal(value: float | None) -> str | None:
-    """Source of a constant, or None when the dialect has no such literal."""
+    """Return the source of a constant, or None if the dialect has no such literal."""
     if value is None:
         return "null"
     return (
@@ -62,7 +62,7 @@ def literal(value: float | None) -> str | None:
 
 
 def agree(source: str, rows: dict[str, list], slot: Signature) -> None:
-    """Columns equal rows on every bit, arrays nearly, for every row of a table."""
+    """Check that columns equal rows on every bit, and arrays nearly, for every row of a table."""
     policy = compile_policy(source, slot)
     frame = pl.DataFrame(
         rows,

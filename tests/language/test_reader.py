@@ -49,7 +49,7 @@ def kebab(name: str) -> str:
 
 
 def check(text: str) -> bool:
-    """Whether a text can be read; if so, Hy reads the same, but for what it does not know."""
+    """Return whether a text can be read; check that Hy reads it equally, apart from forms unknown to Hy."""
     try:
         forms = read_forms(Text(text), characters=60_000, forms=6_000)
     except PolicyError:

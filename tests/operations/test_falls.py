@@ -16,7 +16,7 @@ WORSE = "(lambda (activation recency) (+ (* -0.9 activation) (* 0.1 recency)))"
 
 @pytest.fixture
 def agent(clock):
-    """Four notes that answer and four that do not, under the pack's own settings, as the embedder ranks them."""
+    """Return a lab of four notes that answer and four that do not, under the pack's own settings."""
     with memlab.open(pack="associative", clock=clock) as lab:
         remember(lab)
         yield lab

@@ -62,7 +62,7 @@ def decide(pack, slot, **values):
 
 
 def every(**choices):
-    """Rows of every combination of these values; underscores stand for hyphens, a double one for the slash of pairs."""
+    """Return rows of every combination of values; underscores become hyphens, double ones the slash of pairs."""
     names = [name.replace("__", "/").replace("_", "-") for name in choices]
     return [dict(zip(names, row, strict=True)) for row in itertools.product(*choices.values())]
 

@@ -40,12 +40,12 @@ def features(uses, *, seed=0.0, received=0.0):
 
 
 def base_level(uses, **params):
-    """B by the pack: its recall-score of a memory that has nothing to do with the question."""
+    """Return the base level B by the pack: the recall-score of a memory unrelated to the query."""
     return PACK.policies["recall-score"].with_params(params).row(features(uses))
 
 
 def petrov(uses, decay=0.5, latest=LATEST):
-    """Petrov 2006, equation 11, to 50 digits: the latest uses one by one, the others as spread evenly."""
+    """Compute equation 11 of Petrov (2006) to 50 digits: the latest uses exactly, the others as spread evenly."""
     with localcontext() as context:
         context.prec = 50
         uses, d = sorted(Decimal(use) for use in uses), Decimal(decay)
@@ -159,7 +159,7 @@ def frame(rows):
 
 
 def columns(rows):
-    """As the engine hands them over: values and, where there are nulls, a mask."""
+    """Return the inputs as the engine passes them: values and, where there are nulls, a mask."""
     arguments = {}
     for name in rows[0]:
         values = [row[name] for row in rows]

@@ -14,7 +14,7 @@ from tests.displays import html_of
 
 
 def versions(*events):
-    """Versions of one slot that became live with these events."""
+    """Return versions of a slot that became active with these events."""
     return [
         Version(
             number,
@@ -39,7 +39,7 @@ def timeline(*rows):
 
 
 def recalls(*rows):
-    """Decisions and exposures of recalls (event, hash of the pack, shown, probes)."""
+    """Return decisions and exposures of recalls (event, hash of the pack, shown, probes)."""
     pairs = [
         (seq, memory, memory in probes) for seq, _, memories, probes in rows for memory in memories
     ]
@@ -58,7 +58,7 @@ def recalls(*rows):
 
 
 def judgements(*rows):
-    """Feedback (decision, memory, outcome)."""
+    """Return feedback rows (decision, memory, outcome)."""
     schema = {"decision": pl.Int64, "memory_id": pl.Int64, "outcome": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -188,7 +188,7 @@ def test_intervals_are_those_of_the_beta_posterior(counts):
 
 @st.composite
 def logs(draw):
-    """Versions, the packs that were live, recalls and judgements, in the order of one journal."""
+    """Draw versions, active packs, recalls and judgements in the order of one journal."""
     live, asked, said, since = [(1, "a", 1)], [], [], [1]
     for seq in range(2, draw(st.integers(2, 30))):
         what = draw(st.sampled_from(["swap", "recall", "judge", "judge"]))

@@ -59,7 +59,7 @@ def inputs(*, outcome="success", rating=None, elapsed_days=0.0, stability=None, 
 
 
 def state(*, of=None, **values):
-    """Stability and difficulty after one use."""
+    """Return stability and difficulty after one use."""
     after = (of or PACK.policies["reinforce"]).row(inputs(**values))
     return after["stability"], after["difficulty"]
 
@@ -159,7 +159,7 @@ MEMORIES, USES = 300, 20
 
 @pytest.fixture(scope="module")
 def life():
-    """Ratings and gaps in days, one row a use and one column a memory, and what the package makes of them."""
+    """Draw ratings and gaps in days (a row a use, a column a memory), and the results of the package."""
     chance = np.random.default_rng(6)
     rating = chance.integers(1, 5, (USES, MEMORIES))
     seconds = np.exp(

@@ -31,7 +31,7 @@ DEFAULT = pack_source("memlab")
 
 
 def words():
-    """Everything that a text of a pack may name, with what it may be."""
+    """Return every name that the text of a pack may use, with its kind."""
     return {
         "dialect": DIALECT,
         "forms": sorted(word.name for word in dialect_words()),

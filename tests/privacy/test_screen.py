@@ -238,7 +238,7 @@ def test_no_unbounded_repetition_is_nested_in_another(kind: Kind) -> None:
 
 
 def repetitions(parsed: Any, outer: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """How often each repetition may match, and those around it; possessive ones match in one way only."""
+    """Return the bounds of each repetition and of those around it; possessive ones match in one way only."""
     for op, value in parsed:
         name = str(op)
         if name in ("MAX_REPEAT", "MIN_REPEAT"):

@@ -237,7 +237,7 @@ class ReadsBudget:
 
 
 def slow_knapsack(scores, costs, budget):
-    """Greedily the best that still fits, by definition."""
+    """Select greedily the best item that still fits, by definition."""
     taken = []
     while True:
         left = budget - sum(costs[position] for position in taken)

@@ -25,7 +25,7 @@ def cosine(first, second):
 
 
 def by_definition(trial, scores, vectors, depth):
-    """Candidate by candidate, as the paper and the documentation say: order, how many may be shown, who is behind."""
+    """Compute the diversity by definition, candidate by candidate: order, number of results, and who is demoted."""
     weight, above = trial.number("mmr-weight"), trial.number("collapse-above")
     vectors = vectors.astype(float)
     able = [position for position in range(len(scores)) if np.isfinite(scores[position])]

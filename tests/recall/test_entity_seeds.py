@@ -28,7 +28,7 @@ def reached(lab, query, **more):
 
 @pytest.fixture
 def town(lab):
-    """Facts of three people; no fact shares a word with the questions below but for the names."""
+    """Return a lab with facts of three people; a fact shares only names with the queries below."""
     lab.facts.add("Ada Lovelace", "lives-in", object="Oslo", text="one")
     lab.facts.add("Ada Lovelace", "knows", object="Grace Hopper", text="two")
     lab.facts.add("Grace Hopper", "uses", "COBOL", text="three")

@@ -62,7 +62,7 @@ ARGUMENTS = st.fixed_dictionaries(
 
 
 def admits(memory, arguments):
-    """One memory, as the documentation of ``recall`` says."""
+    """Return whether the filter admits a memory, by the documentation of ``recall``."""
 
     def matches_filter(name, value, *more):
         wanted = arguments[name]
@@ -125,7 +125,7 @@ LINKS = """
 
 @st.composite
 def rows_of_many(draw, **fields):
-    """Enough memories to be linked with one another, of a few words each."""
+    """Return enough memories of a few words to be linked with one another."""
     words = st.lists(st.sampled_from(WORDS[:5]), min_size=1, max_size=3).map(" ".join)
     row = st.fixed_dictionaries(
         {"text": words, "session": st.none() | st.sampled_from(["1", "2"]), **fields}

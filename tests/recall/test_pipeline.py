@@ -14,7 +14,7 @@ def ranked(lab, pack, query="kayak", **more):
 
 @pytest.fixture
 def chain(lab):
-    """Five turns in a row; only the first has the word."""
+    """Return a lab with five turns in a row; only the first has the word."""
     lab.remember(
         [{"text": text, "session": "s"} for text in ("kayak", "bb", "cc", "dd", "ee")], chain=True
     )

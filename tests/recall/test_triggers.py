@@ -83,7 +83,7 @@ def test_new_memories_are_learned_and_another_lab_is_another(lab, trigrams):
 
 @pytest.fixture(scope="module")
 def crowd(trigrams):
-    """3,000 warnings with two triggers each, and notes that share the question's words."""
+    """Return a lab of 3,000 warnings with two triggers each, and notes that share the words of the query."""
     with memlab.open(embedder=trigrams, pack="cascade") as lab:
         warnings = [
             {

@@ -47,7 +47,7 @@ PLAIN = [
 
 @pytest.fixture
 def stocked(lab):
-    """Memories of several kinds, one without most fields."""
+    """Return a lab with memories of several kinds, one without most fields."""
     lab.remember(
         [
             {
@@ -137,7 +137,7 @@ def test_a_filter_that_calls_python_works_but_is_never_read_back(stocked):
 
 
 def forged():
-    """Trees of expressions that memlab would write, with a pickle of Python put somewhere."""
+    """Return expression trees as memlab writes them, with a Python pickle inserted."""
     pickled = json.loads(
         pl.col("text").map_elements(spy, return_dtype=pl.Boolean).meta.serialize(format="json")
     )

@@ -91,7 +91,7 @@ def host(browser, served):
 
 @pytest.fixture
 def show_in_host(host, served):
-    """Asks a question and shows its answer in a host."""
+    """Return a function that runs a query and shows its answer in a host."""
 
     def show(query):
         result = served("tools/call", {"name": "recall", "arguments": {"query": query}})["result"]

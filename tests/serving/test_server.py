@@ -46,7 +46,7 @@ def done(lab, tool, arguments, **how):
 
 
 def refused(lab, tool, arguments, **how):
-    """Why a call was refused."""
+    """Return why a call was refused."""
     answer = call(lab, tool, arguments, **how)
     assert answer.is_error
     return answer.content[0].text

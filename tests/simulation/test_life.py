@@ -31,7 +31,7 @@ def other():
 
 
 def feedback_of(life):
-    """Every feedback by question and memory."""
+    """Return all feedback by question and memory."""
     number = {decision: value.number for decision, value in life.questions.items()}
     frame = life.slates.feedback.collect()
     rows = frame.select("decision", "memory_id", "outcome", "at").iter_rows()

@@ -152,7 +152,7 @@ def recalled(dice, decision, *, sampler=None, least=0):
 
 
 def judged(dice, logged):
-    """Feedback on some of what these slates showed: once each, by an outcome, a reward or both."""
+    """Draw feedback on some of the shown items: once each, with an outcome, a reward or both."""
     rows = []
     for slate in logged:
         for memory in slate.shown:
@@ -174,7 +174,7 @@ def judged(dice, logged):
 
 
 def recalls(*, fewest=1, most=5, **how):
-    """Several slates, in the order of their decisions."""
+    """Draw several slates, in the order of their decisions."""
 
     def drawn(seed):
         dice = np.random.default_rng(seed)

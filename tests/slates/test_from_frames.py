@@ -178,7 +178,7 @@ def test_a_probability_that_did_not_let_it_happen_is_refused(data):
 
 
 def tiny(**changes):
-    """Two decisions of two candidates, of which each showed the first."""
+    """Return a log of two decisions with two candidates each, of which the first was shown."""
     both = {"decision": [1, 1, 2, 2], "memory_id": [7, 8, 7, 8]}
     tables = {
         "decisions": pl.DataFrame({"decision": [1, 2]}),

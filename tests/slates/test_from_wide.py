@@ -17,7 +17,7 @@ quick = examples(40, quick=10)
 
 
 def log(**changes):
-    """Two questions about three memories each, as a service might have logged them."""
+    """Return a log of two queries about three memories each, as a service might write it."""
     frame = pl.DataFrame(
         {
             "query_id": ["a", "a", "a", "b", "b", "b"],

@@ -92,7 +92,7 @@ def test_a_slate_of_a_segment_is_read_alone():
 
 
 def column(values, at=0, **more):
-    """How a column of one slate is written, by name, and that it comes back."""
+    """Return the encoding of a column of one slate, and check that it is read back."""
     count = len(next(iter(values.values())))
     numbers = {name: np.array(some, dtype=np.float64) for name, some in values.items()}
     slate = plain(

@@ -16,7 +16,7 @@ from tests.slates.logs import plain, slates
 
 
 def same(first, second):
-    """Whether two slates are equal, NaN equal to NaN."""
+    """Return whether two slates are equal, NaN equal to NaN."""
     for field in fields(first):
         a, b = getattr(first, field.name), getattr(second, field.name)
         if field.name == "numbers":

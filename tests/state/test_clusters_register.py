@@ -14,7 +14,7 @@ floats = st.floats(0, 1)
 
 @st.composite
 def clusterings(draw):
-    """Events about clusters as a lab writes them: new numbers come with a name, and what is gone was there."""
+    """Draw events about clusters as a lab writes them: new numbers have a name, ended ones existed."""
     events, live, following = [], [], 1
     for seq in range(1, draw(st.integers(1, 8)) + 1):
         kind = draw(st.sampled_from(["cluster", "refine"]))

@@ -201,7 +201,7 @@ class TestMerging:
 
 @st.composite
 def lives(draw):
-    """Events that a lab could have written: names resolved, merges between roots."""
+    """Draw possible events of a lab: resolved names, and merges between roots."""
     events, entities = [], Entities()
 
     def happen(kind, body):

@@ -51,7 +51,7 @@ def folded(events, shelf):
 
 
 def changes(count):
-    """Columns of every storage, each one value for all rows or one for each."""
+    """Draw columns of every storage, with one value for all rows or one for each."""
 
     def each(values, *, value=True):
         many = st.lists(values, min_size=count, max_size=count)

@@ -23,7 +23,7 @@ SUBJECTS = (
 
 
 def filled(lab, clock, each=12):
-    """Three subjects, chained within themselves, over some weeks."""
+    """Fill a lab with three subjects over some weeks, each chained."""
     rows = [
         {
             "text": f"{text}, note {number} <b>&",

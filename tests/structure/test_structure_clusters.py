@@ -19,7 +19,7 @@ from memlab.subjects.clusters.finding import (
 
 
 def brute(clusters, vectors):
-    """``assign`` as its doc has it, a vector at a time."""
+    """Compute ``assign`` as documented, one vector at a time."""
     labels = []
     for vector in vectors:
         pointing = compute_directions(vector[None], clusters.centre)[0]

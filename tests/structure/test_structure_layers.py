@@ -16,7 +16,7 @@ DAYS = st.one_of(st.floats(0, 60), st.sampled_from([0.0, 6.999, 7.0, 7.001]))
 
 
 def memories(rows):
-    """Rows of (kind, age in days, idle days, access)."""
+    """Return memories from rows of (kind, age in days, idle days, accesses)."""
     return pl.DataFrame(
         {
             "kind": [row[0] for row in rows],

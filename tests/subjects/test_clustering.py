@@ -36,7 +36,7 @@ def membership(lab):
 
 
 def parts(lab):
-    """Who is with whom, whatever it is called."""
+    """Return the partition of the memories, without the names of the clusters."""
     by_name = {}
     for id, name in membership(lab).items():
         by_name.setdefault(name, set()).add(id)

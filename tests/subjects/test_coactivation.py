@@ -28,7 +28,7 @@ def associative(trigrams, clock):
 
 
 def pairs(lab):
-    """Weight and reinforcements of each pair, whichever way the edge runs."""
+    """Return weight and reinforcements of each pair, in whichever direction the edge runs."""
     shared = lab.edges.filter(relation="relates-to")
     ends = zip(shared["source"], shared["target"], strict=True)
     values = zip(shared["weight"].round(12), shared["reinforcements"], strict=True)

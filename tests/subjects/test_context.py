@@ -118,7 +118,7 @@ class TestBudget:
 
 
 def assert_within_its_marks(text):
-    """One line opens, one closes, and between them every line begins as a form does."""
+    """Check that one line opens and one closes, and that each line between them begins as a form does."""
     if not text:
         return
     note, first, *inside, last = text.split("\n")

@@ -44,7 +44,7 @@ def alone(name):
 
 
 def lived(embedder):
-    """Memories of all sorts, made within a year and recalled up to seven times, and what is known of each."""
+    """Return a lab of varied memories, a year old at most and recalled up to seven times, and their values."""
     dice = np.random.default_rng(7)
     lab = memlab.open(embedder=embedder, clock=memlab.ManualClock(BEGIN), pack=alone("memlab"))
     rows = [

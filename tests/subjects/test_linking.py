@@ -333,7 +333,7 @@ def test_a_memory_that_absorbed_others_is_not_dropped_for_a_farther_neighbour(
 
 
 def check_chains(state: State) -> None:
-    """Every chain of successors ends at a memory that has none."""
+    """Check that every chain of successors ends at a memory without one."""
     after = state.numbers["superseded_by"].values
     for row in range(len(state)):
         unique: set[int] = set()

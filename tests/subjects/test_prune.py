@@ -23,7 +23,7 @@ def pack(body, inputs):
 
 @st.composite
 def graphs(draw):
-    """Memories with a creation and a last use, edges between them, and when each was made."""
+    """Draw memories with a creation and a last use, edges between them, and the times of the edges."""
     count = draw(st.integers(2, 7))
     ends = st.tuples(st.integers(1, count), st.integers(1, count)).filter(
         lambda pair: pair[0] != pair[1]
@@ -68,7 +68,7 @@ def joined(trigrams):
 
 
 def described(lab, graph):
-    """Each edge but those to tags as the policy sees it, by number: in plain Python."""
+    """Describe each edge except those to tags as the policy sees it, by number, in plain Python."""
     _, used, _ = graph
     result = {}
     rows = lab.edges.rows(named=True)

@@ -40,7 +40,7 @@ TANGLED = """(pack tangled "Status, half-life and label answer to one another.")
 
 
 def written(lab, *events):
-    """Events that the fold knows, as if they had come from elsewhere: (kind, at, body)."""
+    """Write events (kind, at, body) into a lab, as if another process had written them."""
     with lab.io.store.writing() as tx:
         for kind, at, body in events:
             tx.event(kind, body, at=at)

@@ -35,7 +35,7 @@ TAGS = {1: ["build", "cache"], 2: ["build"], 3: ["cache"]}
 
 @pytest.fixture
 def agent(trigrams, clock):
-    """Links come from the session alone: what the engine would add by itself is another system's subject."""
+    """Return a lab whose links come from the session alone, because other tests cover those of the engine."""
     pack = '(pack own "x" :inherits associative) (setting linking "off") (setting probe-rate 0)'
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
         lab.upkeep.operations.run(SESSION)
@@ -43,7 +43,7 @@ def agent(trigrams, clock):
 
 
 def graph():
-    """Undirected neighbours with weights: memories by id, tags by name; a tag's edge weighs 1."""
+    """Return undirected neighbours with weights: memories by id, tags by name; the edge of a tag weighs 1."""
     joined = {}
     pairs = [*LINKS, *((id, tag, 1.0) for id, tags in TAGS.items() for tag in tags)]
     for a, b, weight in pairs:
@@ -53,7 +53,7 @@ def graph():
 
 
 def spread(energy, joined, *, steps, damping, threshold):
-    """A[j] += A[i] * W[i,j] * D for every i that has any, all at once, so many times; what is below F does not pass."""
+    """Spread A[j] += A[i] * W[i,j] * D for all active i at once, ``steps`` times; values below F do not pass."""
     active = dict(energy)
     for _ in range(steps):
         arriving = {}

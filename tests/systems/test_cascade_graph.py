@@ -117,7 +117,7 @@ def lab(clock):
 
 
 def graph(lab):
-    """Neighbours of each node by name, both ways, with what an edge is worth before it is discounted."""
+    """Return the neighbours of each node by name, in both directions, with undiscounted weights."""
     near = {}
     for edge in lab.edges.to_dicts():
         a, b = ("memory", edge["source"]), (edge["to_kind"], edge["to"] or edge["target"])
@@ -130,7 +130,7 @@ def graph(lab):
 
 
 def walked(lab, question, *, seeds=None):
-    """Scores of memories: the ten nearest of at least 0.4, and breadth first over two edges what they lead to."""
+    """Score memories: the ten nearest of similarity 0.4 or more, then breadth first over two edges."""
     vector, *vectors = lab.io.embedder.encode([question, *lab.memories["text"]]).astype(float)
     cosine = {
         id: v @ vector / math.sqrt(v @ v * (vector @ vector)) for id, v in enumerate(vectors, 1)

@@ -7,7 +7,7 @@ import memlab
 
 
 def embed(texts):
-    """Everything that Ada does is near, whatever it is."""
+    """Embed texts so that all texts about Ada are near."""
     out = np.zeros((len(texts), 64))
     for row, text in enumerate(texts):
         out[row, 0] = 0.95 if "Ada" in text else 0.0

@@ -72,14 +72,14 @@ class Friend:
         return memory.id
 
     def recall(self, text):
-        """Whatever is shown is strengthened."""
+        """Recall, and strengthen every result in the ledger."""
         hits = self.lab.recall(text, limit=1)
         for id in hits.ids:
             self.ledger[id].recalled(self.clock())
         return hits
 
     def live(self, *, until):
-        """From pass to pass until so many days have gone by since that Monday; the ledger knows what each finds."""
+        """Run pass after pass until a number of days after that Monday; check each against the ledger."""
         while self.clock() < MONDAY + round(until * DAY):
             upkeep = self.lab.upkeep.maintain()
             for row in upkeep.frame.iter_rows(named=True):

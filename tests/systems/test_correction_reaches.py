@@ -100,7 +100,7 @@ class Trial:
         )
 
     def extract_facts(self, one, two):
-        """Facts and observations that were extracted from a memory."""
+        """Extract facts and observations from a memory."""
         self.session += 1
         place = {"session": f"s{self.session}"}
         before, after = self.random.choice(SAID), self.random.choice(SAID)

@@ -32,7 +32,7 @@ def tell_story(name, pack, clock):
 
 
 def first(lab, pairs):
-    """How many queries have their memory as the first hit."""
+    """Return the number of queries whose memory is the first hit."""
     return sum(
         lab.recall(query, limit=1, log=False).ids[:1] == (wanted,) for query, wanted in pairs
     )

@@ -73,7 +73,7 @@ def cosine(lab, first, second=QUESTION):
 
 
 def scores_by_text(lab, **more):
-    """Scores of everything that a question scores, by text."""
+    """Return the score of every candidate of the question, by text."""
     slate = lab.recall(QUESTION, log=False, **more).slate
     texts = lab.memories["text"]
     return {

@@ -71,7 +71,7 @@ _SUBMODULES = ("adapters", "ingest", "simulation", "verifiers")
 
 @cache
 def public_callables() -> dict[str, Callable[..., Any]]:
-    """Each with at least one parameter, by its name; the underlying function, whose annotations say what it takes."""
+    """Return the public functions with a parameter, by name, without their wrappers, which hide annotations."""
     result: dict[str, Callable[..., Any]] = {}
     classes = list(_GIVEN_BY_NAME)
     for module in (memlab, *(getattr(memlab, name) for name in _SUBMODULES)):

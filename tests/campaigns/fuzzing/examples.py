@@ -70,7 +70,7 @@ SAID = datetime.datetime(2026, 1, 5, tzinfo=datetime.UTC)
 
 
 def hashed(texts: Sequence[str]) -> np.ndarray:
-    """Vectors that cost nothing: fuzzing is not about what they mean."""
+    """Embed texts by hash, which costs nothing, because their meaning does not matter here."""
     return np.array(
         [np.frombuffer(hashlib.blake2b(text.encode()).digest(), dtype=np.int8) for text in texts],
         dtype=float,
@@ -113,7 +113,7 @@ class Desk:
 
     @cached_property
     def verified(self) -> int:
-        """The number of a gap that is open."""
+        """Return the number of an open gap."""
         return self.lab.agents.verify(self.lab.recall("who knows?"), []).gap or 0
 
     @cached_property
@@ -122,7 +122,7 @@ class Desk:
 
     @cached_property
     def own(self) -> int:
-        """A memory of the agent."""
+        """Return the id of a memory of the agent."""
         return self.agent.remember("Fractions went badly", kind="learning").id
 
     @cached_property
@@ -160,7 +160,7 @@ class Desk:
 
     @property
     def scanned(self) -> Any:
-        """The modules of a lab that has a map of the project api."""
+        """Return the modules of a lab with a map of the project api."""
         (self.folder / "core").mkdir(exist_ok=True)
         for name in ("one", "two"):
             (self.folder / "core" / f"{name}.py").write_text('"""The core."""')
@@ -247,7 +247,7 @@ class Desk:
 
     @cached_property
     def challenged(self) -> memlab.Lab:
-        """A lab whose live pack is challenged, with a few recalls since."""
+        """Return a lab whose live pack is challenged, with a few recalls since."""
         self.lab.challenge("associative", reason="an example")
         for text in ("tabs", "deploys", "Oslo", "notes") * 3:
             for hit in self.lab.recall(text, limit=1):
@@ -256,7 +256,7 @@ class Desk:
 
     @cached_property
     def rewarded(self) -> memlab.Slates:
-        """Sixty recalls of three items with a score and a probe, which a model of rewards can learn from."""
+        """Return a log of sixty recalls of three items with a score and a probe, enough to fit a model of rewards."""
         rows = [
             {
                 "q": q,

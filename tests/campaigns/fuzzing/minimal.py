@@ -74,7 +74,7 @@ def trouble(session: Session, text: str, slot: str) -> list[Finding]:
 
 
 def timed_alone(text: str, slot: str) -> float:
-    """Seconds of processor time to read and check a text, the best of five."""
+    """Return the minimum processor time, in seconds of five runs, to read and check a text."""
     best = math.inf
     for _ in range(5):
         compiled.cache_clear()

@@ -19,7 +19,7 @@ _TROUBLE = _TROUBLE_TEXT.split(" ")
 
 
 def tokens_of(text: str) -> list[str]:
-    """Brackets, strings, words and blanks: joined, the first 40,000 characters of the text."""
+    """Split the first 40,000 characters of a text into brackets, strings, words and blanks."""
     return _TOKEN.findall(text[:40_000])
 
 
@@ -47,7 +47,7 @@ def splice(text: str, other: str, dice: random.Random) -> str:
 
 
 def edit(text: str, other: str, dice: random.Random) -> str:
-    """One to four tokens deleted, doubled, swapped or replaced."""
+    """Delete, double, swap or replace one to four tokens."""
     tokens = tokens_of(text) or [""]
     for _ in range(dice.choice((1, 1, 1, 2, 4))):
         i, j = dice.randrange(len(tokens)), dice.randrange(len(tokens))
@@ -88,7 +88,7 @@ def nest(text: str, other: str, dice: random.Random) -> str:
 
 
 def corrupt(text: str, other: str, dice: random.Random) -> str:
-    """Characters removed, inserted or replaced, anywhere in Unicode."""
+    """Remove, insert or replace characters, anywhere in Unicode."""
     characters = list(text)
     for _ in range(dice.choice((1, 1, 2, 8))):
         i = dice.randrange(len(characters) + 1)
@@ -119,7 +119,7 @@ def cut(text: str, other: str, dice: random.Random) -> str:
 
 
 def soup(text: str, other: str, dice: random.Random) -> str:
-    """Tokens in any order."""
+    """Return the tokens in random order."""
     pool = tokens_of(text) + _TROUBLE
     return dice.choice((" ", "")).join(dice.choice(pool) for _ in range(dice.randint(1, 60)))
 

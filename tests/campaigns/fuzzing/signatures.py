@@ -69,7 +69,7 @@ class Report:
 
 
 def cases() -> list[Case]:
-    """All of them, in one order."""
+    """Return all cases in a fixed order."""
     return [
         Case(name, parameter, junk)
         for name, function in public_callables().items()
@@ -106,7 +106,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[str]:
 
 
 def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report) -> bool:
-    """Whether the lab is as it was, so that it serves the next case."""
+    """Try a case; return whether the lab is unchanged, so that it serves the next case."""
     call, given = EXAMPLES[case.call](desk)
     rest = [
         name for name, value in parameters(function).items() if value.kind is value.VAR_POSITIONAL
@@ -250,7 +250,7 @@ def _is_nonsense(case: Case, function: Callable[..., Any]) -> bool:
 
 
 def sampled(count: int, seed: int) -> list[Case]:
-    """So many cases, drawn evenly over callables first: those with few parameters are tried as much as others."""
+    """Draw ``count`` cases evenly over callables, so that those with few parameters are tried as often as others."""
     by_call: dict[str, list[Case]] = collections.defaultdict(list)
     for case in cases():
         by_call[case.call].append(case)

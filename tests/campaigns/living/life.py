@@ -57,7 +57,7 @@ class Trouble:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The same for the same fault, mostly."""
+        """Return a key that is mostly equal for equal faults."""
         return self.kind, "".join(c for c in self.what if not c.isdigit())[:60]
 
 
@@ -86,7 +86,7 @@ class _Unlike(Exception):
 def live(
     seed: str, steps: Sequence[int], *, without: Iterable[str] = (), folder: Path | None = None
 ) -> Lived:
-    """Live the steps of a seed, each with dice of its own, so that any of them may be left out. Stops at a trouble."""
+    """Run the steps of a seed, each with its own random numbers, so that any can be left out; stop at a trouble."""
     lived = Lived(seed, tuple(steps))
     with (
         tempfile.TemporaryDirectory(prefix="memlab-life-") as made,
@@ -258,7 +258,7 @@ class _Life:
 
 
 def content_of(lab: memlab.Lab) -> dict[str, Any]:
-    """Everything that a lab tells: what its readers show, and what is folded beside."""
+    """Return everything that a lab reports: the results of its readers and its folded registers."""
     lab.graph.link_waiting()
     slates, state = lab.slates(), lab.io.store.state
     shown: dict[str, Any] = {
@@ -341,7 +341,7 @@ def _kill() -> None:
 
 
 def _die(path: Path, files: Path, seed: str, verb: str, state: Any, now: int, lines: int) -> None:
-    """In a child: do it, and be killed at a line or before it is closed."""
+    """Run a step in a child, which is killed at a line or before it closes the lab."""
     faulthandler.disable()
     warnings.simplefilter("ignore")
     dice = random.Random()

@@ -268,7 +268,7 @@ def agent(lab, dice, words, folder):
 
 @verb(0.5)
 def switch(lab, dice, words, folder):
-    """Off and on again, so that a life goes on; a project may stay off for a while."""
+    """Switch memory off and on again, so that a life continues; sometimes leave a project off for a while."""
     project = dice.choice([None, words.all[0], words.all[1]])
     lab.agents.switch_off(project, reason=words.text(dice).strip())
     lab.recall(words.text(dice))
@@ -378,7 +378,7 @@ def load(lab, dice, words, folder):
 
 @verb(0.5)
 def load_itself(lab, dice, words, folder):
-    """Its own export adds nothing, whatever was purged since."""
+    """Load the lab's own export, which must add nothing, whatever was purged since."""
     return lab.load(lab.io.export(folder / "own.jsonl", overwrite=True))
 
 
@@ -412,7 +412,7 @@ def mirror(lab, dice, words, folder):
 
 @verb(1)
 def look(lab, dice, words, folder):
-    """Readers raise nothing of their own, whatever was purged."""
+    """Call readers, which must raise no error of their own, whatever was purged."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if len(lab):

@@ -87,5 +87,5 @@ def _vector(text: str) -> bytes:
 
 
 def letters(texts: Sequence[str]) -> np.ndarray:
-    """Hashed trigrams: near where texts share letters."""
+    """Embed texts by hashed trigrams, so that texts that share letters are near."""
     return np.array([np.frombuffer(_vector(text)) for text in texts]).reshape(len(texts), 16)
