@@ -201,6 +201,6 @@ def between(name: str) -> re.Pattern[str]:
 if __name__ == "__main__":
     for path, tables in TABLES.items():
         page = (DOCS / path).read_text(encoding="utf-8")
-        for name, made in tables.items():
-            page = between(name).sub(lambda _, made=made: made() + "\n", page, count=1)
+        for name, build_table in tables.items():
+            page = between(name).sub(lambda _, made=build_table: made() + "\n", page, count=1)
         (DOCS / path).write_text(page, encoding="utf-8")

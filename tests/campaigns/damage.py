@@ -281,12 +281,12 @@ def _looked(folder: Path) -> _Session:
                 # a panic of Polars is one
                 session.raw.append(f"{name}: {type(error).__name__}: {error}")
                 session.values[name] = "raw"
-            said = [
+            warned = [
                 str(warning.message)
                 for warning in caught
                 if issubclass(warning.category, UserWarning)
             ]
-            session.told[name] = "; ".join([*session.said, *said])
+            session.told[name] = "; ".join([*session.said, *warned])
 
         with patience(120):
             lab: list[memlab.Lab] = []
@@ -301,11 +301,11 @@ def _looked(folder: Path) -> _Session:
             for backup in sorted((folder / "backups").glob("backup-*")):
                 # what a backup holds is wanted when the lab is gone: its own opening has to tell
                 before, session.said = session.said, []
-                seen = len(caught)
+                count = len(caught)
                 reading(f"backups/{backup.name}", lambda backup=backup: _read_backup(backup))  # type: ignore[misc]
                 fresh = [
                     str(warning.message)
-                    for warning in caught[seen:]
+                    for warning in caught[count:]
                     if issubclass(warning.category, UserWarning)
                 ]
                 session.told[f"backups/{backup.name}"] = "; ".join([*session.said, *fresh])
@@ -356,10 +356,12 @@ def _judged(case: Case, before: list[_Session], after: list[_Session]) -> Ran:
         return Ran(
             case, "unmended", ", ".join(f"{name} of opening {n + 1}" for n, name in differing)
         )
-    said = [told for session in after for told in session.said] + [
+    messages = [message for session in after for message in session.said] + [
         t for s in after for t in s.told.values() if t
     ]
-    return Ran(case, "told" if differing or said else "harmless", said[0] if said else "")
+    return Ran(
+        case, "told" if differing or messages else "harmless", messages[0] if messages else ""
+    )
 
 
 def _gone(case: Case, name: str) -> bool:

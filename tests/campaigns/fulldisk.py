@@ -212,15 +212,15 @@ def _live(
     acknowledged = (0, 0)
     try:
         while (result := ours.recv()) is not None:
-            problem, known = result
+            problem, sizes = result
             tally.steps += 1
             tally.refused += bool(problem)
             if problem.startswith("raw"):
                 tally.note("raw", problem)
-            if known is None:
+            if sizes is None:
                 tally.note("unopenable", problem)
             else:
-                acknowledged = known
+                acknowledged = sizes
     except EOFError:
         tally.note("raw", "the process died")
     child.join()
@@ -246,9 +246,9 @@ def _look(
                     tally.note(
                         "differ", f"{where}: {', '.join(unlike)} differ from a fold from scratch"
                     )
-                sound, named = checked(lab)
-                if not sound or named:
-                    tally.note("unsound", f"{where}: {'; '.join(named)}")
+                sound, listed = checked(lab)
+                if not sound or listed:
+                    tally.note("unsound", f"{where}: {'; '.join(listed)}")
                 lab.remember("there is room again")
         except MemlabError as error:
             tally.note("unopenable", f"{where}: {type(error).__name__}: {error}")

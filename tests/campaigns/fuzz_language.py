@@ -47,9 +47,9 @@ def table(
         )
     lines += [f"{name:<26}{count:>12,}" for name, count in tally.errors.most_common()]
     for kind, (worst, text, _) in sorted(tally.slowest.items()):
-        shown = repr(text[:48] + ("..." if len(text) > 48 else ""))
+        beginning = repr(text[:48] + ("..." if len(text) > 48 else ""))
         lines.append(
-            f"slowest {kind:<18}{1000 * worst:>9.1f} ms   {len(text):,} characters: {shown}"
+            f"slowest {kind:<18}{1000 * worst:>9.1f} ms   {len(text):,} characters: {beginning}"
         )
     lines += [
         f"{f'over {1000 * SLOW:.0f} ms':<26}{len(slow):>12,}   when timed alone; {len(tally.slow):,} in passing",

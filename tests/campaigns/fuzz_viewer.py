@@ -76,7 +76,7 @@ class Step:
     verb: str
     at: datetime
     private: bool
-    told: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ class _Writer:
     # -- private acts of Ann -------------------------------------------------------------------------------------
 
     def _private(self, at: datetime) -> None:
-        mine, known = self.own[OTHER], [*self.shared, *self.own[OTHER]]
+        mine, others_too = self.own[OTHER], [*self.shared, *self.own[OTHER]]
         verbs = ["remember"] * 4 + ["batch"] + ["fact"] * 2
         if len(mine) > 2:
             # no purge: it empties the questions of others that quote what went, and is meant to
@@ -299,8 +299,11 @@ class _Writer:
             key = self._key("a")
             mine.append(key)
             self._add("fact", at, True, key=key, **self._fact(OTHER, "private", (*PEOPLE, *OWN)))
-        elif verb == "link" and len(known) > 1:
-            ends = [self._of(mine), self._of([key for key in known if key not in mine] or mine)]
+        elif verb == "link" and len(others_too) > 1:
+            ends = [
+                self._of(mine),
+                self._of([key for key in others_too if key not in mine] or mine),
+            ]
             if ends[0] != ends[1]:
                 self._add("link", at, True, ends=ends, relation="relates-to", weight=1.0)
         elif verb == "recall":
@@ -337,13 +340,13 @@ def lived(script: Script, *, private: bool, folder: Path | None = None) -> Lived
 
 
 def _remember(life: Lived, step: Step) -> Any:
-    result = life.lab.remember(step.told["rows"], chain=step.told["chain"])
-    life.ids.update(zip(step.told["keys"], result.standing, strict=True))
+    result = life.lab.remember(step.arguments["rows"], chain=step.arguments["chain"])
+    life.ids.update(zip(step.arguments["keys"], result.standing, strict=True))
     return result.outcomes
 
 
 def _fact(life: Lived, step: Step) -> Any:
-    values = dict(step.told)
+    values = dict(step.arguments)
     key, subject, predicate = values.pop("key"), values.pop("subject"), values.pop("predicate")
     memory = life.lab.facts.add(subject, predicate, values.pop("value", None), **values)
     life.ids[key] = memory.id
@@ -351,12 +354,12 @@ def _fact(life: Lived, step: Step) -> Any:
 
 
 def _link(life: Lived, step: Step) -> None:
-    source, target = (life.ids[key] for key in step.told["ends"])
-    life.lab.graph.link(source, target, step.told["relation"], weight=step.told["weight"])
+    source, target = (life.ids[key] for key in step.arguments["ends"])
+    life.lab.graph.link(source, target, step.arguments["relation"], weight=step.arguments["weight"])
 
 
 def _recall(life: Lived, step: Step) -> Any:
-    values = dict(step.told)
+    values = dict(step.arguments)
     query, after = values.pop("query"), values.pop("after")
     if step.private:
         values["visibility"] = "private"
@@ -372,20 +375,20 @@ def _recall(life: Lived, step: Step) -> Any:
 
 
 def _context(life: Lived, step: Step) -> Any:
-    context = life.lab.context(**step.told)
+    context = life.lab.context(**step.arguments)
     if len(context):
-        life.lab.feedback(context.hits[0], "success", agent=step.told["viewer"])
+        life.lab.feedback(context.hits[0], "success", agent=step.arguments["viewer"])
     return [context.frame, context.left_out, context.tokens]
 
 
 def _edit(life: Lived, step: Step) -> Any:
-    memory = life.lab.edit(life.ids[step.told["key"]], **step.told["change"])
+    memory = life.lab.edit(life.ids[step.arguments["key"]], **step.arguments["change"])
     return memory.text
 
 
 def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
     def call(life: Lived, step: Step) -> Any:
-        id = life.ids[step.told["key"]]
+        id = life.ids[step.arguments["key"]]
         if verb == "deprecate":
             return life.lab.forget(id, how="deprecate", reason="it is wrong").frame
         done = getattr(life.lab.facts if verb == "retract" else life.lab, verb)(id)
@@ -395,11 +398,11 @@ def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
 
 
 def _merge(life: Lived, step: Step) -> None:
-    life.lab.facts.entities.merge(*step.told["names"])
+    life.lab.facts.entities.merge(*step.arguments["names"])
 
 
 def _split(life: Lived, step: Step) -> Any:
-    return life.lab.facts.entities.split(step.told["names"][0]).name
+    return life.lab.facts.entities.split(step.arguments["names"][0]).name
 
 
 def _quietly(done: object) -> None:
@@ -428,12 +431,12 @@ _VERBS: dict[str, Callable[[Lived, Step], Any]] = {
     "cluster": lambda life, step: _quietly(life.lab.graph.clusters.find(min_size=2)),
     "refine": lambda life, step: _quietly(life.lab.graph.clusters.refine()),
     "consolidate": lambda life, step: _quietly(
-        life.lab.upkeep.consolidation.run(by=step.told["by"], older_than_days=0.0)
+        life.lab.upkeep.consolidation.run(by=step.arguments["by"], older_than_days=0.0)
     ),
     "conversation": lambda life, step: life.lab.agents.conversation("bob").familiarity,
     "turn": lambda life, step: None,
     "entity": lambda life, step: (
-        life.lab.facts.entities.declare(step.told["name"], type=step.told["type"]).name
+        life.lab.facts.entities.declare(step.arguments["name"], type=step.arguments["type"]).name
     ),
 }
 
@@ -763,7 +766,7 @@ def _as_agents(lab: memlab.Lab) -> Any:
     return [
         [
             agent.memories,
-            _or_error(lambda one: str(one.recall("goat hay", log=False).frame.rows()), agent),
+            _or_error(lambda agent: str(agent.recall("goat hay", log=False).frame.rows()), agent),
         ]
         for agent in agents
     ]
@@ -804,7 +807,7 @@ class Report:
     """Differences by reader, with the first few as text."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    asked: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     hits: list[tuple[float, float]] = field(default_factory=list)
 
@@ -826,7 +829,7 @@ def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS
                 views = without.lab.at(viewer=viewer), present.lab.at(viewer=viewer)
                 names = tuple(_names(view, Path(folder)) for view in views)
                 for reader, ask in READERS.items():
-                    report.asked[reader] += 1
+                    report.calls[reader] += 1
                     results = [
                         _plain(_answer(ask, view, name), name)
                         for view, name in zip(views, names, strict=True)
@@ -834,7 +837,7 @@ def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS
                     _differ(report, reader, f"{script.pack} {viewer}", *results)
                 if viewer == "bob":
                     report.hits.append(tuple(_recall_of(view) for view in views))  # type: ignore[arg-type]
-                    report.asked["on the way"] += len(without.answers)
+                    report.calls["on the way"] += len(without.answers)
                     for (verb, step, mine), (_, _, theirs) in zip(
                         without.answers, present.answers, strict=True
                     ):
@@ -882,7 +885,7 @@ def _plain(value: Any, names: Names) -> Any:
     if isinstance(value, str):
         for mark in _MARKS:
             value = mark.sub(
-                lambda found: found[1] + str(names.memories.get(int(found[2]), found[2])), value
+                lambda match: match[1] + str(names.memories.get(int(match[2]), match[2])), value
             )
         return re.sub(r"[ ─]+", " ", _GIVEN.sub("[given]", value))
     return value
@@ -997,7 +1000,7 @@ def main() -> None:
     )
     for reader in [*READERS, *sorted(set(report.counts) - set(READERS))]:
         print(
-            f"  {reader:24s} asked {report.asked[reader]:5d}   differences {report.counts[reader]:5d}"
+            f"  {reader:24s} asked {report.calls[reader]:5d}   differences {report.counts[reader]:5d}"
         )
     print(f"differences: {sum(report.counts.values())}")
     without, present = (np.nanmean(column) for column in zip(*report.hits, strict=True))

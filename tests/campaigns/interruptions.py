@@ -313,7 +313,7 @@ class _Look:
             warnings.simplefilter("always")
             try:
                 with patience(20):
-                    seen = look()
+                    reading = look()
             except MemlabError as error:
                 self.faults[what] = f"{type(error).__name__}: {error}"
                 return None
@@ -323,11 +323,11 @@ class _Look:
             except Exception as error:  # noqa: BLE001  whatever comes out is what is looked for
                 self.faults[what] = self.faults["raw"] = f"{type(error).__name__}: {error}"
                 return None
-        if told := [
+        if messages := [
             str(item.message) for item in caught if not issubclass(item.category, ResourceWarning)
         ]:
-            self.faults[what] = f"warned: {told[0]}"
-        return seen
+            self.faults[what] = f"warned: {messages[0]}"
+        return reading
 
     def _live(self) -> Seen:
         lab = self.lab
@@ -341,9 +341,9 @@ class _Look:
             self.faults["live"] = "another text than was remembered"
         lab.recall("written after")
         self._same(lab, "as the journal has it, after it was written")
-        seen = _read(lab)
+        reading = _read(lab)
         lab.close()
-        return seen
+        return reading
 
     def _same(self, lab: memlab.Lab, what: str) -> None:
         past = lab.at(event=_events(lab)[-1][0], progress=False)
@@ -355,16 +355,16 @@ class _Look:
     def _disk(self) -> Seen:
         rebuilt = without_derived(self.folder, self.folder.parent / "rebuilt")
         with opened_by_either(self.folder, hours=LATER) as lab:
-            seen = _read(lab)
-            sound, named = checked(lab)
-            if not sound or named:
-                self.faults["disk"] = "; ".join(named)
+            reading = _read(lab)
+            sound, listed = checked(lab)
+            if not sound or listed:
+                self.faults["disk"] = "; ".join(listed)
             if _events(lab)[: len(self.before)] != self.before:
                 self.faults["lost"] = "events that were acknowledged"
         with opened_by_either(rebuilt, hours=LATER) as lab:
-            if unlike := _unlike(seen, _read(lab)):
+            if unlike := _unlike(reading, _read(lab)):
                 self.faults["disk"] = f"{unlike} differ from a fold from scratch"
-        return seen
+        return reading
 
 
 # -- the campaign ---------------------------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ def lines_of(operation: Operation, base: Path, scratch: Path) -> list[Place]:
     lab = opened(copied(base, scratch / "lab"), hours=LATER)
     reached: dict[Place, None] = {}
     operation.first(lab)
-    with _traced(lambda place: reached.setdefault(place)):
+    with _traced(lambda position: reached.setdefault(position)):
         lab = operation.do(lab) or lab
     lab.close()
     return list(reached)

@@ -303,9 +303,9 @@ class _Trial:
     def _look(self, scratch: Path) -> None:
         with opened_by_either(self.folder) as lab:
             now = _look(lab)
-            sound, named = checked(lab)
-            if not sound or named:
-                self.faults["unsound"] = "; ".join(named)
+            sound, listed = checked(lab)
+            if not sound or listed:
+                self.faults["unsound"] = "; ".join(listed)
             purged = lab.memories.filter(pl.col("status") == "purged")["id"].to_list()
         with opened_by_either(scratch) as lab:
             rebuilt = _look(lab)

@@ -100,7 +100,7 @@ def main() -> int:
     if unknown := set(without) - {*ACTS, *VERBS}:
         parser.error(f"--without knows no {', '.join(sorted(unknown))}")
     steps = [int(step) for step in options.only.split(",") if step] or list(range(options.steps))
-    began, lives, seen = time.monotonic(), [], collections.Counter[tuple[str, str]]()
+    began, lives, counts = time.monotonic(), [], collections.Counter[tuple[str, str]]()
     numbers = range(options.lives) if options.life is None else [options.life]
     with bar(True, len(numbers), unit="life", desc="living") as step:
         for number in numbers:
@@ -110,19 +110,19 @@ def main() -> int:
             lives.append(lived)
             step(1)
             for trouble in lived.troubles:
-                seen[trouble.key] += 1
-                if seen[trouble.key] == 1 and options.life is None:
+                counts[trouble.key] += 1
+                if counts[trouble.key] == 1 and options.life is None:
                     lived = fewest(lived, without)
-                if seen[trouble.key] == 1 or options.life is not None:
+                if counts[trouble.key] == 1 or options.life is not None:
                     result = ",".join(map(str, lived.steps))
                     also = f" --without {options.without}" if options.without else ""
                     print(f"\n{trouble.kind}: {lived.troubles[0].what}")
                     print(f"  --seed {options.seed} --life {number} --only {result}{also}")
                     print("".join(f"    {line}\n" for line in lived.said), flush=True)
     print(table(lives, time.monotonic() - began))
-    for (kind, what), count in seen.most_common():
+    for (kind, what), count in counts.most_common():
         print(f"{count:>6}  {kind}: {what}")
-    return 1 if seen else 0
+    return 1 if counts else 0
 
 
 if __name__ == "__main__":

@@ -237,8 +237,9 @@ _SALT = "./" + WORD
 
 @dataclass(frozen=True)
 class Form:
-    """One kind: how its secret is made, and the lines in which it stands; the first half to develop with, the other
-    half to report on. ``{}`` is the secret.
+    """A kind of secret: how one is generated, and the lines that contain it.
+
+    The first half of the lines is for development, the second for the report. ``{}`` is the secret.
     """
 
     name: str
@@ -384,13 +385,13 @@ DISGUISES: dict[str, Callable[[str, random.Random], str]] = {
         chr(ord(item) + 0xFEE0) if "!" <= item <= "~" else item for item in text
     ),
     "Cyrillic letters": lambda text, rng: text.translate(_CYRILLIC),
-    "percent escapes": _some_of(lambda one: f"%{ord(one):02X}"),
-    "HTML entities": _some_of(lambda one: f"&#{ord(one)};"),
-    "JSON escapes": _some_of(lambda one: f"\\u{ord(one):04x}"),
+    "percent escapes": _some_of(lambda letter: f"%{ord(letter):02X}"),
+    "HTML entities": _some_of(lambda letter: f"&#{ord(letter)};"),
+    "JSON escapes": _some_of(lambda letter: f"\\u{ord(letter):04x}"),
     "hexadecimal": lambda text, rng: text.encode().hex(),
     "base64": lambda text, rng: b64(text.encode()),
     "base64 twice": lambda text, rng: b64(b64(text.encode()).encode()),
-    "quoted-printable": _some_of(lambda one: f"={ord(one):02X}"),
+    "quoted-printable": _some_of(lambda letter: f"={ord(letter):02X}"),
     "letter in front": lambda text, rng: rng.choice("xqzk") + text,
     "underscore in front": lambda text, rng: "_" + text,
     "upper case": lambda text, rng: text.upper(),
@@ -413,15 +414,15 @@ class Case:
 def cases(*, seed: int, each: int, half: int) -> list[Case]:
     """Return ``each`` texts of every kind and disguise; ``half`` 0 takes the first half of a kind's lines, 1 the other."""
     rng = random.Random(seed)
-    made = []
+    results = []
     for form in FORMS:
         middle = len(form.lines) // 2
         lines = form.lines[middle:] if half else form.lines[:middle]
         for name, disguise in DISGUISES.items():
             for _ in range(each):
                 secret = disguise(form.make(rng), rng)
-                made.append(Case(form.name, name, rng.choice(lines).format(secret), secret))
-    return made
+                results.append(Case(form.name, name, rng.choice(lines).format(secret), secret))
+    return results
 
 
 def leaks(secret: str, redacted: str) -> bool:

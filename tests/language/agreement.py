@@ -70,7 +70,9 @@ def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
     slate = (
         policy.aggregates(frame).rows(named=True) if over_slate(policy.root) else [None] * len(rows)
     )
-    single = [policy.row(row, aggregates=found) for row, found in zip(rows, slate, strict=True)]
+    single = [
+        policy.row(row, aggregates=aggregates) for row, aggregates in zip(rows, slate, strict=True)
+    ]
     columns = policy.columns(frame).to_list()
     if policy.root.op == "record" and not policy.fields:
         columns = single
@@ -146,8 +148,8 @@ def _walked(root: Node, rows: Sequence[dict[str, Any]], policy: Policy) -> list[
             primitive = PRIMITIVES[node.op]
             function = _NUMPY.get(node.op, primitive.scalar)
             values = [
-                None if primitive.strict and None in given else function(*given)
-                for given in zip(*args, strict=True)
+                None if primitive.strict and None in values else function(*values)
+                for values in zip(*args, strict=True)
             ]
         result[node.index] = values
     return result[root.index]
@@ -155,9 +157,9 @@ def _walked(root: Node, rows: Sequence[dict[str, Any]], policy: Policy) -> list[
 
 def _aggregated(node: Node, args: list[list[Any]], size: int) -> list[Any]:
     slates = Slates(size)
-    given = np.array([math.nan if v is None else v for v in args[0]], float)
+    numbers = np.array([math.nan if v is None else v for v in args[0]], float)
     missing = np.array([v is None for v in args[0]])
-    values, nulls = aggregate(node.op, given, missing, slates)
+    values, nulls = aggregate(node.op, numbers, missing, slates)
     listed: list[Any] = values.tolist()
     return (
         listed

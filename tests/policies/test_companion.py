@@ -155,8 +155,9 @@ class TestLinker:
 
 
 class TestConflicts:
-    """Similarity > 0.8 and contradicting: keep-new if user-stated or as confident, merge if neither negates, else
-    keep-old.
+    """Contradictions of similarity above 0.8: keep-new, merge or keep-old.
+
+    The new memory wins if it is user-stated or at least as confident. Otherwise they merge if neither negates.
     """
 
     def test_resolution(self):

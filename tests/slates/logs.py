@@ -29,9 +29,9 @@ names = st.sampled_from(["similarity", "age-days", "before-coverage", "x"])
 
 
 @st.composite
-def slates(draw, decision=None, least=0, features=names, sampler=None):
+def slates(draw, decision=None, minimum=0, features=names, sampler=None):
     """Draw a slate of up to 8 candidates whose fields agree with one another."""
-    ids = sorted(draw(st.sets(st.integers(1, 10**12), min_size=least, max_size=8)))
+    ids = sorted(draw(st.sets(st.integers(1, 10**12), min_size=minimum, max_size=8)))
     count = len(ids)
     sampler = sampler or draw(st.sampled_from(["deterministic", "probe", "gumbel"]))
     order = draw(st.permutations(range(count)))
@@ -93,9 +93,9 @@ def slates(draw, decision=None, least=0, features=names, sampler=None):
     )
 
 
-def recalled(dice, decision, *, sampler=None, least=0):
+def recalled(dice, decision, *, sampler=None, minimum=0):
     """Draw a slate with numbers from ``dice``: faster than ``slates``, and as varied in shape."""
-    count = int(dice.integers(least, 9))
+    count = int(dice.integers(minimum, 9))
     ids = np.sort(dice.choice(50, count, replace=False) + 1)
     values = np.round(dice.normal(size=count), 1)
     order = np.argsort(-values, kind="stable")
@@ -110,7 +110,7 @@ def recalled(dice, decision, *, sampler=None, least=0):
     if sampler != "deterministic":
         propensity[band] = dice.uniform(0.01, 0.99, len(band))
         probes = dice.permutation(band)[: dice.integers(0, 3 if sampler == "gumbel" else 2)]
-    shown = np.concatenate([head, probes])
+    positions = np.concatenate([head, probes])
     optional = {
         "similarity": dice.random(count),
         "age-days": np.where(dice.random(count) < 0.3, np.nan, dice.random(count)),
@@ -141,11 +141,11 @@ def recalled(dice, decision, *, sampler=None, least=0):
         scores=values,
         numbers=numbers,
         words={"kind": kinds} if dice.random() < 0.8 else {},
-        shown=tuple(ids[shown].tolist()),
+        shown=tuple(ids[positions].tolist()),
         decision=decision,
         ranks=ranks,
         propensity=propensity,
-        conditional=tuple(propensity[shown].tolist()),
+        conditional=tuple(propensity[positions].tolist()),
         probes=tuple(ids[probes].tolist()),
         flags=("asks",) if "asks" in numbers else (),
     )
@@ -173,12 +173,14 @@ def judged(dice, logged):
     return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("at").cast(STAMP))
 
 
-def recalls(*, fewest=1, most=5, **how):
+def recalls(*, minimum_recalls=1, maximum=5, **how):
     """Draw several slates, in the order of their decisions."""
 
     def drawn(seed):
         dice = np.random.default_rng(seed)
-        decisions = np.sort(dice.choice(1000, dice.integers(fewest, most + 1), replace=False) + 1)
+        decisions = np.sort(
+            dice.choice(1000, dice.integers(minimum_recalls, maximum + 1), replace=False) + 1
+        )
         return [recalled(dice, int(decision), **how) for decision in decisions]
 
     return st.integers(0, 2**32 - 1).map(drawn)

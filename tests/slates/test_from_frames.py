@@ -21,7 +21,7 @@ quick = examples(40, quick=10)
 
 def valid(**how):
     """Draw a log of memlab's own in which every decision had two or more candidates and a result."""
-    return logs(least=2, **how)
+    return logs(minimum=2, **how)
 
 
 def read_tables(tables, **how):

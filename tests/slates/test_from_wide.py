@@ -283,7 +283,7 @@ class TestColumns:
 class TestThereAndBack:
     @pytest.mark.long
     @quick
-    @given(logs(least=1))
+    @given(logs(minimum=1))
     def test_the_conversion_is_exact(self, wide_log):
         wide = wide_log.to_wide()
         assert wide.height == wide_log.candidates.collect().height
@@ -298,7 +298,7 @@ class TestThereAndBack:
 
     @pytest.mark.long
     @quick
-    @given(logs(least=1), st.randoms(use_true_random=False))
+    @given(logs(minimum=1), st.randoms(use_true_random=False))
     def test_policies_come_along(self, wide, dice):
         scored = wide.candidates.collect().with_columns(
             pl.Series("mine", [dice.random() for _ in range(len(wide.to_wide()))])

@@ -67,7 +67,7 @@ class Log:
 
 
 @examples(40)
-@given(recalls(most=6), st.data())
+@given(recalls(maximum=6), st.data())
 def test_the_tables_do_not_depend_on_the_cuts(logged, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(logged)), max_size=3)))
     tables = Log(logged, cuts).tables()

@@ -59,7 +59,7 @@ def test_columns_by_concatenation_are_those_of_a_frame_a_slate(logged):
 
 
 @quick
-@given(recalls(fewest=0))
+@given(recalls(minimum_recalls=0))
 def test_tables_have_the_declared_columns(logged):
     for name, frame in frames(Slates.of(logged, no_feedback())).items():
         expected = TABLES[name]
@@ -138,7 +138,11 @@ class TestParts:
             len(log)
 
     @quick
-    @given(logs(fewest=2, most=8), st.floats(0.05, 0.95), st.sampled_from(["time", "cluster"]))
+    @given(
+        logs(minimum_recalls=2, maximum=8),
+        st.floats(0.05, 0.95),
+        st.sampled_from(["time", "cluster"]),
+    )
     def test_a_split_is_a_partition_that_keeps_together_what_belongs_together(self, log, share, by):
         column = {"time": "at", "cluster": "cluster"}[by]
         if log.decisions.collect()[column].n_unique() < 2:
@@ -234,7 +238,7 @@ class TestLooks:
         assert "<script>" not in html_of(log)
 
     @quick
-    @given(recalls(fewest=0))
+    @given(recalls(minimum_recalls=0))
     def test_every_log_can_be_shown(self, logged):
         log = Slates.of(logged, no_feedback())
         assert f"{len(logged):,} in" in repr(log)

@@ -1,6 +1,4 @@
-"""What a use changes in memories: every pack's numbers through a real lab, against the packages and formulas they
-come from.
-"""
+"""Reinforcement: every pack's numbers through a real lab, against the packages and formulas they come from."""
 
 import math
 from datetime import timedelta

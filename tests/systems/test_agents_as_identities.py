@@ -1,6 +1,4 @@
-"""Several agents on one lab: what each remembers is its own, what is known of the user is shared, and each keeps to its
-project. In the words of the companion and of the workbench.
-"""
+"""Several agents on one lab: own memories, shared facts about the user, and separate projects."""
 
 import polars as pl
 import pytest

@@ -296,7 +296,9 @@ class Desk:
 
     def session(self, verb: str) -> Callable[..., Any]:
         """Return a function that runs a method of a session to its end."""
-        return lambda **given: asyncio.run(getattr(LabSession("s1", self.lab), verb)(**given))
+        return lambda **arguments: asyncio.run(
+            getattr(LabSession("s1", self.lab), verb)(**arguments)
+        )
 
     @cached_property
     def memfs(self) -> Path:

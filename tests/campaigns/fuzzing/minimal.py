@@ -38,7 +38,9 @@ def minimal(session: Session, finding: Finding) -> Finding:
     wanted = kind_of(finding).split(" at ")[-1] if finding.what == "crash" else finding.what
 
     def bad(text: str) -> bool:
-        return any(wanted in kind_of(found) for found in trouble(session, text, finding.slot))
+        return any(
+            wanted in kind_of(candidate) for candidate in trouble(session, text, finding.slot)
+        )
 
     if not bad(finding.text):
         return finding

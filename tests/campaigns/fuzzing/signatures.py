@@ -107,7 +107,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[str]:
 
 def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report) -> bool:
     """Try a case; return whether the lab is unchanged, so that it serves the next case."""
-    call, given = EXAMPLES[case.call](desk)
+    call, arguments = EXAMPLES[case.call](desk)
     rest = [
         name for name, value in parameters(function).items() if value.kind is value.VAR_POSITIONAL
     ]
@@ -122,9 +122,9 @@ def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report)
         ):
             warnings.simplefilter("ignore")
             if case.parameter in rest:
-                answer = call(*given.values(), junk)
+                answer = call(*arguments.values(), junk)
             else:
-                answer = call(**{**given, case.parameter: junk})
+                answer = call(**{**arguments, case.parameter: junk})
             _end(answer)
     except memlab.MemlabError as error:
         report.refused += 1
@@ -173,10 +173,10 @@ def _position_of(error: BaseException) -> str:
     last = frames[-1] if frames else None
     where = f"{last.filename.rpartition('/memlab/')[2]}:{last.lineno} {last.name}" if last else "?"
     try:
-        told = " ".join(str(error).split())[:80]
+        message = " ".join(str(error).split())[:80]
     except Exception:  # noqa: BLE001 - an error may be as spiteful as what raised it
-        told = ""
-    return f"{type(error).__name__} in {where}: {told}"
+        message = ""
+    return f"{type(error).__name__} in {where}: {message}"
 
 
 # -- what must not be accepted ----------------------------------------------------------------------------------------
@@ -259,5 +259,5 @@ def sampled(count: int, seed: int) -> list[Case]:
         dice.shuffle(value)
     drawn: list[Case] = []
     while len(drawn) < count and any(by_call.values()):
-        drawn += [found.pop() for found in by_call.values() if found]
+        drawn += [cases_of_call.pop() for cases_of_call in by_call.values() if cases_of_call]
     return drawn[:count]

@@ -89,12 +89,12 @@ def live(
     """Run the steps of a seed, each with its own random numbers, so that any can be left out; stop at a trouble."""
     lived = Lived(seed, tuple(steps))
     with (
-        tempfile.TemporaryDirectory(prefix="memlab-life-") as made,
+        tempfile.TemporaryDirectory(prefix="memlab-life-") as temporary,
         warnings.catch_warnings(),
         _hanging(),
     ):
         warnings.simplefilter("ignore")
-        life = _Life(lived, Path(made) if folder is None else folder, frozenset(without))
+        life = _Life(lived, Path(temporary) if folder is None else folder, frozenset(without))
         number: int | None = None
         try:
             for number in steps:
@@ -228,8 +228,8 @@ class _Life:
         self.lab.close()
         self.lab = self.open_again()
         self.same(was, content_of(self.lab), "opened again")
-        with tempfile.TemporaryDirectory(prefix="memlab-fold-") as made:
-            copy = Path(made) / self.path.name
+        with tempfile.TemporaryDirectory(prefix="memlab-fold-") as temporary:
+            copy = Path(temporary) / self.path.name
             shutil.copytree(self.path, copy, ignore=shutil.ignore_patterns(*_BESIDE, "*.lock"))
             with self.opened(copy) as rebuilt:
                 self.same(was, content_of(rebuilt), "folded from the journal")
@@ -261,7 +261,7 @@ def content_of(lab: memlab.Lab) -> dict[str, Any]:
     """Return everything that a lab reports: the results of its readers and its folded registers."""
     lab.graph.link_waiting()
     slates, state = lab.slates(), lab.io.store.state
-    shown: dict[str, Any] = {
+    content: dict[str, Any] = {
         "memories": lab.memories,
         "edges": lab.edges,
         "entities": lab.facts.entities.frame(),
@@ -275,18 +275,18 @@ def content_of(lab: memlab.Lab) -> dict[str, Any]:
         "pins": {slot: version.hash for slot, version in lab.policies.pins.items()},
         "log": lab.log,
     }
-    shown |= {
+    content |= {
         name: getattr(slates, name).collect() for name in ("decisions", "candidates", "feedback")
     }
-    shown |= {
+    content |= {
         f"register {name}": msgspec.msgpack.encode(value.dump())
         for name, value in state.projections.items()
     }
     rows = np.arange(len(state))
-    shown["uses"] = state.uses.values.tolist()
-    shown["vectors"] = state.vectors.take(rows).tobytes()
-    shown["words"] = state.words.lengths.tolist()
-    return shown
+    content["uses"] = state.uses.values.tolist()
+    content["vectors"] = state.vectors.take(rows).tobytes()
+    content["words"] = state.words.lengths.tolist()
+    return content
 
 
 def _unlike(first: Any, second: Any) -> str:
