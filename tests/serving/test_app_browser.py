@@ -130,7 +130,7 @@ def test_a_recall_is_explained_and_judged_by_a_click(lab, show_in_host):
 
 def test_a_recall_that_found_nothing_says_so(show_in_host):
     _, app = show_in_host("tabs or spaces?")
-    app.get_by_text("Nothing that is remembered answers this.").wait_for()
+    app.get_by_text("No memory matches this query.").wait_for()
 
 
 def test_a_refusal_of_the_lab_is_shown(lab, show_in_host):
