@@ -337,8 +337,8 @@ def spread(
     Work and result are deterministic and do not depend on how the edges are stored. ``validated`` seeds are known
     to ascend, to exist and to have a finite energy.
 
-    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite, for a result of
-    ``pass_on`` of the wrong length, and for an unknown mode.
+    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite. It is also raised for a
+    result of ``pass_on`` of the wrong length and for an unknown mode.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3).tolist()
