@@ -130,7 +130,7 @@ def test_a_recall_is_explained_and_judged_by_a_click(lab, shown):
 
 def test_a_recall_that_found_nothing_says_so(shown):
     _, app = shown("tabs or spaces?")
-    app.get_by_text("Nothing that is remembered answers this.").wait_for()
+    app.get_by_text("No memory matches this query.").wait_for()
 
 
 def test_what_the_lab_refuses_is_shown(lab, shown):

@@ -145,3 +145,24 @@ def test_a_page_without_its_token_is_refused(page_of):
     page, _ = page_of()
     reply = page.request.get(page.url.partition("?")[0])
     assert reply.status == 403
+
+
+def test_a_group_opens_to_its_terms_and_expressions_are_shown_on_request(page_of, axe):
+    page, explorer = page_of()
+    page.locator(".memlab .hit").first.wait_for()
+    group = page.locator(".legend button").first
+    before = page.locator(".hit .bar").first.locator("i").count()
+    group.click()
+    page.locator(".legend button[aria-expanded=true]").wait_for()
+    assert page.locator(".hit .bar").first.locator("i").count() > before
+    page.locator(".hit .text").first.click()
+    page.locator(".explained tr.group").first.wait_for()
+    assert "(*" not in page.locator(".memlab .explorer").inner_text()
+    page.locator(".explained tr.group button").first.click()
+    page.locator(".explained tr.member").first.wait_for()
+    assert page.locator(".expression").count() == 0
+    page.get_by_role("button", name="Show expressions").click()
+    page.locator(".expression").first.wait_for()
+    assert axe(page) == []
+    labels = {label for hit in explorer.hits for label in hit.explain().frame["label"]}
+    assert page.locator(".legend .note").inner_text().split(" · ")[0] in labels

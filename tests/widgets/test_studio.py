@@ -76,7 +76,7 @@ def test_what_no_slate_can_tell_is_asked_of_the_lab(studio, asked, slot, source)
 
 
 def _then_unranked(lab, question, studio):
-    """What the lab shows now, then what it shows no more: the studio lists those that only the old policy had."""
+    """Return the memories without a rank after the change, then the results of the lab."""
     shown = list(lab.recall(question, log=False).ids)
     gone = studio.moves.filter((pl.col("question") == question) & pl.col("rank_after").is_null())
     return gone["memory_id"].to_list() + shown

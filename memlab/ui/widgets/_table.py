@@ -41,9 +41,10 @@ class MemoryTable(Widget, bundle="table"):
     lab
         The lab.
     filters
-        The condition of each column: words for kind, status, speaker, project, session and label
-        (None for memories without one); ``[low, high)`` for numbers and times in ISO format (None
-        for no bound); ``{"conflict": [True]}`` for memories that contradict another active memory.
+        The condition of each column. Kind, status, speaker, project, session and label take a list
+        of words, with None for memories without one. Numbers and times (in ISO format) take
+        ``[low, high]``, where ``high`` is excluded and None is no bound. ``{"conflict": [True]}``
+        selects memories that contradict another active memory.
     search
         The text of the search.
     by
