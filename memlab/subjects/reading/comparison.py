@@ -174,7 +174,7 @@ def _statement_spans(text: str, sentence: Sentence) -> list[tuple[int, int]]:
         ["never"],
     ):
         return [(sentence.start, sentence.stop)]
-    spans = [(start, stop) for start, stop in sentence.stated]
+    spans = list(sentence.stated)
     if sentence.act == "question":
         after = max([stop for _, stop in spans], default=sentence.start)
         presupposed = _PRESUPPOSED.search(text, after, sentence.stop)
@@ -621,8 +621,6 @@ def _comparable(
             if name.startswith("count:") and name[6:] in content and name[6:]
         ]
         comparable += [others["count:"]] if "count:" in others else []
-    elif kind.startswith("count:") and "count:" in others and not comparable:
-        comparable += []
     return comparable
 
 
