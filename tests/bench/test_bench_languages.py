@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+# The studies import one another by their file names, as scripts of one folder do.
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from experiments.languages import LANGUAGES, in_language, talk

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+# The studies import one another by their file names, as scripts of one folder do.
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import memlab
