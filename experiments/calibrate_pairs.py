@@ -1,4 +1,4 @@
-"""Fit ``PAIR_KNOTS`` in ``memlab/kernel/embedding/_calibration.py``: closeness by text length.
+"""Fit ``PAIR_KNOTS`` in ``memlab/kernel/embedding/_embedder.py``: closeness by text length.
 
     python experiments/calibrate_pairs.py FOLDER     # FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12
 

@@ -1,4 +1,4 @@
-"""Fit the constants of ``memlab/kernel/recall/_takes_over.py``: what a correction corrects.
+"""Fit the constants of ``memlab/kernel/recall/_features.py``: what a correction corrects.
 
     python experiments/corrects.py          # prints the fit and the errors of the constants in use
 
@@ -95,17 +95,17 @@ def _of_a_query(
     statement: int,
 ) -> Iterator[Floats]:
     """Yield the rows of one query."""
-    allowed = _features._older(arguments["created"], arguments["speakers"])
+    allowed = _features._find_older(arguments["created"], arguments["speakers"])
     length = np.log(np.maximum(arguments["words"], 1.0) / _features._TYPICAL)
     nearer = (
-        _features._closeness(arguments["vectors"], allowed, arguments["closeness"])
+        _features._measure_all_pairs(arguments["vectors"], allowed, arguments["closeness"])
         - _features._AT_TYPICAL
     )
     nearer -= _features._PER_LOG_WORD * (length + length[:, None]) / 2.0
     index = next(at for at, id in enumerate(ids) if of.get(id) == statement)
     for row in arguments["rows"].tolist():
         own, best = nearer[row, index], nearer[row, allowed[row]].max()
-        shared = _features._shared(arguments["content"][row], arguments["content"][index])
+        shared = _features._common_share(arguments["content"][row], arguments["content"][index])
         values = (own, own - best, arguments["late"][row], shared, float(arguments["change"][row]))
         yield np.array([*values, float(by[ids[row]] == statement)])
 
