@@ -101,7 +101,7 @@ async def tabulate(page: Any) -> None:
     await page.locator(".scroll .open").nth(2).click()
     await page.locator(".details .fields").wait_for()
     await page.get_by_role("button", name="History").click()
-    await page.get_by_text("What happened to memory").wait_for()
+    await page.get_by_text("History of memory").wait_for()
     await page.evaluate("document.activeElement.blur()")
 
 
@@ -120,7 +120,7 @@ async def chart(page: Any) -> None:
 
 async def explore(page: Any) -> None:
     """Explain the best result of a logged recall, and compare two."""
-    await page.get_by_label("Question").press("Enter")
+    await page.get_by_label("Query", exact=True).press("Enter")
     await page.get_by_text("logged as recall").wait_for()
     for pin in (await page.get_by_role("button", name="to compare").all())[:2]:
         await pin.click()
@@ -235,10 +235,10 @@ async def scrub(page: Any) -> None:
     await page.get_by_role("button", name="Pause").click()
     await page.get_by_label("Event", exact=True).press("End")
     await page.get_by_role("heading", name="recall").wait_for()
-    await page.get_by_text("At work for").wait_for(state="hidden", timeout=60_000)
+    await page.get_by_text("Working for").wait_for(state="hidden", timeout=60_000)
     await page.get_by_role("button", name="recall-score").click()
     await page.get_by_label("retention w20").fill("0.25")
-    await page.get_by_text("as the sliders say").first.wait_for(timeout=60_000)
+    await page.get_by_text("with the slider values").first.wait_for(timeout=60_000)
     await page.evaluate("document.activeElement.blur()")
 
 
@@ -289,7 +289,7 @@ async def film_studio(page: Any, draw: Callable[[int], Awaitable[None]]) -> None
     await page.get_by_label("Reason").fill("outdated memories stood first")
     await draw(60)
     await page.get_by_role("button", name="Install").click()
-    await page.get_by_text("is live.").wait_for()
+    await page.get_by_text("is active.").wait_for()
     await page.wait_for_timeout(300)
     await draw(220)
 

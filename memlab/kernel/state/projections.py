@@ -150,7 +150,7 @@ class Projection(ABC):
         Parameters
         ----------
         dumped
-            The value that ``dump`` returned, in this lab or in the one that an import comes from.
+            The return value of ``dump`` in this lab or in the source of an import.
         """
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
@@ -356,9 +356,9 @@ class Entry:
     """One entity, without the entities that were merged into it.
 
     ``mentions`` counts the memories that mention it, and ``last`` is the time of the newest, ``NEVER`` for none.
-    While the entity is merged ``into`` another, ``moved`` lists memories by id: those that had it as ``subject``
-    or ``object``, all that mentioned it (``edges``), and those that mentioned both entities without naming it
-    (``shared``).
+    While the entity is merged ``into`` another, ``moved`` lists memories by id. The lists are the memories with the
+    entity as ``subject`` or ``object``, all memories that mention it (``edges``), and the memories that mention both
+    entities without naming it (``shared``).
     """
 
     name: str

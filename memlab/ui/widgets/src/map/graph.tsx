@@ -1,4 +1,4 @@
-/** The neighbourhood of a memory, or of a question's hits, by forces on a canvas; nodes have shapes by what they are. */
+/** The graph around a memory, or around the results of a query. Nodes have shapes by their kind. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { clip, visible } from "../shared/text";
 import { Force, type Net } from "./force";
@@ -6,7 +6,7 @@ import { Force, type Net } from "./force";
 export type Node = { kind: string; id: number; name: string; hops: number };
 export type Edge = { source: number; target: number; relation: string; weight: number };
 const MARKS: Record<string, string> = { memory: "●", tag: "■", cluster: "◆", entity: "▲" };
-const DRAWN = 340; // steps until it stands still
+const DRAWN = 340; // Steps after which the layout no longer moves.
 
 export function Graph({
   nodes,
@@ -61,7 +61,7 @@ export function Graph({
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     const drawEdges = (
-      kept: (edge: Edge) => boolean,
+      isDrawn: (edge: Edge) => boolean,
       stroke: string,
       dash: number[],
       alpha: number,
@@ -69,7 +69,7 @@ export function Graph({
     ) => {
       pen.beginPath();
       for (const edge of edges) {
-        if (!kept(edge)) continue;
+        if (!isDrawn(edge)) continue;
         pen.moveTo(...at(edge.source));
         pen.lineTo(...at(edge.target));
       }
@@ -162,12 +162,12 @@ export function Graph({
   const find = (event: PointerEvent) => {
     const corner = canvas.current!.getBoundingClientRect();
     const { scale, x, y } = seen.current;
-    let [best, least] = [-1, 144];
+    let [best, smallest] = [-1, 144]; // A click within 12 pixels of a node selects it.
     for (let node = 0; node < nodes.length; node++) {
       const square =
         (force.x[node]! * scale + x - event.clientX + corner.left) ** 2 +
         (force.y[node]! * scale + y - event.clientY + corner.top) ** 2;
-      if (square < least) [best, least] = [node, square];
+      if (square < smallest) [best, smallest] = [node, square];
     }
     return best;
   };
@@ -178,7 +178,7 @@ export function Graph({
         class="graph"
         role="img"
         data-rate={rate}
-        aria-label={`Graph of ${nodes.length} nodes and ${edges.length} edges; its nearest are listed below`}
+        aria-label={`Graph of ${nodes.length} nodes and ${edges.length} edges; the nearest are listed below`}
         onPointerMove={(event) => setHover(find(event))}
         onPointerLeave={() => setHover(-1)}
         onClick={(event) => {
@@ -194,7 +194,7 @@ export function Graph({
         ))}
         {edges.some((edge) => edge.relation === "near") && (
           <span>
-            <b>┄</b> near by meaning{" "}
+            <b>┄</b> similar{" "}
           </span>
         )}
         {edges.some((edge) => edge.relation === "contradicts") && (
