@@ -130,11 +130,14 @@ function Axis({ on, label }: { on: Scale; label: string }) {
 }
 
 function Whisker({ row, on, base }: { row: Row; on: Scale; base: number | null }) {
-  const at = (value: number) => Math.min(100, Math.max(0, 100 * on.place(value)));
+  const toPercent = (value: number) => Math.min(100, Math.max(0, 100 * on.place(value)));
   const bar = (low: number | null, high: number | null) =>
     low === null || high === null
       ? undefined
-      : { left: `${at(low)}%`, width: `${Math.max(0.3, at(high) - at(low))}%` };
+      : {
+          left: `${toPercent(low)}%`,
+          width: `${Math.max(0.3, toPercent(high) - toPercent(low))}%`,
+        };
   const description =
     row.value === null
       ? `no estimate; the bounds are ${num(row.lower, 3)} and ${num(row.upper, 3)}`
@@ -147,9 +150,9 @@ function Whisker({ row, on, base }: { row: Row; on: Scale; base: number | null }
       title={description}
     >
       {on.ticks.map((tick) => (
-        <s key={tick} style={{ left: `${at(tick)}%` }} />
+        <s key={tick} style={{ left: `${toPercent(tick)}%` }} />
       ))}
-      {base !== null && <b class="baseline" style={{ left: `${at(base)}%` }} />}
+      {base !== null && <b class="baseline" style={{ left: `${toPercent(base)}%` }} />}
       {bar(row.lower, row.upper) && (
         <i
           class={row.value === null ? "bounds alone" : "bounds"}
@@ -159,9 +162,14 @@ function Whisker({ row, on, base }: { row: Row; on: Scale; base: number | null }
       {row.value !== null && bar(row.low, row.high) && (
         <i class="line" style={bar(row.low, row.high)} />
       )}
-      {row.value !== null && <i class={`dot ${tone(row)}`} style={{ left: `${at(row.value)}%` }} />}
+      {row.value !== null && (
+        <i class={`dot ${tone(row)}`} style={{ left: `${toPercent(row.value)}%` }} />
+      )}
       {row.value === null && (
-        <span class="withheld" style={{ left: `${row.upper === null ? 0 : at(row.upper) + 1}%` }}>
+        <span
+          class="withheld"
+          style={{ left: `${row.upper === null ? 0 : toPercent(row.upper) + 1}%` }}
+        >
           withheld
         </span>
       )}

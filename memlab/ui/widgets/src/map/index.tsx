@@ -60,8 +60,8 @@ function MemoryMap() {
   const [colour, setColour] = useTrait<string>("colour");
   const [ids, setIds] = useTrait<number[]>("ids");
   const [focus, setFocus] = useTrait<number>("focus");
-  const [near, setNear] = useState<Neighbourhood | null>(null);
-  const [seen, setSeen] = useState<Seen | null>(null);
+  const [neighbourhood, setNeighbourhood] = useState<Neighbourhood | null>(null);
+  const [details, setDetails] = useState<Seen | null>(null);
   const [most, setMost] = useState(60);
   const [question, setQuestion] = useState("");
   const [step, setStep] = useState(0);
@@ -71,16 +71,16 @@ function MemoryMap() {
 
   const look = useLatest(async (memory: number, most: number) => {
     if (!memory) {
-      setSeen(null);
-      return setNear((now) => (now?.question ? now : null));
+      setDetails(null);
+      return setNeighbourhood((now) => (now?.question ? now : null));
     }
     const [details, graph] = await Promise.all([
       ask<{ rows: Table }>("look", { memories: [memory] }),
       ask<GraphAnswer>("graph", { seeds: memory, most }),
     ]);
-    setSeen(rows<Seen>(details?.rows)[0] ?? null);
+    setDetails(rows<Seen>(details?.rows)[0] ?? null);
     if (graph)
-      setNear({
+      setNeighbourhood({
         nodes: rows<Node>(graph.nodes),
         edges: rows<Edge>(graph.edges),
         cut: graph.cut,
@@ -93,10 +93,10 @@ function MemoryMap() {
   const spread = async () => {
     const answer = await ask<GraphAnswer>("spread", { question, most });
     if (!answer) return;
-    setSeen(null);
+    setDetails(null);
     setFocus(0);
     setStep(0);
-    setNear({
+    setNeighbourhood({
       ...answer,
       nodes: rows<Node>(answer.nodes),
       edges: rows<Edge>(answer.edges),
@@ -106,40 +106,42 @@ function MemoryMap() {
   };
 
   const active = useMemo(() => {
-    if (!near?.active) return null;
+    if (!neighbourhood?.active) return null;
     return new Map(
-      near.active.filter((wave) => wave.step === step).map((wave) => [wave.node, wave.activation]),
+      neighbourhood.active
+        .filter((wave) => wave.step === step)
+        .map((wave) => [wave.node, wave.activation]),
     );
-  }, [near, step]);
+  }, [neighbourhood, step]);
   const seeds = useMemo(
     () =>
       new Set(
-        near?.seeds.map((id) =>
-          near.nodes.findIndex((node) => node.kind === "memory" && node.id === id),
+        neighbourhood?.seeds.map((id) =>
+          neighbourhood.nodes.findIndex((node) => node.kind === "memory" && node.id === id),
         ),
       ),
-    [near],
+    [neighbourhood],
   );
   const marks = useMemo<Mark[]>(() => {
     const top = Math.max(...(active?.values() ?? []), 1e-9);
-    return near && active
+    return neighbourhood && active
       ? [...active]
-          .filter(([node]) => near.nodes[node]!.kind === "memory")
-          .map(([node, amount]) => ({ id: near.nodes[node]!.id, amount: amount / top }))
+          .filter(([node]) => neighbourhood.nodes[node]!.kind === "memory")
+          .map(([node, amount]) => ({ id: neighbourhood.nodes[node]!.id, amount: amount / top }))
       : [];
-  }, [near, active]);
+  }, [neighbourhood, active]);
   const joined = useMemo<[number, number][]>(() => {
-    if (!near) return [];
+    if (!neighbourhood) return [];
     const memory = (node: Node | undefined) => node?.kind === "memory";
-    return near.edges
+    return neighbourhood.edges
       .filter(
         (edge) =>
-          memory(near.nodes[edge.source]) &&
-          memory(near.nodes[edge.target]) &&
-          (near.question || seeds.has(edge.source) || seeds.has(edge.target)),
+          memory(neighbourhood.nodes[edge.source]) &&
+          memory(neighbourhood.nodes[edge.target]) &&
+          (neighbourhood.question || seeds.has(edge.source) || seeds.has(edge.target)),
       )
-      .map((edge) => [near.nodes[edge.source]!.id, near.nodes[edge.target]!.id]);
-  }, [near, seeds]);
+      .map((edge) => [neighbourhood.nodes[edge.source]!.id, neighbourhood.nodes[edge.target]!.id]);
+  }, [neighbourhood, seeds]);
   const labels = useMemo(
     () =>
       legend.colour === "cluster" ? (legend.words ?? []).slice(0, 7).map(([word]) => word) : [],
@@ -150,7 +152,9 @@ function MemoryMap() {
     const all = points?.getChild("id").toArray() as ArrayLike<number>;
     setIds(Array.from(all).filter((_, index) => codes[index] === code));
   };
-  const steps = near?.active ? Math.max(...near.active.map((wave) => wave.step)) : 0;
+  const steps = neighbourhood?.active
+    ? Math.max(...neighbourhood.active.map((wave) => wave.step))
+    : 0;
 
   return (
     <div class="map" ref={root}>
@@ -218,7 +222,7 @@ function MemoryMap() {
         )}
       </p>
       {about.shown > 0 ? (
-        <div class={near ? "both" : "alone"}>
+        <div class={neighbourhood ? "both" : "alone"}>
           <div class="left">
             <Scatter
               points={points}
@@ -234,26 +238,32 @@ function MemoryMap() {
             />
             <Key legend={legend} pick={selectWord} />
           </div>
-          {near && (
+          {neighbourhood && (
             <section class="near" aria-label="Neighbourhood">
-              {seen && !near.question && (
+              {details && !neighbourhood.question && (
                 <div class="focus">
-                  <UserText text={seen.text} />
-                  <p class="note">{`#${seen.id} · ${visible(seen.kind)} · ${seen.status} · ${seen.created}`}</p>
+                  <UserText text={details.text} />
+                  <p class="note">{`#${details.id} · ${visible(details.kind)} · ${details.status} · ${details.created}`}</p>
                 </div>
               )}
-              {near.question && (
-                <Steps near={near} step={step} steps={steps} setStep={setStep} active={active!} />
+              {neighbourhood.question && (
+                <Steps
+                  neighbourhood={neighbourhood}
+                  step={step}
+                  steps={steps}
+                  setStep={setStep}
+                  active={active!}
+                />
               )}
               <Graph
-                nodes={near.nodes}
-                edges={near.edges}
+                nodes={neighbourhood.nodes}
+                edges={neighbourhood.edges}
                 active={active}
                 seeds={seeds}
                 look={setFocus}
               />
               <label class="most">
-                {`At most ${most.toLocaleString("en")} nodes${near.cut ? " (more exist)" : ""}`}
+                {`At most ${most.toLocaleString("en")} nodes${neighbourhood.cut ? " (more exist)" : ""}`}
                 <input
                   type="range"
                   min={20}
@@ -264,13 +274,15 @@ function MemoryMap() {
                   onInput={(event) => setMost(Number(event.currentTarget.value))}
                 />
               </label>
-              {!near.question && <Neighbours near={near} look={setFocus} />}
+              {!neighbourhood.question && (
+                <Neighbours neighbourhood={neighbourhood} look={setFocus} />
+              )}
               <button
                 type="button"
                 class="plain close"
                 aria-label="Close the neighbourhood"
                 onClick={() => {
-                  setNear(null);
+                  setNeighbourhood(null);
                   setFocus(0);
                 }}
               >
@@ -321,13 +333,13 @@ function Key({ legend, pick }: { legend: Legend; pick: (code: number) => void })
 }
 
 function Steps({
-  near,
+  neighbourhood,
   step,
   steps,
   setStep,
   active,
 }: {
-  near: Neighbourhood;
+  neighbourhood: Neighbourhood;
   step: number;
   steps: number;
   setStep: (step: number) => void;
@@ -350,27 +362,37 @@ function Steps({
         {best.map(([node, amount]) => (
           <li key={node}>
             <span class="number">{num(amount, 2)}</span>{" "}
-            <UserText text={clip(near.nodes[node]!.name, 46)} />
+            <UserText text={clip(neighbourhood.nodes[node]!.name, 46)} />
           </li>
         ))}
       </ol>
-      {near.beyond! > 0 && step === steps && (
-        <p class="note">{`${plural(near.beyond!, "more active node")} outside this graph.`}</p>
+      {neighbourhood.beyond! > 0 && step === steps && (
+        <p class="note">{`${plural(neighbourhood.beyond!, "more active node")} outside this graph.`}</p>
       )}
     </div>
   );
 }
 
 /** The neighbours in the graph as a list, which a screen reader can read. */
-function Neighbours({ near, look }: { near: Neighbourhood; look: (id: number) => void }) {
-  const [seed] = near.seeds;
-  const own = near.nodes.findIndex((node) => node.kind === "memory" && node.id === seed);
-  const joined = near.edges.filter((edge) => edge.source === own || edge.target === own);
+function Neighbours({
+  neighbourhood,
+  look,
+}: {
+  neighbourhood: Neighbourhood;
+  look: (id: number) => void;
+}) {
+  const [seed] = neighbourhood.seeds;
+  const seedIndex = neighbourhood.nodes.findIndex(
+    (node) => node.kind === "memory" && node.id === seed,
+  );
+  const joined = neighbourhood.edges.filter(
+    (edge) => edge.source === seedIndex || edge.target === seedIndex,
+  );
   return (
     <ul class="beside" aria-label="Neighbours">
       {joined.slice(0, 12).map((edge, index) => {
-        const node = near.nodes[edge.source === own ? edge.target : edge.source]!;
-        const arrow = edge.relation === "near" ? "" : edge.source === own ? " →" : " ←";
+        const node = neighbourhood.nodes[edge.source === seedIndex ? edge.target : edge.source]!;
+        const arrow = edge.relation === "near" ? "" : edge.source === seedIndex ? " →" : " ←";
         return (
           <li key={index}>
             <span class="note">{`${edge.relation}${arrow} ${num(edge.weight, 2)}`}</span>{" "}

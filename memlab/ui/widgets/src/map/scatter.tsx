@@ -55,7 +55,7 @@ export function Scatter({
   const [hover, setHover] = useState<{ seen: Seen; x: number; y: number } | null>(null);
   const dragStart = useRef<{ x: number; y: number; view: View; moved: boolean } | null>(null);
 
-  const at = useMemo(
+  const coordinates = useMemo(
     () => ({
       id: (points?.getChild("id")?.toArray() ?? new Int32Array(0)) as Int32Array,
       x: (points?.getChild("x")?.toArray() ?? new Float32Array(0)) as Float32Array,
@@ -63,15 +63,18 @@ export function Scatter({
     }),
     [points],
   );
-  const indexOf = useMemo(() => new Map(Array.from(at.id, (id, index) => [id, index])), [at]);
+  const indexOf = useMemo(
+    () => new Map(Array.from(coordinates.id, (id, index) => [id, index])),
+    [coordinates],
+  );
   const cloud = useMemo<Cloud>(() => {
-    const count = at.id.length;
+    const count = coordinates.id.length;
     const fits = shades?.numRows === count;
     const picked = new Uint8Array(count);
     for (const id of ids) if (indexOf.has(id)) picked[indexOf.get(id)!] = 1;
     return {
-      x: at.x,
-      y: at.y,
+      x: coordinates.x,
+      y: coordinates.y,
       picked,
       some: ids.length > 0,
       place: fits
@@ -81,7 +84,7 @@ export function Scatter({
         ? Float32Array.from(shades!.getChild("value").toArray() as ArrayLike<number>)
         : new Float32Array(count).fill(NaN),
     };
-  }, [at, shades, ids]);
+  }, [coordinates, shades, ids]);
 
   useEffect(() => {
     try {
@@ -158,8 +161,8 @@ export function Scatter({
       const [from, to] = [indexOf.get(a), indexOf.get(b)];
       if (from === undefined || to === undefined) continue;
       pen.beginPath();
-      pen.moveTo(...onto(at.x[from]!, at.y[from]!));
-      pen.lineTo(...onto(at.x[to]!, at.y[to]!));
+      pen.moveTo(...onto(coordinates.x[from]!, coordinates.y[from]!));
+      pen.lineTo(...onto(coordinates.x[to]!, coordinates.y[to]!));
       pen.stroke();
     }
     pen.globalAlpha = 0.95;
@@ -187,7 +190,7 @@ export function Scatter({
       const index = indexOf.get(id);
       if (index === undefined) return;
       pen.beginPath();
-      pen.arc(...onto(at.x[index]!, at.y[index]!), radius, 0, 2 * Math.PI);
+      pen.arc(...onto(coordinates.x[index]!, coordinates.y[index]!), radius, 0, 2 * Math.PI);
       pen.strokeStyle = colour;
       pen.stroke();
     }
@@ -200,13 +203,13 @@ export function Scatter({
     const taken: [number, number, number][] = [];
     labels.forEach((label, which) => {
       const members: number[] = [];
-      for (let index = 0; index < at.id.length; index++)
+      for (let index = 0; index < coordinates.id.length; index++)
         if (cloud.place[index] === which) members.push(index);
       if (!members.length) return;
       const middle = (of: Float32Array) =>
         members.map((index) => of[index]!).sort((a, b) => a - b)[members.length >> 1]!;
       const text = clip(visible(label), 34);
-      const [x, above] = onto(middle(at.x), middle(at.y));
+      const [x, above] = onto(middle(coordinates.x), middle(coordinates.y));
       const half = pen.measureText(text).width / 2;
       const free = (y: number) =>
         taken.every(
@@ -233,7 +236,8 @@ export function Scatter({
     const corner = box.current!.getBoundingClientRect();
     return [event.clientX - corner.left, event.clientY - corner.top];
   };
-  const hit = (x: number, y: number) => nearest(at, ...back(x, y), 14 / (view.scale * side));
+  const hit = (x: number, y: number) =>
+    nearest(coordinates, ...back(x, y), 14 / (view.scale * side));
   const zoom = (by: number, x = size[0] / 2, y = size[1] / 2) => {
     const [cx, cy] = back(x, y);
     const scale = Math.max(0.5, Math.min(200, view.scale * by));
@@ -320,7 +324,7 @@ export function Scatter({
           }
           const index = hit(x, y);
           if (index < 0 || offline) return setHover(null);
-          if (hover?.seen.id !== at.id[index]) look(at.id[index]!, x, y);
+          if (hover?.seen.id !== coordinates.id[index]) look(coordinates.id[index]!, x, y);
         }}
         onPointerUp={(event) => {
           const [x, y] = under(event);
@@ -328,7 +332,7 @@ export function Scatter({
             pick(
               path.length > 2
                 ? selectWithin(
-                    at,
+                    coordinates,
                     path.map(([px, py]) => back(px, py)),
                   )
                 : [],
@@ -338,7 +342,7 @@ export function Scatter({
           const moved = dragStart.current?.moved;
           dragStart.current = null;
           const index = hit(x, y);
-          if (!moved) setFocus(index < 0 ? 0 : at.id[index]!);
+          if (!moved) setFocus(index < 0 ? 0 : coordinates.id[index]!);
         }}
         onPointerLeave={() => setHover(null)}
         onKeyDown={(event) => {
@@ -357,8 +361,8 @@ export function Scatter({
           else if (event.key === "+" || event.key === "=") zoom(1.3);
           else if (event.key === "-") zoom(1 / 1.3);
           else if (event.key === "Enter") {
-            const index = nearest(at, view.x, view.y, 4);
-            if (index >= 0) setFocus(at.id[index]!);
+            const index = nearest(coordinates, view.x, view.y, 4);
+            if (index >= 0) setFocus(coordinates.id[index]!);
           } else return;
           event.preventDefault();
         }}
@@ -379,7 +383,7 @@ export function Scatter({
         )}
       </div>
       {kind === "canvas" && (
-        <p class="notice">{`This browser draws no WebGL here, so the map is drawn without it${at.id.length > MOST_PLAIN ? `. It shows an even sample of at most ${MOST_PLAIN.toLocaleString("en")} points; a lasso selects from all points` : ""}.`}</p>
+        <p class="notice">{`This browser draws no WebGL here, so the map is drawn without it${coordinates.id.length > MOST_PLAIN ? `. It shows an even sample of at most ${MOST_PLAIN.toLocaleString("en")} points; a lasso selects from all points` : ""}.`}</p>
       )}
     </div>
   );

@@ -75,17 +75,17 @@ export function Field({
     const sharp = devicePixelRatio || 1;
     Object.assign(canvas.current!, { width: width * sharp, height: height * sharp });
     context.scale(sharp, sharp);
-    const at = (id: number): [number, number] => {
+    const toCorner = (id: number): [number, number] => {
       const cell = place.get(id)!;
       return [(cell % columns) * (size + GAP), Math.floor(cell / columns) * (size + GAP)];
     };
     context.fillStyle = line!;
     for (const id of ids)
-      context.fillRect(at(id)[0] + size / 2 - 0.5, at(id)[1] + size / 2 - 0.5, 1, 1);
+      context.fillRect(toCorner(id)[0] + size / 2 - 0.5, toCorner(id)[1] + size / 2 - 0.5, 1, 1);
     for (let row = 0; frame && row < frame.ids.length; row++) {
       const id = frame.ids[row]!;
       if (!place.has(id)) continue;
-      const [x, y] = at(id);
+      const [x, y] = toCorner(id);
       const status = about.statuses[frame.status[side][row]!]!;
       context.clearRect(x - 1, y - 1, size + 2, size + 2);
       context.globalAlpha = 0.1 + 0.9 * (frame.keep[side][row]! / 255);

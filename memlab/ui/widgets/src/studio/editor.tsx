@@ -211,10 +211,10 @@ export function Editor({
   }, []);
 
   useEffect(() => {
-    const now = view.current!;
-    if (mine || now.state.doc.toString() === source) return;
-    now.dispatch({
-      changes: { from: 0, to: now.state.doc.length, insert: source },
+    const editor = view.current!;
+    if (mine || editor.state.doc.toString() === source) return;
+    editor.dispatch({
+      changes: { from: 0, to: editor.state.doc.length, insert: source },
       annotations: outside.of(true),
     });
   }, [source, mine]);
@@ -238,14 +238,14 @@ export function Editor({
 
   // The spans belong to the text that Python has read. While a user types ahead, the next answer will have them.
   useEffect(() => {
-    const now = view.current!;
-    if (now.state.doc.toString() !== source) return;
+    const editor = view.current!;
+    if (editor.state.doc.toString() !== source) return;
     const spans = params.flatMap(({ name, places }) =>
       places.map(([from, to]) => ({ name, from, to })),
     );
-    if (!problem) now.dispatch({ effects: setPlaces.of(spans) });
-    const marks = problem?.places ? [mark(problem, now.state.doc.length)] : [];
-    now.dispatch(setDiagnostics(now.state, marks));
+    if (!problem) editor.dispatch({ effects: setPlaces.of(spans) });
+    const marks = problem?.places ? [mark(problem, editor.state.doc.length)] : [];
+    editor.dispatch(setDiagnostics(editor.state, marks));
   }, [source, params, problem, mine]);
 
   return <div class="editor" ref={host} />;

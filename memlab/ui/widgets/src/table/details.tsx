@@ -36,14 +36,14 @@ export function Details({
   const id = useId();
   const [details, setDetails] = useState<MemoryDetails | null>(null);
   const [history, setHistory] = useState<Event[] | null>(null);
-  const [near, setNear] = useState<Near[] | null>(null);
+  const [neighbours, setNeighbours] = useState<Near[] | null>(null);
   const [text, setText] = useState("");
   const [reason, setReason] = useState<string | null>(null);
   const [done, setDone] = useState("");
   useEffect(() => {
     let isMounted = true;
     setHistory(null);
-    setNear(null);
+    setNeighbours(null);
     setReason(null);
     void ask<MemoryDetails>("memory", { memory }).then((answer) => {
       if (!isMounted || !answer) return;
@@ -165,12 +165,12 @@ export function Details({
         <button
           type="button"
           disabled={!!offline}
-          aria-expanded={near !== null}
+          aria-expanded={neighbours !== null}
           onClick={() =>
-            near
-              ? setNear(null)
+            neighbours
+              ? setNeighbours(null)
               : ask<{ rows: Table }>("similar", { memory }).then(
-                  (answer) => answer && setNear(rows<Near>(answer.rows)),
+                  (answer) => answer && setNeighbours(rows<Near>(answer.rows)),
                 )
           }
         >
@@ -212,11 +212,11 @@ export function Details({
         </div>
       )}
       <Conflicts conflicts={rows<Conflict>(details.conflicts)} open={open} />
-      {near && (
+      {neighbours && (
         <table>
           <caption>Nearest by meaning</caption>
           <tbody>
-            {near.map((neighbour) => (
+            {neighbours.map((neighbour) => (
               <tr key={neighbour.memory_id}>
                 <td class="number">{num(neighbour.similarity, 3)}</td>
                 <td>

@@ -390,10 +390,12 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
   }, [focus, start]);
   const move = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key];
-    const at = Number((event.target as HTMLElement).closest<HTMLElement>("[data-at]")?.dataset.at);
-    if (!by || Number.isNaN(at)) return;
+    const index = Number(
+      (event.target as HTMLElement).closest<HTMLElement>("[data-at]")?.dataset.at,
+    );
+    if (!by || Number.isNaN(index)) return;
     event.preventDefault();
-    const next = Math.max(0, Math.min(total - 1, at + by));
+    const next = Math.max(0, Math.min(total - 1, index + by));
     if (exact && (next * ROW < scroll || (next + 1) * ROW > scroll + view))
       box.current!.scrollTop = Math.max(0, next * ROW - (by > 0 ? view - ROW : 0));
     if (!exact && (next < start || next >= end - 2)) {
@@ -403,17 +405,17 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
     setFocus(next);
   };
   const shown = [];
-  for (let at = start; at < end; at++) {
-    const row = pages.current.get(Math.floor(at / PAGE))?.[at % PAGE];
-    const y = exact ? at * ROW : scroll + (at - start) * ROW;
+  for (let index = start; index < end; index++) {
+    const row = pages.current.get(Math.floor(index / PAGE))?.[index % PAGE];
+    const y = exact ? index * ROW : scroll + (index - start) * ROW;
     shown.push(
       row ? (
         <div
-          key={at}
+          key={index}
           class={row.id === open ? "row opened" : "row"}
           role="row"
-          aria-rowindex={at + 2}
-          data-at={at}
+          aria-rowindex={index + 2}
+          data-at={index}
           data-memory={row.id}
           style={{ top: `${y}px` }}
         >
@@ -461,10 +463,10 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
         </div>
       ) : (
         <div
-          key={at}
+          key={index}
           class="row waiting"
           role="row"
-          aria-rowindex={at + 2}
+          aria-rowindex={index + 2}
           style={{ top: `${y}px` }}
         >
           <span role="cell">…</span>

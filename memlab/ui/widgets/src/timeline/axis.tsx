@@ -89,7 +89,7 @@ export function Axis({
   const bySlot = new Map<string, Event[]>();
   for (const event of events) bySlot.set(event.slot, [...(bySlot.get(event.slot) ?? []), event]);
   const lanes = [...bySlot].filter(([name, own]) => name === slot || own.length > 1);
-  const most = Math.max(1, ...bins.map((bin) => Math.max(bin.good, bin.count - bin.good)));
+  const largest = Math.max(1, ...bins.map((bin) => Math.max(bin.good, bin.count - bin.good)));
   return (
     <div class="axis">
       {lanes.map(([name, own]) => (
@@ -174,8 +174,8 @@ export function Axis({
                 style={style}
                 title={`${bin.good} helped, ${bin.count - bin.good} did not`}
               >
-                <i class="good" style={{ height: `${(50 * bin.good) / most}%` }} />
-                <i class="bad" style={{ height: `${(50 * (bin.count - bin.good)) / most}%` }} />
+                <i class="good" style={{ height: `${(50 * bin.good) / largest}%` }} />
+                <i class="bad" style={{ height: `${(50 * (bin.count - bin.good)) / largest}%` }} />
               </span>
             );
           })}

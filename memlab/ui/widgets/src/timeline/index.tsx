@@ -44,7 +44,7 @@ function Timeline() {
   const [even, setEven] = useState<"time" | "order" | null>(null);
   const [chosen, setChosen] = useState(0);
 
-  const own = events.filter((event) => event.slot === slot);
+  const slotEvents = events.filter((event) => event.slot === slot);
   const { now } = about;
   const lanes = new Set([
     slot,
@@ -118,7 +118,7 @@ function Timeline() {
         pick={pick}
       />
       <Versions
-        own={own}
+        slotEvents={slotEvents}
         judged={judged}
         picked={picked}
         pick={pick}
@@ -134,7 +134,7 @@ function Timeline() {
       )}
       {picked.length < 2 && (
         <p class="note">
-          {own.length > 1
+          {slotEvents.length > 1
             ? "Pick two versions to compare them."
             : "There is only one version, so there is nothing to compare yet."}
         </p>
@@ -178,7 +178,7 @@ function Timeline() {
 }
 
 type VersionsProps = {
-  own: Event[];
+  slotEvents: Event[];
   judged: Judged[];
   picked: number[];
   pick: (version: number) => void;
@@ -188,7 +188,16 @@ type VersionsProps = {
   times: number[];
 };
 
-function Versions({ own, judged, picked, pick, about, slot, offline, times }: VersionsProps) {
+function Versions({
+  slotEvents,
+  judged,
+  picked,
+  pick,
+  about,
+  slot,
+  offline,
+  times,
+}: VersionsProps) {
   const ask = useAsk();
   const [reason, setReason] = useState("");
   const pin = about.pins?.[slot];
@@ -196,8 +205,8 @@ function Versions({ own, judged, picked, pick, about, slot, offline, times }: Ve
     offline ||
     (about.writable ? "" : "This lab is read-only.") ||
     (pin === undefined ? "" : `The slot is pinned to version ${pin}. Unpin it first.`);
-  const numbers = [...new Set(own.map((event) => event.version))].reverse();
-  const live = own.at(-1)?.version;
+  const numbers = [...new Set(slotEvents.map((event) => event.version))].reverse();
+  const live = slotEvents.at(-1)?.version;
   return (
     <div class="versions">
       <table>
@@ -221,7 +230,7 @@ function Versions({ own, judged, picked, pick, about, slot, offline, times }: Ve
         </thead>
         <tbody>
           {numbers.map((number) => {
-            const rows = own.filter((event) => event.version === number);
+            const rows = slotEvents.filter((event) => event.version === number);
             const first = rows[0]!;
             const counts = judged.find((outcome) => outcome.version === number);
             return (
