@@ -163,11 +163,13 @@ def test_an_unknown_name_is_refused_with_the_nearest():
     def second_call(value: int = 0) -> None:
         raise TypeError("of its own")
 
-    with pytest.raises(InputError, match=r'^one has no argument "vallue"\. Did you mean value\?$'):
+    with pytest.raises(
+        InputError, match=r'^first_call has no argument "vallue"\. Did you mean value\?$'
+    ):
         first_call(None, vallue=1)
     with pytest.raises(InputError, match=r"Known: most, value\."):
         first_call(None, zzz=1)
-    with pytest.raises(InputError, match='two has no argument "vlaue"'):
+    with pytest.raises(InputError, match='second_call has no argument "vlaue"'):
         first_call(None)
     with pytest.raises(TypeError, match="of its own"):
         second_call(value=1)
