@@ -39,9 +39,16 @@ Floats = NDArray[np.float64]
 class EdgeBatch:
     """The edges crossed in one wave, ordered by the row that is left, then by edge.
 
-    ``source`` is the node that is left and ``target`` the node that is reached, in whichever direction the edge
-    points; ``outgoing`` says whether it points from source to target. ``activation`` is that of the source, and
-    ``depth`` the number of the wave, from 1.
+    Attributes
+    ----------
+    source, target
+        The node that is left and the node that is reached, in whichever direction the edge points.
+    outgoing
+        Whether the edge points from source to target.
+    activation
+        The activation of the source.
+    depth
+        The number of the wave, from 1.
     """
 
     activation: Floats
@@ -64,14 +71,22 @@ PassOn = Callable[[EdgeBatch], Floats]
 class Spread:
     """The seeds and the nodes reached, in ascending order: memories first, then tags, clusters, entities.
 
-    ``received`` is what arrived over edges (0 for none), ``activation`` the final activation, and ``hops`` the
-    number of edges from the nearest seed (0 for a seed). For a personalised PageRank, hops count only edges that
-    were pushed over.
-
-    Three fields say what limits left out. ``unexpanded`` counts nodes that did not pass on in some wave because
-    it had reached its limit of crossings, and ``narrowed`` counts nodes that passed over their newest edges only.
-    ``left`` is the energy that had not settled when a personalised PageRank ended: no activation is too low by
-    more than that.
+    Attributes
+    ----------
+    received
+        The energy that arrived over edges, 0 for none.
+    activation
+        The final activation.
+    hops
+        The number of edges from the nearest seed, 0 for a seed. For a personalised PageRank, hops count
+        only edges that were pushed over.
+    unexpanded
+        The number of nodes that did not pass on in some wave because it had reached its limit of crossings.
+    narrowed
+        The number of nodes that passed over their newest edges only.
+    left
+        The energy that had not settled when a personalised PageRank ended. No activation is too low by
+        more than this energy.
     """
 
     rows: Ints
@@ -315,8 +330,8 @@ def spread(
     Work and result are deterministic and do not depend on how the edges are stored. ``validated`` seeds are known
     to ascend, to exist and to have a finite energy.
 
-    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite, for a result of
-    ``pass_on`` of the wrong length, and for an unknown mode.
+    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite. An unknown mode
+    and a result of ``pass_on`` of the wrong length raise it too.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3).tolist()

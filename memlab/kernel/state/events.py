@@ -152,8 +152,8 @@ class Field:
     role
         The kind of value; see ``Role``.
     fields
-        The fields of a mapping by name, with ``*`` for any other name; or the columns of ``rows``, each a list with
-        one item for each row or one value for all rows.
+        The fields of a mapping by name, with ``*`` for any other name; or the columns of ``rows``. A column is a
+        list with one item for each row, or one value for all rows.
     items
         The field of each item of a list (one field), or of each position of a tuple.
     keys
@@ -162,8 +162,9 @@ class Field:
         Whether everyone who sees the event may read the string. Other strings are left out if the event names a
         memory that is hidden from the viewer.
     held
-        Where a name comes from. It belongs to the memories in the same mapping; or a person ``declared`` it, so
-        that it stays when memories are purged; or it is a ``reference`` to a name that memories have elsewhere.
+        Where a name comes from. By default, the name belongs to the memories in the same mapping. A name that a
+        person ``declared`` stays when memories are purged. A ``reference`` repeats a name that memories have
+        elsewhere.
     asked
         Whether the text is a query. A purge of similar queries removes it with its vector, and removes an item of a
         list that names a memory as a whole.
@@ -357,9 +358,10 @@ class EventType:
     asks
         Whether the event is a recall, which its asker sees even if it names no memory.
     replay
-        What a replay under another pack does with the event. ``values`` applies the values that it sets;
-        ``left-out`` counts it as left out, because it depends on the state of the original lab. Empty, the
-        default, means that a replay handles the kind itself or that the pack decides again.
+        What a replay under another pack does with the event. With ``values``, the replay applies the values
+        that the event sets. With ``left-out``, the replay counts the event as left out, because it depends on
+        the state of the original lab. Empty, the default, means that a replay handles the kind itself or that
+        the pack decides again.
 
     Examples
     --------

@@ -143,12 +143,12 @@ class Projection(ABC):
 
     @abstractmethod
     def load(self, dumped: Any) -> None:
-        """Load a table that ``dump`` returned.
+        """Load a dumped table.
 
         Parameters
         ----------
         dumped
-            The value that ``dump`` returned, in this lab or in the one that an import comes from.
+            The result of ``dump``, in this lab or in the source lab of an import.
         """
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
@@ -345,10 +345,18 @@ def entity_key(name: str) -> str:
 class Entry:
     """One entity, without the entities that were merged into it.
 
-    ``mentions`` counts the memories that mention it, and ``last`` is the time of the newest, ``NEVER`` for none.
-    While the entity is merged ``into`` another, ``moved`` lists memories by id: those that had it as ``subject``
-    or ``object``, all that mentioned it (``edges``), and those that mentioned both entities without naming it
-    (``shared``).
+    Attributes
+    ----------
+    mentions
+        The number of memories that mention the entity.
+    last
+        The time of the newest mention, ``NEVER`` for none.
+    into
+        The entity that this one is merged into.
+    moved
+        The ids of memories while the entity is merged. Memories that had it as ``subject`` or ``object`` are
+        listed by that role. All memories that mentioned it are in ``edges``. Memories that mentioned both
+        entities without naming this one are in ``shared``.
     """
 
     name: str
