@@ -68,14 +68,14 @@ def fields() -> str:
         (f"`{c.name}`", type_in(frame, c.name), values_of(c), default_of(c), c.doc) for c in given
     ]
     lines[0] = (*lines[0][:3], "needed", lines[0][4])
-    return rows("field | type | values | default | what it is", lines)
+    return rows("field | type | values | default | description", lines)
 
 
 def kept() -> str:
     frame = memlab.open().memories
     own = [column for column in MEMORY.values() if column.name not in FIELDS]
     return rows(
-        "column | type | what it is", [(f"`{c.name}`", type_in(frame, c.name), c.doc) for c in own]
+        "column | type | description", [(f"`{c.name}`", type_in(frame, c.name), c.doc) for c in own]
     )
 
 
@@ -92,7 +92,7 @@ def edges() -> str:
         )
         for c in EDGE.values()
     ]
-    return rows("column | type | values | default | may be given | what it is", lines)
+    return rows("column | type | values | default | may be given | description", lines)
 
 
 def written(value: SettingValue) -> str:
@@ -153,7 +153,7 @@ def arguments() -> str:
                 "needed" if needed else "none" if field.default is None else f"`{field.default}`"
             )
             lines.append((f"`{tool.name}`", f"`{name}`", default, field.description or ""))
-    return rows("verb | argument | default | what it is", lines)
+    return rows("verb | argument | default | description", lines)
 
 
 def answers() -> str:

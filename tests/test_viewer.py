@@ -281,3 +281,19 @@ class TestDifferential:
             compared(written(seed, steps=10, pack=pack), report, viewers=("bob",))
         assert not report.examples
         assert [pair[0] == pytest.approx(pair[1]) for pair in report.hits] == [True]
+
+
+def test_private_memories_of_others_do_not_move_the_exploration_item():
+    """Labs that differ only in private memories of another agent show the same item by the same dice."""
+    shown = []
+    for private in (0, 1, 2, 5):
+        lab = memlab.open(seed=3)
+        lab.policies.use("(pack exploring :inherits memlab) (setting probe-rate 1.0)")
+        lab.remember([f"Note {number} on the garden" for number in range(60)], linking="off")
+        for number in range(private):
+            lab.agents("other").remember(f"Secret {number}", linking="off")
+        lab.remember("The last note on the garden", linking="off")
+        hits = lab.agents("reader").recall("the garden", limit=3)
+        assert any(hit.probe for hit in hits)
+        shown.append([hit.text for hit in hits])
+    assert shown.count(shown[0]) == len(shown)

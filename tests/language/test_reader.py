@@ -75,3 +75,13 @@ def test_drawn_programs_attacks_and_what_is_near_them(every: int) -> None:
     for mutation in MUTATIONS:
         texts += [mutation(rng.choice(texts), rng.choice(texts), rng) for _ in range(20 // every)]
     assert sum(map(check, texts)) > 700 // every
+
+
+def test_the_documented_limits_hold_to_the_character_and_the_integer():
+    rest = 20_000 - len("(fn [] 1)")
+    read_forms(Text("(fn [] 1)" + " " * rest))
+    with pytest.raises(PolicyError, match="20,000"):
+        read_forms(Text("(fn [] 1)" + " " * (rest + 1)))
+    read_forms(Text(f"(fn [] {2**53})"))
+    with pytest.raises(PolicyError):
+        read_forms(Text(f"(fn [] {2**53 + 1})"))

@@ -39,7 +39,9 @@ _MAX_REINFORCED = 2_147_483_647
 
 @dataclass(frozen=True)
 class Crossings:
-    """Edges crossed from some nodes: entry ``i`` leaves ``rows[position[i]]`` over ``edge[i]`` to ``neighbour[i]``.
+    """Edges crossed from some nodes.
+
+    Entry ``i`` leaves ``rows[position[i]]`` over ``edge[i]`` to ``neighbour[i]``.
 
     ``outgoing[i]`` says whether this is the edge's own direction. Entries are ordered by position, then edge.
     """
@@ -232,7 +234,10 @@ class Edges:
         self._columns["reinforcements"][numbers] += 1
 
     def remove(self, edges: ArrayLike) -> int:
-        """Remove edges, given by number or by a mask, and return how many had not been removed before."""
+        """Remove edges and return how many had not been removed before.
+
+        Edges are given by number or by a mask.
+        """
         wanted = np.asarray(edges)
         if wanted.dtype == np.bool_:
             if wanted.shape != (self._size,):
@@ -274,7 +279,7 @@ class Edges:
         return degree
 
     def crossings(self, rows: ArrayLike, *, newest: int | None = None) -> Crossings:
-        """Return every edge that leaves or enters ``rows``, once for each end that is among them.
+        """Return every edge at ``rows``, once for each end that is among them.
 
         With ``newest``, only that many of the latest edges of each row are returned.
         """
@@ -282,7 +287,7 @@ class Edges:
         return Crossings(met.position, met.edge, self._across(met), met.outgoing)
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
-        """Return each row's neighbour along its first edge of this relation, -1 if it has none."""
+        """Return each row's neighbour on its first edge of a relation, -1 without one."""
         layout, start, first = self._first.get(
             (relation, outgoing), (None, 0, np.empty(0, dtype=np.int64))
         )
@@ -307,7 +312,9 @@ class Edges:
     def find(
         self, source: ArrayLike, target: ArrayLike, relation: ArrayLike, *, either: bool = False
     ) -> Ints:
-        """Return the first edge of this relation from each source to its target, -1 if there is none.
+        """Return the first edge of a relation from each source to its target.
+
+        It is -1 for a pair without an edge.
 
         With ``either``, an edge from target to source counts too. The cost is proportional to the smaller degree
         of each pair.
@@ -337,7 +344,10 @@ class Edges:
     # -- On disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write columns and base into one file with room to grow, replacing the file whole."""
+        """Write columns and base into one file with room to grow.
+
+        The file is replaced whole.
+        """
         self._refresh(seal=True)
         write_edges(
             Path(path), self._size, self.live, self._columns, self._degree, self._adjacency.base

@@ -1,4 +1,7 @@
-"""Nodes of four kinds as integers: the kind in the high bits, a number within the kind in the low bits."""
+"""Nodes of four kinds as integers.
+
+The high bits have the kind, the low bits a number within the kind.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,9 @@ def node_numbers(nodes: ArrayLike) -> Ints:
 
 
 class Nodes:
-    """The nodes of a graph: the number of memories, and the names of tags, clusters and entities.
+    """The nodes of a graph.
+
+    They are the number of memories, and the names of tags, clusters and entities.
 
     A node never changes its code. ``vocabularies`` returns everything that a snapshot needs.
 
@@ -177,7 +182,10 @@ class Nodes:
         ]
 
     def vocabularies(self) -> dict[str, list[str]]:
-        """Return the names of each kind in the order of their numbers, as ``Nodes(...)`` takes them."""
+        """Return the names of each kind in the order of their numbers.
+
+        ``Nodes(...)`` takes names in this form.
+        """
         return {
             kind: list(names) for kind, names in zip(NODE_KINDS[1:], self._names[1:], strict=True)
         }
@@ -193,7 +201,7 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Layout:
-    """A dense numbering of nodes: ``room`` positions for each kind, one kind after the other.
+    """A dense numbering of nodes: ``room`` positions per kind, kind by kind.
 
     It maps nodes to positions of one array.
     """
@@ -244,7 +252,10 @@ class Layout:
         return np.asarray(positions - self._shift[kind])
 
     def with_room_for(self, codes: Ints) -> Layout:
-        """Return this layout, or one in which the kinds that are too small for ``codes`` have at least doubled."""
+        """Return a layout with room for ``codes``.
+
+        It is this layout, or one in which the kinds that are too small have at least doubled.
+        """
         if not len(codes):
             return self
         top = int(codes.max())
@@ -326,7 +337,10 @@ class IncidentEdges:
 
 @dataclass(frozen=True)
 class Base:
-    """Compressed sparse rows: position ``p`` has ``met[offsets[p]:offsets[p + 1]]``, each ``edge << 1 | outgoing``."""
+    """Compressed sparse rows.
+
+    Position ``p`` has ``met[offsets[p]:offsets[p + 1]]``, each ``edge << 1 | outgoing``.
+    """
 
     stop: int
     layout: Layout
@@ -336,7 +350,10 @@ class Base:
 
 @dataclass(frozen=True)
 class _Run:
-    """The ends of edges ``start..stop - 1`` as sorted keys ``node << 32 | edge << 1 | outgoing``."""
+    """The ends of edges ``start..stop - 1`` as sorted keys.
+
+    A key is ``node << 32 | edge << 1 | outgoing``.
+    """
 
     start: int
     stop: int
@@ -427,7 +444,10 @@ class Adjacency:
 
 
 def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None) -> Ints:
-    """Return keys ``position << 32 | edge << 1 | outgoing`` of the ranges ``start..stop - 1`` of ``met``."""
+    """Return the keys of the ranges ``start..stop - 1`` of ``met``.
+
+    A key is ``position << 32 | edge << 1 | outgoing``.
+    """
     count = stop - start
     if newest is not None:
         count = np.minimum(count, newest)
@@ -463,7 +483,10 @@ def _extended(run: _Run, ends: Ends, stop: int) -> _Run:
 
 
 def _compressed(ends: Ends, layout: Layout, alive: NDArray[np.bool_]) -> Base:
-    """Return the base of all edges by a counting sort, four times as fast as sorting ten million keys."""
+    """Return the base of all edges by a counting sort.
+
+    It is four times as fast as sorting ten million keys.
+    """
     from scipy.sparse import coo_array
 
     size = ends.shape[1]

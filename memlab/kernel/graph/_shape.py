@@ -1,4 +1,7 @@
-"""Simple graphs and measures of their shape: density, clustering, communities and the strongest paths."""
+"""Simple graphs and measures of their shape.
+
+The measures are density, clustering, communities and the strongest paths.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ class SimpleGraph:
 
 
 def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleGraph:
-    """Build the simple graph of the edges that were not removed, or of those in the mask ``keep``."""
+    """Build the simple graph of the current edges, or of those in a mask.
+
+    Without the mask ``keep``, the current edges are those that were not removed.
+    """
     from scipy.sparse import csr_matrix
 
     numbers = np.flatnonzero(edges.alive if keep is None else keep)
@@ -104,7 +110,9 @@ def density(edges: Edges, *, nodes: int) -> float:
 def clustering(
     edges: Edges | SimpleGraph, rows: ArrayLike, *, max_rows: int = 1_000, seed: int = 0
 ) -> Clustering:
-    """Compute the local clustering coefficient of ``rows``, 0 for fewer than two neighbours.
+    """Compute the local clustering coefficient of ``rows``.
+
+    It is 0 for fewer than two neighbours.
 
     Of more than ``max_rows`` rows, that many are sampled with ``seed``; the mean of 1,000 has a standard error of
     at most 0.016.
@@ -132,7 +140,9 @@ def clustering(
 
 
 def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
-    """Return the pairs of linked communities: the number of edges, their weight, and the number of the strongest edge.
+    """Return the pairs of linked communities.
+
+    Each has the number of edges, their weight, and the number of the strongest edge.
 
     ``labels[i]`` is the community of ``rows[i]``; edges of other nodes do not count. The greatest weight comes first.
     """
@@ -216,7 +226,9 @@ class Communities:
 def communities(
     edges: Edges, *, seed: int = 0, resolution: float = 1.0, keep: NDArray[np.bool_] | None = None
 ) -> Communities:
-    """Find groups of nodes with more weight inside than expected at random, by the method of Blondel and others (2008).
+    """Find groups of nodes with more inner weight than expected at random.
+
+    The method is that of Blondel and others (2008).
 
     Direction does not count, and the weights of parallel edges are added. ``keep`` is a mask of the edges to use.
     A ``resolution`` above 1 gives more and smaller groups. The same edges and ``seed`` give the same groups: the
@@ -251,7 +263,7 @@ def communities(
 
 
 def _find_groups(matrix: Any, resolution: float, rng: np.random.Generator) -> Ints:
-    """Move nodes between groups, make each group a node, and repeat until no group joins another."""
+    """Group nodes, make each group a node, and repeat until no group joins another."""
     from scipy.sparse import csr_matrix
 
     labels = np.arange(matrix.shape[0])
@@ -268,7 +280,10 @@ def _find_groups(matrix: Any, resolution: float, rng: np.random.Generator) -> In
 
 
 def _move_nodes(matrix: Any, resolution: float, order: Ints) -> Ints:
-    """Move each node to the neighbouring group with the greatest gain, revisiting neighbours of moved nodes."""
+    """Move each node to the neighbouring group with the greatest gain.
+
+    Neighbours of moved nodes are visited again.
+    """
     starts, targets, weights = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
     # Lists instead of arrays: the loop reads single numbers, which Python takes from a list five times as fast.
     strengths = np.asarray(matrix.sum(axis=1)).ravel()
@@ -345,7 +360,10 @@ class Path:
 
 @dataclass(frozen=True)
 class Trace:
-    """The strongest paths from ``node``, strongest first. ``cut`` says whether there are more."""
+    """The strongest paths from ``node``, strongest first.
+
+    ``cut`` says whether there are more.
+    """
 
     node: int
     paths: tuple[Path, ...]
@@ -353,7 +371,10 @@ class Trace:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A frame with one row for each path: its target, depth, product of weights, and steps as lists."""
+        """A frame with one row per path.
+
+        The columns are target, depth, product of weights, and steps as lists.
+        """
         # The schema is given because a trace without paths would have columns without types.
         paths = self.paths
         return pl.DataFrame(
@@ -410,7 +431,9 @@ class Trace:
 
 
 def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
-    """Find the ``limit`` strongest simple paths of at most ``depth`` edges from ``node``, in both directions.
+    """Find the strongest simple paths from ``node``, in both directions.
+
+    At most ``limit`` paths of at most ``depth`` edges are returned.
 
     The strength of a path is the product of its weights. Of equally strong paths the shorter one comes first,
     then the one whose edges have smaller numbers. Weights are at most 1, so a path comes after the path that it

@@ -1,4 +1,7 @@
-"""Spreading activation in waves; a policy decides, once for each wave, what passes over each edge."""
+"""Spreading activation in waves.
+
+A policy decides, once per wave, what passes over each edge.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,9 @@ PassOn = Callable[[EdgeBatch], Floats]
 
 @dataclass(frozen=True)
 class Spread:
-    """The seeds and the nodes reached, in ascending order: memories first, then tags, clusters, entities.
+    """The seeds and the nodes reached, in ascending order.
+
+    Memories come first, then tags, clusters and entities.
 
     Attributes
     ----------
@@ -123,7 +128,10 @@ class Seeds:
 
 @dataclass
 class Limits:
-    """The maximum number of crossings in a wave and at a node, and how often each was reached."""
+    """The maximum crossings in a wave and at a node.
+
+    It also counts how often each maximum was reached.
+    """
 
     max_crossings: int
     fan_out: int
@@ -135,7 +143,10 @@ class Limits:
     def affordable(
         self, edges: Edges, nodes: Ints, activation: Floats
     ) -> NDArray[np.bool_] | slice:
-        """Return which of the ascending ``nodes`` pass on: the most active ones within the limit of crossings."""
+        """Return which of the ascending ``nodes`` pass activation on.
+
+        They are the most active ones within the limit of crossings.
+        """
         if 2 * edges.live <= min(self.fan_out, self.max_crossings):
             self._crowded = False  # all edges together stay below both limits
             return slice(None)
@@ -155,7 +166,10 @@ class Limits:
     def cross(
         self, edges: Edges, nodes: Ints, activation: Floats, depth: int, pass_on: PassOn
     ) -> tuple[Ints, Ints, Floats]:
-        """Return what passes from ``nodes``: position of the source, target, and positive finite amount."""
+        """Return the activation that passes from ``nodes``.
+
+        It has the position of the source, the target, and the positive finite amount.
+        """
         crossed = edges.crossings(nodes, newest=self.fan_out if self._crowded else None)
         if not len(crossed.edge):
             return crossed.position, crossed.neighbour, np.empty(0)
@@ -180,7 +194,10 @@ class Limits:
 
 
 def select_within(activation: Floats, degree: Ints, budget: int) -> Ints:
-    """Return positions by falling activation while their degrees sum to at most ``budget``."""
+    """Return positions by falling activation within a budget of degrees.
+
+    Their degrees sum to at most ``budget``.
+    """
     count = len(activation)
     # Most waves that reach their limit leave from few of their nodes, so only that many are sorted.
     wanted = 64 + 2 * budget * count // int(degree.sum())
@@ -199,7 +216,10 @@ def select_within(activation: Floats, degree: Ints, budget: int) -> Ints:
 
 
 def unique_places(places: Ints, size: int) -> Ints:
-    """Return the distinct values of ``places``, which are in ``0..size - 1``, ascending."""
+    """Return the distinct values of ``places``, ascending.
+
+    The values are in ``0..size - 1``.
+    """
     if len(places) * 16 < size:
         ordered = np.sort(places)
         return np.concatenate((ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]))
@@ -301,7 +321,9 @@ def spread(
     fan_out: int = FAN_OUT,
     validated: bool = False,
 ) -> Spread:
-    """Spread the ``energy`` of the seeds ``rows`` over at most ``steps`` edges, in both directions.
+    """Spread ``energy`` from the seeds ``rows`` over at most ``steps`` edges.
+
+    Edges are crossed in both directions.
 
     In each wave, ``pass_on`` is called once and returns what passes over each edge. Amounts that are not positive
     and finite, or below ``threshold``, do not arrive. ``nodes`` says which nodes exist: the number of memories,
@@ -372,7 +394,9 @@ def activate(
     decay: float = 0.7,
     threshold: float = 0.01,
 ) -> Spread:
-    """Spread activation without a policy: ``A[j] += A[i] * weight * decay``, in both directions, ``steps`` times.
+    """Spread activation without a policy, ``steps`` times in both directions.
+
+    Each step is ``A[j] += A[i] * weight * decay``.
 
     ``energy`` may be one value for all seeds. Amounts below ``threshold`` do not arrive. Limits and errors are
     those of ``spread``.

@@ -1,4 +1,6 @@
-"""Search over rows 0..n-1: nearest integer vectors, exact or by a verified index, and words with BM25.
+"""Search over rows 0..n-1 by integer vectors and by words.
+
+Nearest vectors are exact or from a verified index; words are ranked with BM25.
 
 >>> words = Words()
 >>> words.append(["Tabs, not spaces", "Spaces", "Neither"])

@@ -1,4 +1,7 @@
-"""Operations on arrays: top-k selection, distinct keys, membership, growing columns, exact products."""
+"""Operations on arrays.
+
+They are top-k selection, distinct keys, membership, growing columns and exact products.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The file of an approximate index: published atomically, bound to its vectors, verified before use.
+"""The file of an approximate index.
+
+It is published atomically, bound to its vectors, and verified before use.
 
 A base has two files: the index, and a JSON header that is renamed into place last. A base without a header does not
 exist. Damage is detected in three steps:
@@ -314,7 +316,7 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Base:
-    """An index over the first ``len(base)`` rows, which proposes candidates for a query."""
+    """An index over the first ``len(base)`` rows, which proposes candidates."""
 
     def __init__(self, path: Path, header: Header, *, effort: float = 1.0) -> None:
         self.path, self.header, self.dim, self.effort = path, header, header.dim, effort

@@ -1,4 +1,6 @@
-"""The BM25 matches of a query: the best rows, and the scores of given rows, without scoring every row.
+"""The BM25 matches of a query.
+
+The best rows and the scores of given rows are computed without scoring every row.
 
 Among a million memories a common word occurs in tens of thousands, which cannot be among the best by this word alone.
 So the rarest words are read first, and the others only for rows that can still reach the top. Rows are excluded by
@@ -380,7 +382,7 @@ class Matches:
         self._look_ups: tuple[Rows, Rows, NDArray[np.bool_]] | None = None
 
     def best(self, n: int) -> Rows:
-        """Return the ``n`` rows with the greatest scores, in descending order, ties by row."""
+        """Return the ``n`` rows with the greatest scores, descending, ties by row."""
         if self._few:
             return self.hits.posted[0][best(self._scored, n)]
         if n <= 0:
@@ -411,7 +413,10 @@ class Matches:
         return self._with_best_passages(rows, total, Matches.coverage)
 
     def with_pair(self, rows: Rows, pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-        """Return which rows contain both terms of some pair; terms are indices in the query."""
+        """Return which rows contain both terms of some pair.
+
+        Terms are indices in the query.
+        """
         if not pairs:
             return np.zeros(len(rows), dtype=np.bool_)
         contains = self._frequencies_in(rows) > 0
@@ -563,7 +568,7 @@ class Matches:
         return np.asarray(cells.take(index, axis=0).sum(axis=0))
 
     def _contenders(self, n: int) -> Rows:
-        """Return rows that are not long, ascending, that include those among the best ``n``."""
+        """Return ascending rows that are not long and include those of the best ``n``."""
         hits = self._short
         order = [
             int(term) for term in np.argsort(hits.frequency, kind="stable") if hits.frequency[term]
@@ -627,7 +632,10 @@ class Matches:
         return np.sort(leading)
 
     def _bound_nth(self, rows: Rows, partial: Scores, n: int) -> float:
-        """Return a lower bound of the ``n``-th best score, by scoring the most promising rows."""
+        """Return a lower bound of the ``n``-th best score.
+
+        It comes from scoring the most promising rows.
+        """
         leading = np.sort(rows[_find_leading(partial, n)[: 4 * n]])
         return _nth_greatest(self.scores(leading), n)
 

@@ -1,4 +1,6 @@
-"""The life cycle of an approximate index: opened, validated, rebuilt in the background, replaced.
+"""The life cycle of an approximate index.
+
+An index is opened, validated, rebuilt in the background and replaced.
 
 A base never changes. A separate process builds a better one under a lock that ends with the process, and publishes it
 by renaming. Other processes detect it by the modification time of the folder, which takes microseconds. A base that is
@@ -274,7 +276,9 @@ class Neighbours:
     # -- explicit calls --------------------------------------------------------------------------------------------
 
     def rebuild(self, *, wait: bool = True) -> bool:
-        """Build a base of all whole blocks of 4,096 rows now, and return whether it is in use.
+        """Build a base of all whole blocks of 4,096 rows now.
+
+        Returns whether the base is in use.
 
         While another process is building, this waits for it. ``failure`` states why there is no base.
 

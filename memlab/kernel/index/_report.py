@@ -1,4 +1,4 @@
-"""A measurement of an index: its recall against exact search, and the time of both."""
+"""A measurement of an index: recall against exact search, and times."""
 
 from __future__ import annotations
 

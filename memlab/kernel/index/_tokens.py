@@ -1,4 +1,6 @@
-"""The splitting of text into words: lower case, runs of letters and digits, Snowball stems.
+"""The splitting of text into words.
+
+Words are lower-case runs of letters and digits, as Snowball stems.
 
 Unicode letters with accents and digits make words. An underscore separates words, so "user name" matches
 ``get_user_name``. Scripts without spaces give pairs of neighbouring characters, as Lucene's CJK analyser does. So does
@@ -276,7 +278,10 @@ def _split_pieces(text: str, maximum: float) -> list[tuple[int, int]]:
 
 
 def _split_spans(ends: re.Pattern[str], text: str, start: int, stop: int) -> list[Span]:
-    """Return the spans between matches of ``ends``; a match belongs to the span before it."""
+    """Return the spans between matches of ``ends``.
+
+    A match belongs to the span before it.
+    """
     positions = [match.end() for match in ends.finditer(text, start, stop)]
     return [(begin, end) for begin, end in pairwise((start, *positions, stop)) if begin < end]
 
@@ -482,7 +487,10 @@ class Written:
     def restore(
         self, signs: NDArray[Any], counts: NDArray[Any], stops: NDArray[Any], packed: NDArray[Any]
     ) -> None:
-        """Restore rows from arrays after the forms; raise ValueError if they are inconsistent."""
+        """Restore rows from arrays after the forms.
+
+        Raises ValueError if they are inconsistent.
+        """
         sound = (
             len(stops) == len(signs) == len(counts)
             and bool((np.diff(stops, prepend=0) >= 0).all())

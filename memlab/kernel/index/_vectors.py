@@ -377,7 +377,10 @@ class Vectors:
         return self._stored.digest(rows, rehash=rehash)
 
     def prefix(self, rows: int) -> Vectors:
-        """Return the first ``rows`` vectors without a copy; later appends do not change it."""
+        """Return the first ``rows`` vectors without a copy.
+
+        Later appends do not change it.
+        """
         first = Vectors(self.dim, exact_up_to=self.exact_up_to)
         first._stored = self._stored.prefix(rows)
         return first
@@ -439,7 +442,7 @@ class Vectors:
         key: Hashable | None = None,
         exact: bool = False,
     ) -> tuple[Rows, Scores]:
-        """Return the ``n`` nearest rows and their cosines, by descending cosine, ties by row.
+        """Return the ``n`` nearest rows and their cosines, descending, ties by row.
 
         ``rows`` (strictly ascending) or ``mask`` (one flag per row) restrict the search. Pass both if both are
         available: then
@@ -525,13 +528,18 @@ class Vectors:
     # -- private -----------------------------------------------------------------------------------------------
 
     def _empty(self) -> Grown:
-        """Return growing columns without rows: row numbers, float32 vectors, squared norms."""
+        """Return growing columns without rows.
+
+        They are row numbers, float32 vectors and squared norms.
+        """
         return Grown(
             np.empty(0, dtype=np.int64), np.empty((0, self.dim), dtype=np.float32), np.empty(0)
         )
 
     def _tail_from(self, start: int) -> View | None:
-        """Return the rows from ``start`` on as float32, cached and extended as rows are added.
+        """Return the rows from ``start`` on as float32.
+
+        The result is cached and extended as rows are added.
 
         None if there are too many.
         """

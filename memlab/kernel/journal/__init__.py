@@ -1,4 +1,6 @@
-"""The journal: everything that happens to a lab, in one order, durable once acknowledged.
+"""The journal: all events of a lab in one order.
+
+An acknowledged event is durable.
 
 The package knows nothing of memories. It stores events (a kind and a body), the texts and vectors that events
 refer to by id, slates joined to events, policy sources by hash, and named values.

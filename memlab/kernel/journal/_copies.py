@@ -1,4 +1,7 @@
-"""Checking a whole journal for missing and changed rows, replacing such rows, and copying a journal."""
+"""Copies and repairs of a journal.
+
+Functions check a whole journal for missing and changed rows, replace such rows, and copy a journal.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,7 @@ class Fault:
 
 
 def find_faults(connection: sqlite3.Connection, where: Path | None) -> list[Fault]:
-    """Return every missing or changed row of a journal, in the order of tables and keys.
+    """Return every missing or changed row of a journal, by table and key.
 
     Reads the whole journal as it is at one moment. ``where`` is the lab's folder, for messages.
     """
@@ -122,7 +125,10 @@ def find_faults(connection: sqlite3.Connection, where: Path | None) -> list[Faul
 
 
 def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """Yield the faults of events: missing numbers, broken chain values, and texts that do not belong to them."""
+    """Yield the faults of events.
+
+    They are missing numbers, broken chain values, and texts that do not belong to their events.
+    """
     identity = connection.execute("SELECT value FROM meta WHERE key = ?", (IDENTITY,)).fetchone()
     if identity is None or not isinstance(identity[0], str):
         yield Fault("meta", (IDENTITY,), "is missing")
@@ -166,7 +172,10 @@ def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """Yield the recalls without a slate, and the segments that were changed or are incomplete."""
+    """Yield the recalls without a slate, and faulty segments.
+
+    A segment is faulty if it was changed or is incomplete.
+    """
     digests, dropped = _digests(connection)
     rows = connection.execute(
         "SELECT seq FROM event WHERE kind = 'recall' AND seq NOT IN (SELECT seq FROM slate)"
@@ -190,7 +199,7 @@ def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple[int, int]]]:
-    """Return the digest of each segment, and the ranges of recalls whose segments were dropped.
+    """Return each segment's digest, and the recalls whose segments were dropped.
 
     The digest is that of the last event about the segment.
     """
@@ -305,7 +314,10 @@ def copy_journal(journal: Reading, folder: Path, *, without: tuple[str, ...] = (
 
 
 def stamp_copy(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
-    """Set the format of a copy made by ``VACUUM INTO``, which does not copy it, and the given named values."""
+    """Set the format and the given values in a copy made by ``VACUUM INTO``.
+
+    ``VACUUM INTO`` does not copy the format.
+    """
     columns = [name for _, name, *_ in copy.execute("PRAGMA table_info(event)")]
     checked = "chain" in columns
     copy.execute(f"PRAGMA application_id={_database.APPLICATION}")
@@ -374,7 +386,7 @@ def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
 
 
 def is_intact(folder: Path) -> bool:
-    """Return whether no row of the journal of the lab at ``folder`` is missing or changed."""
+    """Return whether no row of a lab's journal is missing or changed."""
     try:
         read_head(folder)
     except LabError:

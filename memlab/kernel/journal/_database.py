@@ -1,4 +1,7 @@
-"""The database file: its schema, creation, connections and migrations, and what SQLite's errors mean for a lab."""
+"""The database file of a journal.
+
+The module has the schema, creation, connections and migrations, and the meaning of SQLite's errors for a lab.
+"""
 
 from __future__ import annotations
 
@@ -136,14 +139,17 @@ def mark_format(connection: sqlite3.Connection) -> None:
 
 
 def refuse_newer(connection: sqlite3.Connection, folder: Path) -> None:
-    """Raise NewerLab if the database of the lab in ``folder`` has a later format than this memlab reads."""
+    """Raise NewerLab if a lab's database has a later format than memlab reads."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise NewerLab.of_format(str(folder), version, VERSION, written_by=_format_by(connection))
 
 
 def add_missing_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables that formats 2 and 3 lack as temporary ones, so that a journal can be read."""
+    """Create the tables that formats 2 and 3 lack as temporary tables.
+
+    A journal of these formats can then be read.
+    """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version in (2, 3):
         connection.execute(_SEGMENT.format("TEMP "))
@@ -307,7 +313,10 @@ def translate_errors(folder: Path | None) -> Iterator[None]:
 
 
 def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | InputError:
-    """Return the error of memlab for an error of SQLite in the lab at ``folder``, None for one in memory."""
+    """Return the error of memlab for an error of SQLite.
+
+    It is None for a lab in memory.
+    """
     where = folder or Path("the lab in memory")
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
@@ -407,7 +416,7 @@ def migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | None
 def copy_to_memory(
     reader: sqlite3.Connection, path: Path, mend: RepairEvent | None
 ) -> sqlite3.Connection:
-    """Return a migrated copy of the database in memory, so that a read-only lab can be read."""
+    """Return a migrated copy of the database in memory, for a read-only lab."""
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     reader.backup(copy)
     migrate(copy, path, mend)
@@ -446,7 +455,9 @@ def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | Non
 
 
 def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
-    """Copy the texts with digests, and fill gaps in the ids with blank texts and zero vectors.
+    """Copy the texts with digests, and fill gaps in the ids.
+
+    Gaps become blank texts and zero vectors.
 
     Format 1 does not record which event a text came with, so the last event covers all of them.
     """

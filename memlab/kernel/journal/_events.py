@@ -84,7 +84,10 @@ def digest_text(salt: bytes, id: int, text: str) -> bytes:
 
 
 def digest_parts(parts: Iterable[tuple[str, bytes]]) -> str:
-    """Return the digest of a sealed segment's parts, given in the order of their names; it is in the chain."""
+    """Return the digest of a sealed segment's parts, which enters the chain.
+
+    The parts are in the order of their names.
+    """
     hashed = hashlib.blake2b(digest_size=32)
     for name, data in parts:
         hashed.update(b"%d:%d:" % (len(name.encode()), len(data)))
@@ -109,7 +112,10 @@ def checksum(*values: int | str | bytes) -> int:
 
 
 class Event(msgspec.Struct, frozen=True):
-    """The event number ``seq``, at ``at`` microseconds UTC. A batch is one event with columns in its body."""
+    """The event number ``seq``, at ``at`` microseconds UTC.
+
+    A batch is one event with columns in its body.
+    """
 
     seq: int
     at: Micros

@@ -117,7 +117,10 @@ def _created(path: str, flags: int) -> int:
 
 
 def _take(descriptor: int, path: Path, timeout: float) -> None:
-    """Acquire the file lock, and write this process's id into the file for messages of waiting processes."""
+    """Acquire the file lock and write this process's id into the file.
+
+    Waiting processes name the id in their messages.
+    """
     deadline = time.monotonic() + timeout
     pause = _FIRST_PAUSE
     while not _try_lock(descriptor):
@@ -177,7 +180,10 @@ RESTORED = "restored"
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The last event of a journal. ``lost`` says what was found missing, until ``memlab restore`` accepts the loss."""
+    """The last event of a journal.
+
+    ``lost`` says what was missing, until ``memlab restore`` accepts the loss.
+    """
 
     lab: str
     generation: int

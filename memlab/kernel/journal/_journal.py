@@ -60,7 +60,7 @@ _NOTHING_HIDDEN: contextlib.nullcontext[None] = contextlib.nullcontext()
 
 
 class Journal(Reading):
-    """An append-only log of events and the content they refer to, in a lab's directory or in memory.
+    """An append-only log of events and their content, on disk or in memory.
 
     There is one writer at a time, over threads and processes. Readers never wait for it and see whole writes
     only. A long read goes by chunks, each with its own snapshot; because rows are only ever added, the result is
@@ -200,7 +200,7 @@ class Journal(Reading):
                 self._write_head()
 
     def _lost_by(self, recorded: Head | None) -> str:
-        """Return what is missing by the ``head`` file, unless a restore has accepted the loss."""
+        """Return what the ``head`` file says is missing, unless a restore accepted it."""
         lost = "" if recorded is None else recorded.lost or self._missing(recorded)
         return (
             "" if lost and recorded is not None and self.meta(RESTORED) == recorded.text else lost
@@ -291,7 +291,9 @@ class Journal(Reading):
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """Write under the writer's lock: everything when the block ends, and nothing if it raises.
+        """Write under the writer's lock: all at the end of the block, or nothing.
+
+        Nothing is written if the block raises.
 
         A durable write is on the disk when the block has ended. A write with ``durable=False`` is with the operating
         system: it survives the death of this process, and reaches the disk no later than the next durable write, in
@@ -351,7 +353,9 @@ class Journal(Reading):
                             _undo(writer)
 
     def expunge(self) -> None:
-        """Remove every overwritten byte from the journal's files, which takes as much disk space again meanwhile.
+        """Remove every overwritten byte from the journal's files.
+
+        Meanwhile, the journal needs twice its disk space.
 
         Raises ReadOnlyLab, and LabBusy if another process reads an old state of the journal for longer than the
         timeout.
@@ -423,7 +427,7 @@ class Journal(Reading):
             raise self._gone()
 
     def _check_open(self) -> None:
-        """Raise LabError if the journal is closed or was opened by the parent of this process."""
+        """Raise LabError if the journal is closed or was opened by a parent process."""
         if self.closed:
             raise LabError(
                 f"The journal of {self.path or 'the lab in memory'} was closed. Open it again."
@@ -440,7 +444,10 @@ class Journal(Reading):
         return LabUnavailable.at(self.path, "its journal is no longer there")
 
     def _check_in_place(self) -> None:
-        """Raise LabError if the database file was replaced: writes would go to a deleted file."""
+        """Raise LabError if the database file was replaced.
+
+        Writes would go to a deleted file.
+        """
         if self._file is None or self._database is None:
             return
         inode = _inode(self._database)
@@ -511,7 +518,10 @@ def _open_reader(
 
 
 def _inode(file: str) -> tuple[int, int] | None:
-    """Return the identity of a file, which another file put in its place does not have; None if it is missing."""
+    """Return the identity of a file; None if the file is missing.
+
+    A file that replaces it has another identity.
+    """
     try:
         status = os.stat(file)  # noqa: PTH116  a Path costs as much again
     except OSError:
@@ -534,7 +544,9 @@ def _lower(level: Synchronous) -> Synchronous:
 
 
 class JournalView:
-    """The part of ``journal`` up to the event ``head``, read-only. The owner of the journal closes it.
+    """The read-only part of ``journal`` up to the event ``head``.
+
+    The owner of the journal closes it.
 
     Texts and vectors are found by id, and ids are known from events, so those of later events are out of reach.
     """

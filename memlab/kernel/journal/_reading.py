@@ -1,4 +1,7 @@
-"""Reading a journal; every row is checked against the chain or the checksum that was written with it."""
+"""Reading a journal.
+
+Every row is checked against the chain or the checksum that was written with it.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,10 @@ class Reading:
 
     @property
     def head(self) -> int:
-        """The ``seq`` of the last event, 0 if there is none. Reading it takes 4 microseconds."""
+        """The ``seq`` of the last event, 0 if there is none.
+
+        Reading it takes 4 microseconds.
+        """
         return int(self._rows(_HEAD)[0][0])
 
     @property
@@ -178,7 +184,10 @@ class Reading:
         )
 
     def last_at(self, instant: int) -> int:
-        """Return the ``seq`` of the last event at or before ``instant`` (microseconds UTC), or 0."""
+        """Return the ``seq`` of the last event at or before ``instant``, or 0.
+
+        ``instant`` is in microseconds UTC.
+        """
         self.verify_events(self.head)
         return int(
             self._rows("SELECT coalesce(max(seq), 0) FROM event WHERE at <= ?", (instant,))[0][0]
@@ -221,7 +230,9 @@ class Reading:
     def vectors(
         self, fingerprint: str, *, after_id: int = 0
     ) -> Iterator[tuple[int, NDArray[np.int8]]]:
-        """Yield the vectors of one embedder in order of id, as ``(first_id, matrix of shape (n, dim))``, read-only.
+        """Yield the read-only vectors of one embedder in order of id.
+
+        Each item is ``(first_id, matrix of shape (n, dim))``.
 
         Adjacent blocks are joined. A gap between two matrices is a gap in the ids.
         """
@@ -255,7 +266,10 @@ class Reading:
             first = blocks[-1][0] + blocks[-1][1]
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield ``(seq, bytes)`` of each event with a slate, ``after < seq <= upto``, in order."""
+        """Yield ``(seq, bytes)`` of each event with a slate, in order.
+
+        Events satisfy ``after < seq <= upto``.
+        """
         upto = self.head if upto is None else upto
         while True:
             rows = self._rows(
@@ -274,7 +288,7 @@ class Reading:
             after = rows[-1][0]
 
     def segments(self) -> dict[int, str | None]:
-        """Return the digest of each segment of sealed slates ever written, by the number of its last recall.
+        """Return the digest of each segment ever written, by its last recall's number.
 
         The digest is None if the segment was dropped.
         """
@@ -373,7 +387,10 @@ class Reading:
         *,
         budget: tuple[int, int] | None = None,
     ) -> list[tuple[Any, ...]]:
-        """Return all rows, or rows until the sum of column ``budget[0]`` reaches ``budget[1]``."""
+        """Return rows until the sum of a column reaches a budget, or all rows.
+
+        ``budget`` has the column's index and the maximum sum.
+        """
         self._check_usable()
         try:
             with self._reading:
@@ -404,7 +421,7 @@ class Reading:
 
 
 def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
-    """Return the chain value of a row if it is the unchanged event after ``after``, and None otherwise."""
+    """Return the chain value of the unchanged event after ``after``, or None."""
     link: bytes = row[5]
     is_next = before is not None and row[0] == after + 1 and compute_link(before, *row[:5]) == link
     return link if is_next else None

@@ -1,4 +1,6 @@
-"""One write: rows are collected and checked, then written together when the ``with`` block ends.
+"""One write to the journal.
+
+Rows are collected and checked, then written together when the ``with`` block ends.
 
 Until then the database is unchanged, so all readers see the previous state: also in this thread and also in memory.
 """
@@ -54,7 +56,7 @@ _AT_ONCE = 900
 
 @dataclass(frozen=True)
 class Scrub:
-    """Replacements for content that is removed: other bodies of events and other slates, by ``seq``.
+    """Replacements of removed content: bodies of events and slates, by ``seq``.
 
     The texts of ``ids`` become empty, and their vectors zero, for every embedder.
     """
@@ -64,7 +66,9 @@ class Scrub:
     ids: Sequence[int] = ()
 
     def apply(self, connection: sqlite3.Connection) -> bytes:
-        """Overwrite the content within the open transaction, and return the last chain value.
+        """Overwrite the content within the open transaction.
+
+        Returns the last chain value.
 
         The events that follow are chained again as another generation of the journal. So files that were derived
         from the generation before, such as snapshots, are no longer accepted.
@@ -91,7 +95,9 @@ class Scrub:
 def rechain(
     connection: sqlite3.Connection, changed: Collection[int], refilled: Collection[int]
 ) -> bytes:
-    """Recompute the chain from the first changed event on, as another generation of the journal.
+    """Recompute the chain from the first changed event on.
+
+    The journal then has another generation.
 
     ``changed`` are events whose rows changed, and ``refilled`` those whose texts did. Returns the last chain value.
     """
@@ -123,7 +129,10 @@ def rechain(
 
 
 def _contents(connection: sqlite3.Connection, events: Sequence[int]) -> dict[int, bytes]:
-    """Return the digest of each event's texts: one sweep over all texts for every 900 events."""
+    """Return the digest of each event's texts.
+
+    One sweep over all texts serves 900 events.
+    """
     digests: dict[int, list[bytes]] = {}
     for start in range(0, len(events), _AT_ONCE):
         some = events[start : start + _AT_ONCE]
@@ -235,7 +244,10 @@ class Transaction:
         return self._next - 1, self._chain
 
     def preview(self) -> Reading:
-        """Return the journal as it will be after this write, to which nothing can be added any more."""
+        """Return the journal as it will be after this write.
+
+        Nothing can be added to the write afterwards.
+        """
         return self._preview(self)
 
     def texts(self, ids: range) -> list[str] | None:
@@ -264,7 +276,7 @@ class Transaction:
         return blocks or None
 
     def vectors_of(self, fingerprint: str) -> list[tuple[int, NDArray[np.int8]]]:
-        """Return all vectors of one embedder that this write stores, in the order of the calls."""
+        """Return the vectors of one embedder that this write stores, in call order."""
         return [
             (first, matrix) for first, embedder, matrix in self._vectors if embedder == fingerprint
         ]
@@ -340,7 +352,10 @@ class Transaction:
     def segment(
         self, upto: int, parts: Mapping[str, bytes], questions: Mapping[int, bytes]
     ) -> None:
-        """Store a segment that replaces slates, whose queries stay, or an earlier form of the segment."""
+        """Store a segment that replaces slates or an earlier form of the segment.
+
+        The queries of the slates stay.
+        """
         self._add(_DROP, [(upto,)])
         self._add(
             _SEGMENT,
@@ -381,7 +396,7 @@ class Transaction:
             raise LabError("This write has ended. Open another with journal.write().")
 
     def _apply(self, connection: sqlite3.Connection) -> bool:
-        """Write all rows into the open SQLite transaction, and return whether there were any."""
+        """Write all rows into the open transaction, and return whether there were any."""
         if self._applied:
             return True
         self._open = False

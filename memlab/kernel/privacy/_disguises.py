@@ -1,4 +1,6 @@
-"""Reading a text without its disguises, as views that are bounded in number, depth and bytes.
+"""Undisguised views of a text.
+
+Views are bounded in number, depth and bytes.
 
 A text is read in four ways: as it is, with plain letters, without line breaks within tokens, and with spelled-out
 characters joined. For the second and the third, escapes and encodings are undone up to ``DEPTH`` times. So there
@@ -43,7 +45,10 @@ class Edit(NamedTuple):
 
 
 class View:
-    """A way to read a text. ``origin`` maps a span of it to the span of the original text."""
+    """A way to read a text.
+
+    ``origin`` maps a span of the view to the span of the original text.
+    """
 
     __slots__ = ("_before", "_edited", "_origins", "_starts", "text")
 
@@ -81,7 +86,7 @@ class View:
         return view
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span of the original text from which the characters ``start`` to ``end`` come."""
+        """Return the span of the original text of the characters ``start`` to ``end``."""
         if self._before is None:
             return start, end
         assert self._starts is not None
@@ -135,7 +140,10 @@ def read_views(text: str) -> Iterator[tuple[View, Way]]:
 
 
 def strip_disguise(text: str) -> str:
-    """Return a text without invisible characters, with Latin letters for look-alike ones."""
+    """Return a text without invisible and look-alike characters.
+
+    Look-alikes become Latin letters.
+    """
     return _plain(View(text)).text
 
 
@@ -175,7 +183,10 @@ _ALIKE = {
 
 @cache  # built when a text first has a character outside ASCII
 def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
-    """Return the pattern of invisible characters, and the table from look-alike to Latin letters."""
+    """Return the pattern of invisible characters and the table of look-alikes.
+
+    The table maps look-alike letters to Latin letters.
+    """
     table = {ord(foreign): latin for latin, alike in _ALIKE.items() for foreign in alike}
     table |= {0xFF01 + offset: chr(0x21 + offset) for offset in range(94)}
     for first, count, latin in (
@@ -192,7 +203,10 @@ def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
 
 
 def _plain(view: View) -> View:
-    """Return a view without invisible characters, with Latin letters for look-alike ones."""
+    """Return a view without invisible and look-alike characters.
+
+    Look-alikes become Latin letters.
+    """
     if view.text.isascii():
         return view
     invisible, table = _plain_of()
@@ -254,7 +268,10 @@ def _spelled(view: View) -> View | None:
 
 @cache  # ordinary texts never need the pattern
 def _escapes() -> re.Pattern[str]:
-    """Return the pattern of escapes: percent, HTML entities, backslashes, quoted-printable."""
+    """Return the pattern of escapes.
+
+    They are percent escapes, HTML entities, backslashes and quoted-printable.
+    """
     return re.compile(
         r"(?P<percent>(?:%[0-9A-Fa-f]{2})++)"
         r"|(?P<entity>(?:&(?:\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,24});)++)"
@@ -275,7 +292,7 @@ def _encodings() -> re.Pattern[str]:
 
 
 def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
-    """Return the edits that undo one layer, and how many characters may still be decoded.
+    """Return the edits that undo one layer, and the remaining character budget.
 
     Encodings are decoded only if there are no escapes. At most ``left`` characters are decoded.
     """
@@ -298,7 +315,7 @@ def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
 
 
 def _pieces(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Yield the span of a match, and for base64 after a path the spans between slashes."""
+    """Yield the span of a match; for base64 after a path, the spans between slashes."""
     yield match.span()
     if match.lastgroup == "base64" and "/" in match[0]:
         yield from (piece.span() for piece in _PIECE.finditer(match.string, *match.span()))

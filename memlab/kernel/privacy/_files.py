@@ -1,4 +1,7 @@
-"""Files that hold secrets, recognised by their paths, and files that a project's ignore files exclude."""
+"""Files of secrets, and files that a project's ignore files exclude.
+
+Files of secrets are recognised by their paths.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +111,7 @@ def is_sensitive(path: str) -> bool:
 
 
 def split_sensitive(paths: Iterable[str] | None) -> tuple[list[str] | None, tuple[str, ...]]:
-    """Return the paths that may be stored, None for none of them, and the sensitive paths."""
+    """Return the paths that may be stored, or None, and the sensitive paths."""
     if not paths:
         return None, ()
     listed = list(paths)
@@ -117,7 +120,9 @@ def split_sensitive(paths: Iterable[str] | None) -> tuple[list[str] | None, tupl
 
 
 class Ignored:
-    """The files that a folder's .gitignore and .secretsignore exclude, and every sensitive file.
+    """The files that a folder's ignore files exclude, and every sensitive file.
+
+    The ignore files are .gitignore and .secretsignore.
 
     Only the two files of the folder itself are read, not those of its subfolders.
     """

@@ -33,7 +33,9 @@ Accept = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of credential: ``form`` is searched in texts that contain one of ``begins``.
+    """A kind of credential.
+
+    ``form`` is searched in texts that contain one of ``begins``.
 
     The secret is group 1 of ``form``, or the whole match. ``full_length`` is the minimum length of a complete
     secret; a shorter one may continue on the next line.
@@ -67,7 +69,9 @@ _IN_A_WORD = "(?<![A-Za-z0-9+]{2})"
 def _token(
     name: str, prefixes: str, letters: str, minimum: int, full: int, maximum: int = 0
 ) -> Kind:
-    """Declare a prefix followed by random characters: at least ``minimum`` of ``letters``, ``full`` if complete.
+    """Declare a prefix followed by random characters.
+
+    At least ``minimum`` of ``letters`` follow; ``full`` is the number of a complete token.
 
     The prefix matches in any case and after one letter, because what follows it is sufficient evidence.
     """

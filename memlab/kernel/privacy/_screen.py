@@ -1,4 +1,7 @@
-"""Screening texts: redacting or refusing secrets, and a fast test for ordinary texts."""
+"""Screening of texts: redacting or refusing secrets.
+
+A fast test recognises ordinary texts.
+"""
 
 from __future__ import annotations
 
@@ -128,13 +131,19 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
 
 @cache  # needed only for batches of texts
 def _odd() -> str:
-    """Return a Polars pattern for everything, and somewhat more, that ``is_ordinary`` rejects without a word."""
+    """Return a Polars pattern for everything that ``is_ordinary`` rejects by form.
+
+    It also matches some texts that ``is_ordinary`` accepts.
+    """
     seed = rf"(?:[A-Za-z]{{3,8}}[^A-Za-z]{{1,12}}){{{MIN_SEED_WORDS - 1}}}"
     return rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|\+|\" \"|' '|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"
 
 
 def are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
-    """Return ``is_ordinary`` of each text if it can be decided for a batch, and False otherwise."""
+    """Return ``is_ordinary`` of each text as far as a batch can decide it.
+
+    Undecided texts are False.
+    """
     column = pl.Series(texts, dtype=pl.String)
     odd = column.str.contains_any(list(_ASCII), ascii_case_insensitive=True) | column.str.contains(
         _odd()
@@ -159,7 +168,10 @@ _REMEMBERED = 4096
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A secret: its kind, and its span in the original text. The secret itself is not stored."""
+    """A secret: its kind, and its span in the original text.
+
+    The secret itself is not stored.
+    """
 
     type: str
     start: int
@@ -196,7 +208,10 @@ def screen(text: str, *, personal: Collection[str] = ()) -> Screening:
 
 
 def screen_many(texts: Iterable[str], *, personal: Collection[str] = ()) -> list[Screening]:
-    """Screen each text, in order, at about a microsecond for an ordinary turn of a conversation."""
+    """Screen each text, in order.
+
+    An ordinary turn of a conversation takes about a microsecond.
+    """
     texts = list(texts)
     if len(texts) < _TOGETHER:
         return [screen(text, personal=personal) for text in texts]
@@ -207,7 +222,9 @@ def screen_many(texts: Iterable[str], *, personal: Collection[str] = ()) -> list
 
 
 def refuse(text: str, what: str) -> None:
-    """Raise PrivacyError if ``text`` holds a secret, where redaction would change the meaning.
+    """Raise PrivacyError if ``text`` holds a secret.
+
+    Used where redaction would change the meaning.
 
     ``what`` names the text in the message, such as ``"tag"`` or ``"source of policy recall-score"``.
     """

@@ -161,7 +161,10 @@ _Accept = Callable[[str, "re.Match[str]", str], bool]
 
 
 def _is_password(value: str, match: re.Match[str], text: str) -> bool:
-    """Return whether the value of a password's name is a secret: quoted, or neither code nor a word of prose."""
+    """Return whether the value of a password's name is a secret.
+
+    A secret is quoted, or is neither code nor a word of prose.
+    """
     if is_placeholder(value) or is_path(value):
         return False
     if match["bare"] is None:
@@ -201,7 +204,10 @@ def _is_key(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
-    """Apply ``_is_key`` if the word before "key" says that it gives access: "api", "access", "private"."""
+    """Apply ``_is_key`` if the word before "key" says that the key gives access.
+
+    Examples are "api", "access" and "private".
+    """
     start = match.start()
     return _KEY_OWNER.search(text[max(0, start - 12) : start].lower()) is not None and _is_key(
         value, match, text
@@ -209,7 +215,10 @@ def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _in_env(match: re.Match[str], text: str) -> bool:
-    """Return whether name and value are as in an env file: ``DB_PASSWORD=...``, capitals and no space."""
+    """Return whether name and value are as in an env file: ``DB_PASSWORD=...``.
+
+    The name is in capitals, and no space is around the equals sign.
+    """
     start, end = match.start(), match.start("op")
     before = text[max(0, start - 64) : start]
     name = before[len(before.rstrip(_NAME_CHARACTERS)) :] + text[start:end]
@@ -217,7 +226,10 @@ def _in_env(match: re.Match[str], text: str) -> bool:
 
 
 def _in_code(match: re.Match[str], text: str) -> bool:
-    """Return whether a bare value is a call, a subscript, a generic type, a variable or a dotted name."""
+    """Return whether a bare value is an expression of code.
+
+    It is a call, a subscript, a generic type, a variable or a dotted name.
+    """
     end = match.end("bare")
     return (
         text[end : end + 1] in _OPENING
@@ -278,7 +290,10 @@ def _saying(name: str) -> re.Pattern[str]:
 
 
 def _stated(name: str, kind: str, text: str, low: str) -> Iterator[Match]:
-    """Find values in sentences such as "The password is hunter2" or "das Passwort lautet geheim"."""
+    """Find values in sentences such as "The password is hunter2".
+
+    Other languages are read too: "das Passwort lautet geheim".
+    """
     # A quoted value needs little evidence. A bare word may be an ordinary word, as in "the password is wrong".
     for match in _saying(name).finditer(low):
         if match["quoted"] is not None:
@@ -313,7 +328,10 @@ def _following(word: str) -> re.Pattern[str]:
 
 
 def _after(word: str, kind: str, text: str, low: str) -> Iterator[Match]:
-    """Find a long random string within three short words of a telling one ("use the token Zx81...")."""
+    """Find a long random string within three short words of a telling word.
+
+    An example is "use the token Zx81...".
+    """
     for match in _following(word).finditer(low):
         start, end = match.span("value")
         value = text[start:end]
@@ -357,7 +375,9 @@ def find_named_secrets(text: str, low: str) -> Iterator[Match]:
 
 
 def _is_short(value: str, match: re.Match[str], text: str) -> bool:
-    """Return whether the value of the short name "pass" is a secret: "pass: hunter2", "DB_PASS=hunter2".
+    """Return whether the value of the short name "pass" is a secret.
+
+    Examples are "pass: hunter2" and "DB_PASS=hunter2".
 
     "pass" must be a word of its own, and the value neither a word nor code.
     """
@@ -389,7 +409,7 @@ def _seed_words() -> frozenset[str]:
 
 
 def may_hold_seed_phrase(low: str) -> bool:
-    """Return whether a text in lower case has enough words of the list to hold a seed phrase."""
+    """Return whether a lower-case text has enough listed words for a seed phrase."""
     seed_words = _seed_words()
     if len(seed_words.intersection(low.split())) >= _SEEDS_AMONG_WORDS * MIN_SEED_WORDS:
         return True
@@ -402,7 +422,9 @@ def may_hold_seed_phrase(low: str) -> bool:
 
 
 def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
-    """Yield runs of words of the list, with only spaces, commas, quotes and numbers between them.
+    """Yield runs of words of the list.
+
+    Only spaces, commas, quotes and numbers may be between them.
 
     Nearly all words of a run are different. A word may be broken in two, and the first may have a letter in front.
     """
@@ -434,7 +456,7 @@ def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
-    """Yield a run as a seed phrase if it is long enough and has enough different words."""
+    """Yield a run as a seed phrase if it has enough words and different words."""
     if len(run) >= MIN_SEED_WORDS and len(set(run)) >= _SEEDS_AMONG_WORDS * len(run):
         yield "seed phrase", start, stop
 

@@ -1,4 +1,4 @@
-"""Whether a value looks random, chosen by a person, or like a word that stands for a secret."""
+"""Tests of values: random, chosen by a person, or a placeholder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ _LOOKED_AT = 256  # characters that are examined; a longer value shows no more a
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value only stands for a secret: "changeme", "your-token", "${TOKEN}", "8-64", "xxxx"."""
+    """Return whether a value only stands for a secret.
+
+    Examples are "changeme", "your-token", "${TOKEN}", "8-64" and "xxxx".
+    """
     return (
         value.lower() in _PLACEHOLDERS
         or value == value[0] * len(value)
@@ -70,12 +73,14 @@ def has_digit(value: str) -> bool:
 
 
 def has_symbol(value: str) -> bool:
-    """Return whether a value has, before its end, a symbol that words and names do not have."""
+    """Return whether a value has a symbol, before its end, that no name contains."""
     return _SYMBOL.search(value) is not None
 
 
 def is_mixed(value: str) -> bool:
-    """Return whether small letters, capitals and digits alternate as in random values, and not as in names.
+    """Return whether letter cases and digits alternate as in random values.
+
+    Names in mixed case do not count.
 
     >>> is_mixed("aB3dE5fG7hJ9kL2m"), is_mixed("webkit-transition-duration-300ms"), is_mixed("eos_token_id_50256")
     (True, False, False)
@@ -123,7 +128,10 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def is_basic(value: str) -> bool:
-    """Return whether a value is base64 of "name:password", or a random value, such as one that was altered."""
+    """Return whether a value is base64 of "name:password", or a random value.
+
+    The random value may be one that was altered.
+    """
     return _is_basic(value) or (len(value) >= 12 and is_random(value))
 
 
@@ -144,7 +152,10 @@ def is_url_password(value: str) -> bool:
 
 
 def is_login(value: str) -> bool:
-    """Return whether the end of a .pgpass line is a password, and not a line number, message or type."""
+    """Return whether the end of a .pgpass line is a password.
+
+    Line numbers, messages and types are no passwords.
+    """
     return (
         (has_digit(value) or has_symbol(value))
         and not value.isdigit()

@@ -151,7 +151,7 @@ def corrects(
 
 
 def _common_share(first: frozenset[int], second: frozenset[int]) -> float:
-    """Return the share of the stems of the shorter statement that both statements contain."""
+    """Return the share of the shorter statement's stems that both contain."""
     return len(first & second) / max(1, min(len(first), len(second)))
 
 
@@ -336,7 +336,7 @@ class Candidates(Moment):
         return self._cache["windows"]
 
     def _word_forms(self) -> tuple[Rows, Values, Rows]:
-        """Return the word forms of the rows, which are capitalised, and the number per row."""
+        """Return the capitalised word forms of the rows, and the number per row."""
         if self._forms is None:
             self._forms = self.query.words.written.forms_of(self.rows)
         return self._forms
@@ -443,7 +443,10 @@ class Candidates(Moment):
         return np.fromiter(flags, dtype=np.bool_, count=len(self))
 
     def _session_seed(self) -> Values:
-        """Return the maximum seed of each session in the pool; of its own without a session."""
+        """Return the maximum seed of each session in the pool.
+
+        A row without a session has its own seed.
+        """
         contexts, seeds = self.state.contexts.codes[self.rows], self["seed"]
         # The last element is for rows without a session, whose code is -1.
         top = np.full(int(contexts.max(initial=-1)) + 2, -np.inf)

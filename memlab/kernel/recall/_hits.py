@@ -1,4 +1,7 @@
-"""The results of a recall: hits that render in a notebook and a terminal, and explain their scores."""
+"""The results of a recall: hits that explain their scores.
+
+They render in a notebook and a terminal.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +126,10 @@ class ScoreExplanation(Displayed):
         return parts
 
     def _rows(self) -> list[tuple[str, float | None]]:
-        """Return the lines to print: parts under the sum of their group, and what rounds to zero as one line."""
+        """Return the lines of parts to print.
+
+        Parts are listed under the sum of their group, and parts that round to zero share one line.
+        """
         rows: list[tuple[str, float | None]] = load_part("print-terms")(self)
         return rows
 
@@ -502,7 +508,10 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _describe_order(self, index: int) -> str:
-        """Say how the pack's order differs from the order of the scores for a candidate, or nothing."""
+        """Say how the pack's order of a candidate differs from the order of the scores.
+
+        Returns nothing if they agree.
+        """
         scores = self.slate.scores
         if self.slate.ids[index] in self.slate.probes or scores[index] != scores[index]:
             return ""
@@ -568,7 +577,7 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _last_shown(self) -> int:
-        """Return the index of the last candidate shown by its score, which excludes probes."""
+        """Return the index of the last candidate shown by score, excluding probes."""
         for memory in reversed(self.slate.shown):
             if memory not in self.slate.probes:
                 return self._position[memory]

@@ -553,7 +553,7 @@ class Moment:
     def _ready(
         self, policy: Policy, name: str, how: str, inputs: Mapping[str, Callable[[], Column]]
     ) -> Ready:
-        """Return one input of a policy in the form that it reads, and a mask of nulls or None."""
+        """Return a policy's input in the form that it reads, and a mask of nulls or None."""
         if name in inputs:
             column = inputs[name]()
             values, nulls = column if isinstance(column, tuple) else (column, None)
@@ -604,7 +604,7 @@ class Moment:
         return self.state.get_words(str(self.pack.settings["language"]))
 
     def _says(self) -> Values:
-        """Return bool[signs, rows]: whether the text of each row contains each kind of sign."""
+        """Return bool[signs, rows]: whether each row's text contains each kind of sign."""
         if "says" not in self._cache:
             self._cache["says"] = _BITS.take(self._words().written.signs[self.rows], axis=1)
         return self._cache["says"]

@@ -318,7 +318,7 @@ def _index_relations(relations: tuple[str, ...]) -> Mapping[str, int]:
 
 
 def _remove_ineligible(run: Run, reached: Reached) -> Reached:
-    """Remove rows that only spreading reached and that are not eligible or have expired."""
+    """Remove ineligible and expired rows that only spreading reached."""
     away = reached.hops > 0
     if not away.any():
         return reached
@@ -390,7 +390,7 @@ def score(run: Run) -> None:
 
 
 def estimate_known(run: Run) -> None:
-    """Estimate the probability that the pool contains an answer, by the slot ``known``.
+    """Estimate the probability that the pool has an answer, by the slot ``known``.
 
     The estimate is None if the pack has no estimate, or if ``known`` was calibrated for another ``recall-score``.
     """
@@ -543,7 +543,9 @@ def _rank_challenger(run: Run, challenge: Challenge, limit: int) -> ChallengerRe
 
 
 def _add_to_pool(run: Run, ranking: Ranking, opposed: Sequence[ChallengerResults]) -> Ranking:
-    """Add the admissible results of challengers to the pool, ranked last and scored -inf.
+    """Add admissible results of challengers to the pool.
+
+    They are ranked last and scored -inf.
 
     Returns the ranking with the positions of the larger pool.
     """
@@ -603,7 +605,10 @@ def explore(run: Run) -> None:
 
 
 def _challenge(run: Run, chance: np.random.Generator) -> None:
-    """Draw what is shown while packs are challenged, and describe the draw for the slate."""
+    """Draw what is shown while packs are challenged.
+
+    Describes the draw for the slate.
+    """
     selected, pool = run.selected, run.pool
     certain, count = selected.certain_positions, len(pool.rows)
     ranks = np.empty(count, dtype=np.int64)

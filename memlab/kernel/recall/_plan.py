@@ -1,4 +1,7 @@
-"""The compiled plan of a pack: settings as numbers, stages in order, and the constant parts of its slates."""
+"""The compiled plan of a pack.
+
+It has settings as numbers, stages in order, and the constant parts of the pack's slates.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,10 @@ class Ending(NamedTuple):
 
 
 def analyse_ending(pack: Pack) -> Ending:
-    """Return which memories a pack's ``promote`` and ``forget`` could remove from recall."""
+    """Return which memories ``promote`` and ``forget`` could remove from recall.
+
+    Both are slots of the pack.
+    """
     promote, forgets = pack.policies["promote"], _may_forget(pack.policies["forget"])
     if _stays(possible_results(promote, {})):
         return Ending("none", forgets)
@@ -191,7 +197,10 @@ def apply_promote(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
 
 
 def _status_index(status: str) -> int:
-    """Return the index of a status in ``STATUSES``; raise UnknownName for another word."""
+    """Return the index of a status in ``STATUSES``.
+
+    Raises UnknownName for another word.
+    """
     if status not in STATUSES:
         raise UnknownName("status", status, STATUSES)
     return STATUSES.index(status)
@@ -665,7 +674,7 @@ class Reached(NamedTuple):
 
 @dataclass
 class Run:
-    """The state of one recall: the query, and the attributes that stages have set so far."""
+    """The state of one recall: the query, and the attributes set by stages so far."""
 
     plan: Plan
     state: State

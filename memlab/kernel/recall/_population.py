@@ -227,7 +227,7 @@ def memory_columns(state: State, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _serialise(expression: pl.Expr) -> str | None:
-    """Return the expression as JSON, or None if it has a part that is not read from a log."""
+    """Return an expression as JSON, or None if a log cannot provide all parts."""
     try:
         tree = _unpack_buffers(json.loads(expression.meta.serialize(format="json")))
     except (pl.exceptions.PolarsError, TypeError):

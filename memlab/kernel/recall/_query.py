@@ -1,4 +1,4 @@
-"""A query, and the evidence of the indexes for it over the memories that may take part."""
+"""A query, and the evidence of the indexes over the eligible memories."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class SpeakerNames:
     def find(
         self, text: str, vocabulary: list[str], present: NDArray[np.int64]
     ) -> NDArray[np.int32]:
-        """Return the codes of the speakers among ``present`` that ``text`` names, ascending."""
+        """Return the codes, among ``present``, of speakers named in ``text``, ascending."""
         if len(vocabulary) < self._known:
             self._codes, self._known = {}, 0
         if len(vocabulary) > self._known:
@@ -384,7 +384,9 @@ class QuestionFeatures:
         return np.array(sorted(name_ids), dtype=np.int64)
 
     def late(self, rows: Rows, forms: Rows, counts: Rows) -> Scores:
-        """Return the feature ``late`` of the rows, of a long text that of its best passage.
+        """Return the feature ``late`` of the rows.
+
+        A long text has the value of its best passage.
 
         ``forms`` are the word forms of the rows, one row after the other; ``counts`` is the number per row.
         """
@@ -503,7 +505,7 @@ class EntityNames:
         self._cache: WeakKeyDictionary[State, _CachedNames] = WeakKeyDictionary()
 
     def about(self, query: QuestionFeatures, count: int, floor: float) -> About:
-        """Return the entities of a query, at most ``count``, that eligible memories mention.
+        """Return at most ``count`` entities of a query that eligible memories mention.
 
         An entity that the query does not name needs a closeness of at least ``floor``.
         """

@@ -1,4 +1,6 @@
-"""The order in which candidates may be shown: by score, by diversity, or by the slot ``select``; and exploration.
+"""The order in which candidates may be shown, and exploration.
+
+The order is by score, by diversity, or by the slot ``select``.
 
 Maximal marginal relevance (Carbonell & Goldstein 1998) repeatedly selects the candidate with the maximum of
 
@@ -298,7 +300,7 @@ class _Selection:
             self._costs, self._budget = spending(pool.rows[able]) or (self._costs, self._budget)
 
     def inputs(self, waiting: Positions, scores: Scores) -> Mapping[str, Callable[[], Column]]:
-        """Return the inputs of the slot that are not features, for the ``waiting`` candidates."""
+        """Return the slot's inputs for the ``waiting`` candidates, except features."""
         return {
             "score": lambda: scores[waiting],
             "likeness": lambda: self._likeness[waiting],
@@ -396,7 +398,10 @@ _local = threading.local()
 
 
 def generator(seed: int, state: int) -> np.random.Generator:
-    """Return the random generator of one recall; equal for the same lab seed and state."""
+    """Return the random generator of one recall.
+
+    Generators of one lab seed and state are equal.
+    """
     return _begin(np.random.Generator(np.random.Philox(_NO_SEED)), seed, state)  # type: ignore[arg-type]  # see _NO_SEED
 
 
@@ -555,7 +560,10 @@ def _gumbel_top(share: Scores, count: int, chance: np.random.Generator) -> tuple
 
 
 def _conditional_probabilities(share: Scores, drawn: Positions) -> list[float]:
-    """Return the probability of each draw without replacement given the draws before it."""
+    """Return the probability of each draw given the draws before it.
+
+    Draws are without replacement.
+    """
     before = np.concatenate([[0.0], np.cumsum(share[drawn])[:-1]])
     probabilities: list[float] = (
         share[drawn] / np.maximum(share.sum() - before, share[drawn])
@@ -783,7 +791,9 @@ class Chosen:
 
 
 class Selection(Protocol):
-    """A caller that decides which candidates may be shown, such as a context or a session.
+    """A caller that decides which candidates may be shown.
+
+    Examples are a context and a session.
 
     If ``abstains`` is true, the setting ``unknown-limit`` applies to it, as to any recall that has no likely answer.
     """

@@ -22,7 +22,10 @@ Table = NDArray[np.float64]
 
 
 def log(run: Run) -> None:
-    """Build the slate: the pool with its features, scores and ranks, and what is shown."""
+    """Build the slate of a recall.
+
+    It has the pool with its features, scores and ranks, and what is shown.
+    """
     pack, question, pool = run.plan.pack, run.question, run.pool
     exposure, selected = run.shown, run.selected
     logging, numbers, words = _collect_features(run)
@@ -94,7 +97,7 @@ def _numbers(logging: Logging, pool: Candidates) -> dict[str, Table]:
 def _duplicates(
     ids: Rows, positions: Rows, duplicates: dict[int, list[int]]
 ) -> dict[int, tuple[int, ...]]:
-    """Return the ids of the near-duplicates that each shown memory represents, by its id."""
+    """Return the ids of near-duplicates by the id of the memory that is shown."""
     if not duplicates:
         return {}
     return {

@@ -1,4 +1,6 @@
-"""What recalls leave behind: the slate and its bytes, the four tables of a log, and their sealed segments.
+"""Records of recalls.
+
+They are the slate and its bytes, the four tables of a log, and their sealed segments.
 
     slates = memlab.Slates.from_wide(pl.read_csv("log.csv"), decision="query_id", item="memory_id",
                                      shown="rank", reward="clicked", propensity="p", scores=["mine", "theirs"])

@@ -148,7 +148,10 @@ class Labels:
         )
 
     def _convert(self, table: str, frame: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
-        """Convert a column to its declared type, or refuse the first value that does not fit."""
+        """Convert a column to its declared type.
+
+        The first value that does not fit is refused.
+        """
         before = frame[name]
         label = self.column(table, name)
         text = before.dtype in (pl.String, pl.Categorical, pl.Enum)
@@ -997,7 +1000,10 @@ def _choose_features(
 
 
 def _split_decisions(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
-    """Return one row per decision; its columns must be equal in all rows of the decision."""
+    """Return one row per decision.
+
+    The columns must be equal in all rows of a decision.
+    """
     first = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
     for column, name in role.items():
         if column == "decision":

@@ -153,7 +153,10 @@ _OF_RECALL = (
 
 
 class _Recalls(msgspec.Struct):
-    """One column per field that slates of a pack do not share, with an element per recall."""
+    """One column per field that slates of a pack do not share.
+
+    Each column has an element per recall.
+    """
 
     decision: list[int]
     at: list[int]
@@ -278,7 +281,10 @@ def _compress_struct(value: Any) -> bytes:
 def _encode_columns(
     slates: Sequence[Slate], features: Sequence[str], words: Sequence[str]
 ) -> dict[str, Column]:
-    """Encode the columns of all slates, in the order in which they refer to one another."""
+    """Encode the columns of all slates.
+
+    Columns are in the order in which they refer to one another.
+    """
     # Features come first, because score, rank and propensity may equal one of them.
     sizes = [len(slate) for slate in slates]
     ids = np.concatenate([slate.ids for slate in slates])
@@ -346,7 +352,7 @@ def _encode_words(values: list[str | None]) -> Column:
 
 
 class _Writer:
-    """The encoder of the columns of a segment; later columns may refer to earlier ones."""
+    """The encoder of a segment's columns; later columns may refer to earlier ones."""
 
     def __init__(self, at: NDArray[np.int64], ids: NDArray[np.int64], sizes: Sequence[int]) -> None:
         self._at = at
@@ -493,7 +499,10 @@ def _interpolate(values: Floats, knots: Sequence[Sequence[float]]) -> Floats:
 
 
 def _transpose_bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Transpose numbers to bytes: first all first bytes, so that equal bytes are adjacent."""
+    """Transpose numbers to bytes: all first bytes come first.
+
+    Equal bytes are then adjacent, which compresses well.
+    """
     return np.ascontiguousarray(values.view(np.uint8).reshape(len(values), -1).T).ravel()
 
 

@@ -265,7 +265,7 @@ def _are_equal(first: Any, second: Any) -> bool:
 
 
 def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.Series:
-    """Return a numeric feature as a column, a boolean one for a flag; NaN becomes null."""
+    """Return a numeric feature as a column, boolean for a flag; NaN becomes null."""
     if not flag:
         return pl.Series(name, values, nan_to_null=True)
     unknown = np.isnan(values)

@@ -48,7 +48,10 @@ class Logged(NamedTuple):
 
 
 def tables_of(slates: Sequence[Slate]) -> Logged:
-    """Return the tables of slates in their order. A feature that a slate lacks is null."""
+    """Return the tables of slates in their order.
+
+    A feature that a slate lacks is null.
+    """
     return Logged(_build_decisions(slates), _build_candidates(slates), _build_exposures(slates))
 
 
@@ -779,7 +782,7 @@ class Slates(Displayed):
         at: When | None = None,
         seed: int = 0,
     ) -> tuple[Slates, Slates]:
-        """Split the log into a part to choose a policy on and a part to judge the choice by.
+        """Split the log into a part to choose a policy on and a part to judge it by.
 
         Parameters
         ----------

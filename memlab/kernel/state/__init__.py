@@ -1,4 +1,7 @@
-"""The state of a lab: frames folded from the journal, the checks before a write, snapshots, and views of it."""
+"""The state of a lab: frames, checks, snapshots and views.
+
+Frames are folded from the journal. Checks run before a write, and views show the state to one viewer.
+"""
 
 from memlab.kernel.state.columns import gather_numbers, read_row_words, read_words
 from memlab.kernel.state.events import (

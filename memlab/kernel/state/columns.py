@@ -1,4 +1,6 @@
-"""Growable columns that hold the mutable fields of memories; public frames are copies of them.
+"""Growable columns of the mutable fields of memories.
+
+Public frames are copies of the columns.
 
 Changing one number of one row among a million costs less than a microsecond in a NumPy array, and 3 ms in a
 Polars frame.
@@ -121,7 +123,7 @@ class Numbers:
         self._data[rows] += amount
 
     def raise_to(self, rows: NDArray[np.int64], minimum: float) -> None:
-        """Raise the values of ``rows`` that are below ``minimum`` to it. Rows must be unique."""
+        """Raise the values of ``rows`` below ``minimum`` to it. Rows must be unique."""
         self._materialize()
         self._data[rows] = np.maximum(self._data[rows], minimum)
 
@@ -153,7 +155,10 @@ def gather_numbers(
 
 
 class RecentTimes(Numbers):
-    """The most recent times of each row as i64[rows, depth], newest first, filled up with ``NEVER``."""
+    """The most recent times of each row as i64[rows, depth], newest first.
+
+    Missing times are ``NEVER``.
+    """
 
     NEVER = np.iinfo(np.int64).min  # sorts before every time, so rows need no counts
 
@@ -175,7 +180,10 @@ class RecentTimes(Numbers):
         self._data[rows] = [[*row[:depth], *[self.NEVER] * (depth - len(row))] for row in times]
 
     def add_time(self, rows: NDArray[np.int64], time: int) -> None:
-        """Insert ``time``, which need not be the newest, into each row's times. Rows must be unique."""
+        """Insert ``time`` into each row's times. Rows must be unique.
+
+        ``time`` need not be the newest.
+        """
         before = self._data[rows]
         if (before[:, 0] <= time).all():
             before[:, 1:] = before[:, :-1]
@@ -278,7 +286,7 @@ class Names:
         return None if code < 0 else self.vocabulary[code]
 
     def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        """Return the strings of ``rows``, or of all rows, as a Polars series called ``name``."""
+        """Return the strings of ``rows``, by default of all, as a series called ``name``."""
         codes = self.codes if rows is None else self.codes[rows]
         if not self.vocabulary:
             return pl.Series(name, [None] * len(codes), dtype=pl.String)
@@ -396,7 +404,7 @@ class _Sparse(Generic[V]):
             self._values[row] = value
 
     def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        """Return the values of ``rows``, or of all rows, as a Polars series called ``name``."""
+        """Return the values of ``rows``, by default of all, as a series called ``name``."""
         if rows is not None:
             return pl.Series(
                 name, [self._values.get(row, self.empty) for row in rows.tolist()], dtype=self.dtype
@@ -461,7 +469,10 @@ C = TypeVar("C")
 def build_columns(
     kind: Callable[..., C], arguments: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, C]:
-    """Return an empty column for each name, constructed by ``kind`` with the name's arguments."""
+    """Return an empty column for each name.
+
+    ``kind`` constructs a column from the arguments of its name.
+    """
     return {name: kind(**options) for name, options in arguments.items()}
 
 
@@ -507,7 +518,9 @@ class Sessions:
     def around(
         self, contexts: Names, rows: Rows, reach: int, mask: NDArray[np.bool_] | None = None
     ) -> Rows:
-        """Return i64[1 + 2 reach, rows]: each row, the rows before it, nearest first, and those after it.
+        """Return i64[1 + 2 reach, rows]: each row and its neighbours.
+
+        The rows before it come next, nearest first, then those after it.
 
         -1 means no row. With a ``mask``, rows outside it are skipped.
         """

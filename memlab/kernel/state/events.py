@@ -320,7 +320,7 @@ def mapping_field(fields: Mapping[str, Field], **options: Any) -> Field:
 
 
 def list_field(*items: Field, **options: Any) -> Field:
-    """Return a field whose value is a list of one kind of item, or of tuples of several fields."""
+    """Return a field for a list of items of one kind, or of tuples of several fields."""
     return Field(
         "list", items=items if len(items) == 1 else (Field("tuple", items=items),), **options
     )
@@ -662,7 +662,7 @@ def _describe_event_type_fault(declared: EventType) -> str | None:
 
 
 def _unclear_text(declared: EventType) -> str | None:
-    """Return a refusal if a purge could not know when to remove one of an event's texts."""
+    """Refuse an event if a purge could not know when to remove one of its texts."""
     if not any(part.role == "memory" for part in declared.fields.values()):
         return None
     for name, part in declared.fields.items():
@@ -719,7 +719,10 @@ _bodies: dict[str, tuple[int, Field]] = {}
 
 
 def body_field(kind: str) -> Field:
-    """Return the body of a kind of event as a mapping, with the parts that any event may carry."""
+    """Return the body of a kind of event as a mapping.
+
+    It includes the parts that any event may carry.
+    """
     cached = _bodies.get(kind)
     if cached is None or cached[0] != EVENTS.changes:
         own = EVENTS[kind].fields if kind in EVENTS else {}

@@ -148,7 +148,9 @@ def validate_text(text: object, *, where: str = "") -> str:
 
 
 def is_blank(text: str) -> bool:
-    r"""Return whether a text has no visible character: only spaces, controls and characters without width.
+    r"""Return whether a text has no visible character.
+
+    Spaces, controls and characters without width are invisible.
 
     >>> is_blank(" \u200b\x00"), is_blank("-")
     (True, False)
@@ -327,12 +329,15 @@ def compact_columns(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
 
 
 def describe_redactions(redacted: Sequence[tuple[int, Finding]]) -> dict[str, Any]:
-    """Return the event field that lists the memory and the kind of each redacted secret."""
+    """Return the event field of redacted secrets: the memory and kind of each."""
     return {"redacted": [[id, finding.type] for id, finding in redacted]} if redacted else {}
 
 
 def refuse_secret_values(columns: Mapping[str, list[Any]]) -> None:
-    """Raise PrivacyError if a value other than a text holds a secret or names a file of secrets."""
+    """Raise PrivacyError if a value other than a text holds a secret.
+
+    Names of files of secrets are refused too.
+    """
     for name, values in columns.items():
         refuse_strings(values, f"field {name}")
     for row, paths in enumerate(columns.get("files", ())):
@@ -434,7 +439,10 @@ def build_join(
     relation: str,
     weight: float | Sequence[float] = 1.0,
 ) -> dict[str, Any]:
-    """Build an item of ``Change.join``: edges from memories, by id, to nodes of one kind, by name."""
+    """Build an item of ``Change.join``.
+
+    It lists edges from memories, by id, to nodes of one kind, by name.
+    """
     weights = (
         [float(weight)] * len(source)
         if isinstance(weight, int | float)

@@ -1,4 +1,6 @@
-"""Projections: small tables that are folded from the journal in addition to memories and edges.
+"""Projections: small tables folded from the journal.
+
+They complement memories and edges.
 
 A subject declares its own projections, and a state is created with a list of them. A snapshot stores each of them
 whole.
@@ -216,7 +218,9 @@ _KEY_BYTES, _HASH_BYTES = 32, 16
 
 
 def normalize_text(text: str) -> str:
-    r"""Return a text in Unicode's composed form with single spaces, so that copies of it compare equal.
+    r"""Return a text in Unicode's composed form with single spaces.
+
+    Copies of a text compare equal in this form.
 
     >>> normalize_text(" Tabs,\n not  spaces ")
     'Tabs, not spaces'
@@ -225,7 +229,9 @@ def normalize_text(text: str) -> str:
 
 
 class Tombstones(Projection):
-    """Hashes of the purged texts of a lab and origins of purged memories, so that an import does not bring them back.
+    """Hashes of purged texts and origins of purged memories of a lab.
+
+    An import does not restore them.
 
     A tombstone is a keyed hash of a text. The key is drawn once for each lab. A person who has the lab can test
     whether a given text was purged from it, and cannot learn from a tombstone what the text was.
@@ -251,7 +257,7 @@ class Tombstones(Projection):
         return sum(map(len, self._hashes.values()))
 
     def is_purged(self, text: str, *, origin: str | None = None) -> bool:
-        """Return whether a text, or a memory that came from ``origin``, was purged from this lab.
+        """Return whether a text, or a memory from ``origin``, was purged from this lab.
 
         ``text`` is compared as the privacy gate left it.
         """
@@ -314,7 +320,9 @@ _UNSEEN = dict.fromkeys(
 
 
 def normalize_entity_name(name: str) -> str:
-    """Return a name in Unicode's composed form, with single spaces and without direction marks.
+    """Return a name in Unicode's composed form, with single spaces.
+
+    Direction marks are removed.
 
     Raises InputError if nothing is left.
 
@@ -330,7 +338,9 @@ def normalize_entity_name(name: str) -> str:
 
 
 def entity_key(name: str) -> str:
-    r"""Return the form in which spellings of one name compare equal, by Unicode's canonical caseless matching (3.13, D145).
+    r"""Return the form in which spellings of one name compare equal.
+
+    This is Unicode's canonical caseless matching (3.13, D145).
 
     >>> entity_key("STRASSE") == entity_key("stra\u00dfe"), entity_key("Zoe\u0308") == entity_key("zo\u00eb")
     (True, True)
@@ -368,7 +378,7 @@ class Entry:
 
 
 class EntitySummary(NamedTuple):
-    """An entity with the aliases, mentions and last time of the entities merged into it."""
+    """An entity with the aliases, mentions and last time of merged entities."""
 
     id: int
     name: str
@@ -384,7 +394,9 @@ _MOVED = mapping_field({"*": Field("memory")})
 
 
 class Entities(Projection):
-    """The entities of a lab under all their names, folded from the events that name them.
+    """The entities of a lab under all their names.
+
+    They are folded from the events that name them.
 
     A name is matched in any case and any normal form of Unicode, and belongs to one entity at a time. A merged
     entity keeps its names, its count and the list of what moved, so that splitting it off restores the state
@@ -468,7 +480,10 @@ class Entities(Projection):
         return roots
 
     def summarize_all(self) -> list[EntitySummary]:
-        """Return a summary of every entity by number, merged ones too, in one pass over all names."""
+        """Return a summary of every entity by number.
+
+        Merged entities are included. One pass over all names suffices.
+        """
         roots = self.find_roots().tolist()
         names: list[list[str]] = [[] for _ in self.entries]
         for name, owner in zip(self.names, self.owners, strict=True):
@@ -527,7 +542,10 @@ class Entities(Projection):
                     self._mention(join["source"], join["target"], event)
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return whether a viewer sees a merge or split: one of memories or entities that they see."""
+        """Return whether a viewer sees a merge or split.
+
+        They see it if they see its memories or entities.
+        """
         if kind not in ("merge-entity", "split-entity"):
             return None
         return seen or all(
@@ -535,7 +553,7 @@ class Entities(Projection):
         )
 
     def _numbered(self, name: str) -> int:
-        """Return the number of the entity with this name, adding a new one if there is none."""
+        """Return the number of the entity with this name; add a missing entity."""
         owner = self.find_owner(name)
         if owner is None:
             owner = self._added(Entry(name))
@@ -659,7 +677,10 @@ class Entities(Projection):
 
     @staticmethod
     def declared_in(dumped: Mapping[str, Any]) -> set[str]:
-        """Return the names in a dump that a person declared: with a type, further names, or a merge."""
+        """Return the names in a dump that a person declared.
+
+        A person declares a name with a type, further names, or a merge.
+        """
         entries, owners = dumped["entries"], dumped["owners"]
         several = {owner for owner, names_held in Counter(owners).items() if names_held > 1}
         merged = {entry[4] for entry in entries} - {None}
@@ -688,7 +709,7 @@ class Entities(Projection):
         return {**dumped, "entries": entries}
 
     def _check_merges(self) -> None:
-        """Raise InputError if merges form a circle or lead to an entity that does not exist."""
+        """Raise InputError if merges form a circle or lead to a missing entity."""
         ending: set[int] = set()
         for number in self._merged:
             line: dict[int, None] = {}

@@ -1,4 +1,6 @@
-"""Snapshots: folded states written to disk, so that a lab opens without reading its whole journal.
+"""Snapshots: folded states written to disk.
+
+A lab opens with a snapshot without reading its whole journal.
 
 A snapshot is a folder named by the last event that it includes. It is written under another name, synced and renamed,
 so it is either whole or absent, and it can be deleted at any time. It names its journal, with the chain value at its
@@ -50,7 +52,7 @@ PolicyEvent = tuple[int, int, str, dict[str, Any]]
 
 
 class OldSnapshot(DamagedLab):
-    """A snapshot in the format of another version of memlab, which this version cannot use."""
+    """A snapshot in the format of another version of memlab, unusable by this one."""
 
     @classmethod
     def of_format(cls, path: Path, number: object, written_by: object) -> OldSnapshot:
@@ -68,7 +70,10 @@ class OldSnapshot(DamagedLab):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A stored state, the lab and chain value of its journal, and the policy events up to it."""
+    """A stored state with the identity of its journal.
+
+    It has the lab and the chain value of the journal, and the policy events up to it.
+    """
 
     state: State
     lab: str
@@ -84,7 +89,9 @@ def save_snapshot(
     chain: bytes = b"",
     decided: Sequence[PolicyEvent] = (),
 ) -> Path:
-    """Write ``state`` below ``folder``, and remove all other snapshots and unfinished ones.
+    """Write ``state`` below ``folder``, and remove all other snapshots.
+
+    Unfinished snapshots are removed too.
 
     ``lab`` and ``chain`` are the identity of the journal and its chain value at ``state.seq``. A sound snapshot of
     the same event and chain is kept. Raises LabError if the disk refuses; earlier snapshots then stay.
@@ -125,7 +132,7 @@ def remove_snapshot(path: Path) -> None:
 def _write(
     state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[PolicyEvent]
 ) -> None:
-    """Write the files of a snapshot and its manifest into the folder ``draft``, and sync them."""
+    """Write and sync the files and manifest of a snapshot in the folder ``draft``."""
     # Columns without values are left out: most of the forty are, and reading them back would cost as much as the rest.
     columns = [
         state.texts.series("text"),
@@ -184,7 +191,7 @@ def _write(
 
 
 def _is_of(path: Path, lab: str, chain: bytes, projections: Sequence[type[Projection]]) -> bool:
-    """Return whether the snapshot at ``path`` is sound and of this point of this journal."""
+    """Return whether a snapshot is sound and of this point of this journal."""
     try:
         snapshot = load_snapshot(path, projections)
     except DamagedLab:
@@ -277,7 +284,10 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
 
 
 def _check_files(path: Path, sums: dict[str, list[int]]) -> None:
-    """Raise DamagedLab unless each file has the length and the checksum in the manifest."""
+    """Raise DamagedLab unless all files match the manifest.
+
+    Each file must have the length and the checksum in the manifest.
+    """
     for name, (size, sum) in sums.items():
         if (path / name).stat().st_size != size:
             raise DamagedLab(f"{name} is truncated")

@@ -1,4 +1,6 @@
-"""The state of a lab: memories, edges, vectors, postings and projections, folded from its events.
+"""The state of a lab, folded from its events.
+
+It has memories, edges, vectors, postings and projections.
 
 ``State.fold`` is the only way to change it. Folding any prefix of the journal and then the rest gives the same state
 as folding all of it, so a snapshot is simply a stored state.
@@ -76,7 +78,10 @@ _ABSENT = {
 
 
 class Contents(Protocol):
-    """The source of texts and of the vectors of one embedder, to which events refer by id."""
+    """The source of texts and of the vectors of one embedder.
+
+    Events refer to texts and vectors by id.
+    """
 
     def texts(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each id."""
@@ -88,7 +93,9 @@ class Contents(Protocol):
 
 
 class State:
-    """Memories, edges, vectors and postings of one lab. Row ``r`` is the memory with id ``r + 1``.
+    """Memories, edges, vectors and postings of one lab.
+
+    Row ``r`` is the memory with id ``r + 1``.
 
     ``projections`` are the classes of projections that are folded from the same events.
     """
@@ -144,9 +151,9 @@ class State:
         at: int,
         like: State,
     ) -> State:
-        """Return a state that holds only the rows that remembering ``texts`` would add to ``like``.
+        """Return a state with only the rows that remembering ``texts`` would add.
 
-        The rows have neither ids nor edges yet.
+        The embedder is that of the state ``like``. The rows have neither ids nor edges yet.
         """
         rows = cls()
         rows.fingerprint, rows.embedder_name, rows.vectors = (
@@ -165,7 +172,7 @@ class State:
     # -- Folding events ---------------------------------------------------------------------------------------
 
     def fold(self, events: Iterable[Event], contents: Contents, *, strict: bool = False) -> None:
-        """Apply events in order, then read the texts and vectors of the memories that they added.
+        """Apply events in order, then read the texts and vectors of added memories.
 
         If the projection of an extension fails, ``strict`` raises, because an event that cannot be folded must not be
         written. Otherwise the projection is disabled, and reading it raises the error.
@@ -214,7 +221,10 @@ class State:
 
     @property
     def missing_extensions(self) -> set[str]:
-        """The names of extensions that wrote events and are not registered, so their events are unknown."""
+        """The names of unregistered extensions that wrote events.
+
+        Their events cannot be interpreted.
+        """
         return self.extensions - {
             name for kind in EVENTS if (name := find_extension(kind)) is not None
         }
@@ -272,7 +282,7 @@ class State:
         self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes)
 
     def _set(self, event: Event, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
-        """Assign values to some rows: one value for all of them, or a list with one for each."""
+        """Assign values to some rows: one value for all, or a list with one for each."""
         for name, values in columns.items():
             if name not in MEMORY or name in FIXED:
                 raise NewerLab.of_word(f'Event {event.seq} sets "{name}"')
@@ -422,7 +432,7 @@ class State:
         return self.edges.codes_of(names, grow=True)
 
     def _verify(self, event: Event) -> None:
-        """Take back the use that the recall counted for each memory that its verifier rejected.
+        """Subtract the counted use of each memory that a verifier rejected.
 
         Such a memory is as fresh and as often used as before. Events of earlier versions do not say when the
         recall was.
@@ -487,7 +497,7 @@ class State:
                 embedded = len(self.vectors)
 
     def drop_unembedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ascending ``rows`` without those that wait for a vector of this embedder."""
+        """Return the ascending ``rows`` that have a vector of this embedder."""
         return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
     def _add_texts(self, texts: Sequence[str]) -> None:
@@ -531,7 +541,9 @@ class State:
     def rows_around(
         self, rows: NDArray[np.int64], reach: int, mask: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Return i64[1 + 2 reach, rows]: each row, the rows before it in its session, nearest first, and those after it.
+        """Return i64[1 + 2 reach, rows]: each row and its neighbours in its session.
+
+        The rows before it come next, nearest first, then those after it.
 
         With a ``mask``, rows outside it are skipped.
         """
@@ -635,7 +647,10 @@ def first_name(column: str) -> str | None:
 
 
 def _number_given(name: str, values: Any) -> Any:
-    """Return the values of a number column for new rows: one for all of them, or an array."""
+    """Return the values of a number column for new rows.
+
+    The event has one value for all of them, or an array.
+    """
     if isinstance(values, list):
         return _stored(name, values)
     return _ABSENT[name] if values is None else values

@@ -1,4 +1,6 @@
-"""A state as one viewer sees it, folded as if memories that are private to others had never been stored.
+"""A state as one viewer sees it.
+
+It is folded as if memories that are private to others had never been stored.
 
 A memory with the visibility "private" is visible to its creator alone. For other viewers its row stays, empty and
 purged, so that ids are the same for everyone. Nothing else of the memory is there: no text, tag, entity, edge, use,
@@ -86,7 +88,9 @@ def visible_rows(state: State) -> Ints | None:
 
 
 def match_edges(numbers: Ints, state: State, other: State) -> Ints:
-    """Return the numbers in the state ``other`` of edges of the state ``one``, -1 for edges that it lacks.
+    """Return the numbers in the state ``other`` of edges of the state ``one``.
+
+    Edges that it lacks have -1.
 
     Both states have the same rows.
     """
@@ -114,7 +118,7 @@ def match_edges(numbers: Ints, state: State, other: State) -> Ints:
 
 
 def _same_nodes(nodes: Ints, state: State, other: State) -> Ints:
-    """Return the nodes of the state ``other`` that have the kinds and names of nodes of ``one``."""
+    """Return the nodes of ``other`` with the kinds and names of nodes of ``one``."""
     kinds = node_kinds(nodes)
     matches = nodes.copy()
     for kind in np.unique(kinds[kinds > 0]).tolist():
@@ -150,7 +154,9 @@ class _SeenTexts(Texts):
 
 
 class ViewerState(State):
-    """The part of the state ``full`` that ``viewer`` sees, kept up to date by ``follow``.
+    """The part of the state ``full`` that ``viewer`` sees.
+
+    ``follow`` keeps it up to date.
 
     ``hidden`` is a mask of the rows that the viewer does not see.
     """
@@ -201,7 +207,7 @@ class ViewerState(State):
     # -- Events without hidden memories ----------------------------------------------------------------------
 
     def _visible_events(self, events: Iterable[Event], asker: Asker) -> Iterator[Event]:
-        """Yield the events that the viewer sees, and those that add rows, without hidden parts."""
+        """Yield visible events and events that add rows, without hidden parts."""
         for event in events:
             body, is_visible = self._body(event, asker)
             if is_visible:
@@ -212,7 +218,10 @@ class ViewerState(State):
                 yield Event(event.seq, event.at, event.kind, body)
 
     def visible_body(self, event: Event) -> dict[str, Any]:
-        """Return the body of a visible event without hidden parts, with edge numbers of the whole state."""
+        """Return the body of a visible event without hidden parts.
+
+        Edge numbers are those of the whole state.
+        """
         return VisibleBody(event, self.hidden, self.full).body
 
     def _body(self, event: Event, asker: Asker) -> tuple[dict[str, Any], bool]:
@@ -340,7 +349,7 @@ class VisibleBody:
         return len(self._named_in(field, siblings))
 
     def _newest_time(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
-        """Return the creation time of the newest visible memory that the field ``of`` names."""
+        """Return the creation time of the newest visible memory in the field ``of``."""
         ids = self._named_in(field, siblings)
         return int(self._full.numbers["created"].values[np.array(ids) - 1].max()) if ids else NEVER
 
@@ -350,7 +359,7 @@ class VisibleBody:
         return [id for id in part.ids(siblings.get(field.of)) if not self._hidden[id - 1]]
 
     def _flag(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return a flag about the rows that the event adds, None if all of them are hidden."""
+        """Return a flag about the rows that an event adds; None if all are hidden."""
         first = siblings["first"] - 1
         return value if not self._hidden[first : first + siblings["count"]].all() else None
 
@@ -457,7 +466,7 @@ class VisibleBody:
         return None if successors is None or self._hidden[int(successors) - 1] else successors
 
     def _graph(self, field: Field, graph: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the imported edges between visible nodes, with only the nodes that they use."""
+        """Return the imported edges between visible nodes, and the nodes they use."""
         ends = np.array([graph["source"], graph["target"]], dtype=np.int64).reshape(2, -1)
         flags = (
             (ends < 0) | ~self._hidden[np.maximum(ends, 1) - 1] if len(self._hidden) else ends < 0
@@ -475,7 +484,10 @@ class VisibleBody:
         return visible | {"nodes": [graph["nodes"][old - 1] for old in used]}
 
     def _registers(self, field: Field, dumped: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the registers of an import, or none if any memory is hidden: they do not name their memories."""
+        """Return the registers of an import, or none if any memory is hidden.
+
+        Registers do not name their memories.
+        """
         return {} if self._hidden.any() else dict(dumped)
 
 
@@ -537,7 +549,10 @@ def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _emptied(field: Field, value: Any) -> Any:
-    """Return the value that replaces a private string: "" for texts, None for names, zero bytes for bytes."""
+    """Return the value that replaces a private string.
+
+    It is "" for texts, None for names, and zero bytes for bytes.
+    """
     if isinstance(value, bytes):
         return bytes(len(value))
     return "" if field.role in ("text", "label") else None

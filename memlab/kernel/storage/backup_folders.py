@@ -45,7 +45,7 @@ _STAMP = "%Y%m%dT%H%M%SZ"
 
 @dataclass(frozen=True)
 class BackupFolder:
-    """A backup: its folder, its number, its last event, and the time at which it was made."""
+    """A backup: its folder, number, last event, and time."""
 
     path: Path
     number: int
@@ -65,7 +65,10 @@ def list_backups(folder: Path) -> list[BackupFolder]:
 
 
 def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> BackupFolder:
-    """Copy the journal into ``folder`` as the newest backup, and delete all but the newest ``keep``."""
+    """Copy the journal into ``folder`` as the newest backup.
+
+    All but the newest ``keep`` backups are deleted.
+    """
     with writing(f"A backup in {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(".draft-*"):

@@ -1,4 +1,7 @@
-"""Copies that a lab wrote for people: mirrors and exports, listed in its journal so that a purge finds them."""
+"""Copies that a lab wrote for people: mirrors and exports.
+
+The journal lists them, so a purge finds them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class Copy(NamedTuple):
 
 
 def list_copies(journal: Journal | JournalView) -> list[Copy]:
-    """Return every registered copy, in the order in which the copies were first written."""
+    """Return every registered copy, in the order of first writing."""
     rows = msgspec.json.decode(journal.meta(COPIES) or "[]", type=list[tuple[Kind, str, int]])
     return [Copy(kind, Path(path), purge) for kind, path, purge in rows]
 

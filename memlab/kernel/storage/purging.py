@@ -1,4 +1,6 @@
-"""Ending a purge: removing the purged content from every file that was derived from the journal.
+"""The end of a purge: removal of purged content from derived files.
+
+Derived files are all files that were written from the journal.
 
 The transaction that removes the content also sets the journal's value ``purging``, which stays until all files are
 done. So if a process dies during a purge, the next process that opens the lab completes it.
@@ -43,7 +45,10 @@ _COPIES = "copies"
 
 
 def last_purge(journal: Journal | JournalView) -> int:
-    """Return the event of the last purge, 0 if there was none. Earlier states hold purged content."""
+    """Return the event of the last purge, 0 if there was none.
+
+    States before it contain purged content.
+    """
     return int(journal.meta(PURGED) or 0)
 
 

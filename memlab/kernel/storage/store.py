@@ -1,4 +1,7 @@
-"""The store: the journal of a lab and the state folded from it, kept in step. Every verb reads and writes through it."""
+"""The store: the journal of a lab and its folded state, kept in step.
+
+Every verb reads and writes through it.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,10 @@ def _fold(
     *,
     strict: bool = False,
 ) -> None:
-    """Apply events to a state and to the version log, which have both seen the events before."""
+    """Apply new events to a state and to the version log.
+
+    Both must have seen the same events before.
+    """
     decided = policy_events()
 
     def passing() -> Iterator[Event]:
@@ -157,7 +163,7 @@ class _Contents(Contents, Protocol):
 
 
 class _Written:
-    """The content that a write has just stored, so that it need not be read back from the journal.
+    """The content that a write just stored, to avoid reading the journal.
 
     All other content comes from the journal.
     """
@@ -189,7 +195,7 @@ def _replaced(
     own: Sequence[tuple[int, NDArray[np.int8]]],
     after_id: int,
 ) -> Iterator[tuple[int, NDArray[np.int8]]]:
-    """Yield the stored vectors after ``after_id``, replaced by those of a write where it has some.
+    """Yield the vectors after ``after_id``; those of a write replace stored ones.
 
     They end at the first id without a vector.
     """
@@ -318,13 +324,16 @@ class Store:
             yield
 
     def _begin(self, first: bool) -> None:
-        """Mark the state to be folded again if an interrupted reader may have left a cache half filled."""
+        """Mark the state for folding if an interrupted reader left a cache partial."""
         if first and self._is_reading:
             self._marked, self._is_reading = True, False
 
     @contextmanager
     def reading(self) -> Iterator[State]:
-        """Give the current state for the block, which no other thread reads or changes meanwhile."""
+        """Give the current state for the block.
+
+        No other thread reads or changes it meanwhile.
+        """
         first = not self.mutex.owned
         with self.mutex.hold():
             self._begin(first)
@@ -398,7 +407,7 @@ class Store:
             warnings.warn(f"A purge of {self.where} is not complete: {error}", stacklevel=5)
 
     def refresh_index(self) -> None:
-        """Load the current nearest-neighbour index, if there are enough memories to use one.
+        """Load the current nearest-neighbour index if there are enough memories.
 
         While memories wait for vectors, each batch changes them, so the index is built only after the last batch.
         """
@@ -409,7 +418,7 @@ class Store:
     def writing(
         self, *, durable: bool = True, verify: Callable[[State, State], None] | None = None
     ) -> Iterator[Transaction]:
-        """Hold the writer's lock and give a transaction on a state that has folded every event.
+        """Hold the writer's lock and give a transaction on an up-to-date state.
 
         The events are applied to the state before the commit: if one cannot be applied, the error is raised and
         nothing is written. If the write changes rows of earlier writes, the whole journal as it will be is folded
@@ -452,7 +461,9 @@ class Store:
                 self.seal_if_due()
 
     def settle(self, tx: Transaction) -> None:
-        """Apply the events of a transaction so far, so that its later events can be decided with the result.
+        """Apply the events of a transaction so far.
+
+        Its later events can then be decided with the result.
 
         If the transaction fails afterwards, the state is folded again from the journal when it is next used.
         """
@@ -513,7 +524,10 @@ class Store:
                 self.journal.close()
 
     def _restored(self) -> tuple[State, VersionLog]:
-        """Return the state of the newest snapshot if it is sound and of this journal, and an empty one otherwise."""
+        """Return the state of the newest sound snapshot of this journal.
+
+        Without one, the state is empty.
+        """
         self._snapshot_at = 0
         path = latest_snapshot(self.folder / "snapshots") if self.folder is not None else None
         if path is None:
@@ -556,7 +570,7 @@ class Store:
                 remove_snapshot(snapshot)
 
     def _sweep(self) -> None:
-        """Remove files that processes left unfinished because they died or were interrupted."""
+        """Remove files that dead or interrupted processes left unfinished."""
         if self.folder is None or self.journal.read_only:
             return
         # A cache of earlier versions, which repeated content of the journal.
@@ -581,7 +595,9 @@ class Store:
     # -- Slates -----------------------------------------------------------------------------------------------
 
     def slates(self, *, lab: Any = None) -> Slates:
-        """Return the log of all recalls: sealed segments, followed by the unsealed slates of the journal.
+        """Return the log of all recalls.
+
+        Sealed segments come first, then the unsealed slates of the journal.
 
         A segment that was changed is left out with the feedback on its recalls, and a warning and the log's notes
         say so.
@@ -611,7 +627,10 @@ class Store:
     def _segments(
         self, journal: Journal, notes: list[str]
     ) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the sound segments, and the ranges (after, upto) of recalls whose slates are lost."""
+        """Return the sound segments, and the ranges of recalls with lost slates.
+
+        A range is (after, upto).
+        """
         sound, gone, after = [], [], 0
         for upto, digest in journal.segments().items():
             if (
@@ -647,7 +666,9 @@ class Store:
         return sound, gone
 
     def seal(self, *, every: int | None = None) -> int:
-        """Seal slates of the journal, ``every`` to a segment, and return how many. A lab in memory seals nothing.
+        """Seal slates of the journal, ``every`` to a segment, and return how many.
+
+        A lab in memory seals nothing.
 
         One transaction writes a segment and the event with its digest, and removes the slates. So a recall has
         exactly one slate at every moment.
@@ -739,7 +760,10 @@ class Store:
             )
 
     def _match_embedder(self, *, reembed: bool | Literal["background"]) -> None:
-        """Start an empty lab, or check that the vectors are of the embedder, or embed all memories again."""
+        """Check that the vectors are of the embedder.
+
+        An empty lab starts with it, and otherwise all memories are embedded again.
+        """
         # The embedder is an event, so the first process that opens a new lab must be able to write.
         if not self.state.fingerprint:
             if self.journal.read_only:

@@ -1,4 +1,6 @@
-"""A lab as one viewer sees it: states without memories that are private to others, and a read-only store of such states.
+"""A lab as one viewer sees it.
+
+States lack the memories that are private to others, and a read-only store keeps such states.
 
 ``view_state`` is the only mechanism: every reader of a viewer's memories uses the state that it returns. This is the
 state itself if no memory is hidden, and otherwise one that is folded from the same events as the viewer sees them.
@@ -33,7 +35,9 @@ _views: WeakKeyDictionary[State, OrderedDict[str, ViewerState]] = WeakKeyDiction
 def view_state(
     journal: Journal | JournalView, state: State, viewer: str | None, *, always: bool = False
 ) -> State:
-    """Return the part of ``state``, which was folded from ``journal``, that ``viewer`` sees; None sees everything.
+    """Return the part of ``state`` that ``viewer`` sees; None sees everything.
+
+    ``state`` was folded from ``journal``.
 
     If no memory is hidden, this is the state itself, unless ``always`` forces a view: recalls of others that showed
     nothing are hidden too.
@@ -150,7 +154,10 @@ class ViewerJournal(JournalView):
 
 
 class ViewerStore(Store):
-    """The part of ``store`` that ``viewer`` sees. It is valid as long as the store, and keeps no files."""
+    """The part of ``store`` that ``viewer`` sees.
+
+    It is valid as long as the store, and keeps no files.
+    """
 
     def __init__(self, store: Store, viewer: str) -> None:
         self._of, self.viewer = store, viewer
@@ -167,7 +174,10 @@ class ViewerStore(Store):
 
     @contextmanager
     def reading(self) -> Iterator[State]:
-        """Give the viewer's current state for the block, which no other thread changes meanwhile."""
+        """Give the viewer's current state for the block.
+
+        No other thread changes it meanwhile.
+        """
         with self._of.reading() as state:
             self.state = view_state(self._of.journal, state, self.viewer, always=True)
             self.versions = self._of.versions
