@@ -34,6 +34,8 @@ class Term:
     ----------
     text
         The expression of the term.
+    value
+        The contribution of the term.
     label
         The meaning of the term in words, from a comment of the policy's text; empty without one.
     group
